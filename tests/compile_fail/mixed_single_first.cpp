@@ -1,0 +1,4 @@
+// expect: vouch: a translation unit includes either the single headers or the split ones, not both
+#include "../../single_include/vouch/vouch.hpp"
+
+#include <vouch/vouch.hpp>

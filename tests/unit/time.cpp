@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include "property.hpp"
+
+#include <cstdint>
+
+#include <vouch/vouch.hpp>
+
+using vouch::duration;
+using vouch::later;
+using vouch::time_point;
+
+TEST_CASE("later: stops at the ends of time instead of overflowing") {
+    CHECK(later(time_point{duration{5}}, duration{7}) == time_point{duration{12}});
+    CHECK(later(time_point{duration{5}}, duration{-7}) == time_point{duration{-2}});
+
+    CHECK(later(time_point::max(), duration{0}) == time_point::max());
+    CHECK(later(time_point::max(), duration{1}) == time_point::max());
+    CHECK(later(time_point::max() - duration{1}, duration{1}) == time_point::max());
+    CHECK(later(time_point::min(), duration{-1}) == time_point::min());
+    CHECK(later(time_point::min() + duration{1}, duration{-1}) == time_point::min());
+}
+
+TEST_CASE("later: never goes the wrong way") {
+    check_property("a positive duration never leads back, a negative one never forward", [](std::int64_t at, std::int64_t by) {
+        const time_point from{duration{at}};
+        const time_point to = later(from, duration{by});
+        return by >= 0 ? to >= from : to <= from;
+    });
+}
