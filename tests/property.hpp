@@ -9,25 +9,28 @@
 #include <utility>
 
 #include <rapidcheck.h>
+#include <rapidcheck/detail/TestListenerAdapter.h>
 
 #include "catch.hpp"
 
-/// Requires that `property` holds, and shows the smallest counterexample and how to repeat it otherwise.
-/// The seed is fixed, so one commit gives one answer; RC_PARAMS in the environment (say `max_success=10000`)
-/// overrides everything and, unless it names a seed, takes a new one each time.
+/// Requires that `property` holds, and shows the smallest counterexample otherwise.
+/// The seed is fixed, so one commit gives one answer. RC_PARAMS in the environment (say `max_success=10000`) overrides
+/// that: without a `seed=` in it RapidCheck takes a new one each time and prints it.
 template <class Property>
 void check_property(const std::string& sentence, Property&& property) {
-    rc::detail::TestMetadata metadata;
-    metadata.id = sentence;
-    metadata.description = sentence;
-    auto params = rc::detail::configuration().testParams;
-    if (std::getenv("RC_PARAMS") == nullptr) {
-        params.seed = 1;
+    namespace rcd = rc::detail;
+    rcd::Configuration how;
+    how.testParams.seed = 1;
+    if (std::getenv("RC_PARAMS") != nullptr) {
+        how = rcd::configuration();
     }
-    const auto result = rc::detail::checkTestable(std::forward<Property>(property), metadata, params);
+    rcd::TestListenerAdapter silence;
+    const rcd::TestMetadata name{sentence, sentence};
+    const auto result =
+        rcd::checkTestable(std::forward<Property>(property), name, how.testParams, silence, how.reproduce);
     std::ostringstream report;
-    rc::detail::printResultMessage(result, report);
+    rcd::printResultMessage(result, report);
     INFO(sentence << "\n" << report.str());
-    const bool holds = result.template is<rc::detail::SuccessResult>();
+    const bool holds = result.template is<rcd::SuccessResult>();
     REQUIRE(holds);
 }
