@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks that the code in README.md is true.
+
+    readme_code.py WORK_FOLDER -- COMPILER [FLAGS...]
+
+- A ```cpp block with `int main` is a program: it must compile with the given flags and exit 0. If the next block is
+  ```text, with at most one line of words between them, that is what the program prints, to the byte.
+- Any other ```cpp block is part of a file that the tests compile, and names it in the comment just above:
+  `<!-- part of: tests/unit/x.cpp -->`. Its lines must occur there, in this order and without others between, blank
+  lines and indentation aside. A block line `...` or `// ...` stands for lines left out.
+"""
+
+import difflib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class Block:
+    def __init__(self, language, start, part_of):
+        self.language, self.start, self.part_of = language, start, part_of
+        self.lines = []
+        self.gap = 0  # lines with words between the block before and this one
+
+    @property
+    def text(self):
+        return "".join(f"{line}\n" for line in self.lines)
+
+
+def blocks(text):
+    found, block, gap, part_of = [], None, 0, None
+    for number, line in enumerate(text.splitlines(), 1):
+        if block is not None:
+            if line.strip() == "```":
+                found.append(block)
+                block, gap, part_of = None, 0, None
+            else:
+                block.lines.append(line)
+        elif line.startswith("```"):
+            block = Block(line[3:].strip(), number, part_of)
+            block.gap = gap
+        elif match := re.fullmatch(r"\s*<!--\s*part of:\s*(\S+)\s*-->\s*", line):
+            part_of = match[1]
+        elif line.strip():
+            gap, part_of = gap + 1, None
+    return found
+
+
+def missing_line(block, file):
+    """The first line of the block that the file does not have where it should; None if it has them all."""
+    def bare(lines):
+        return [line.strip() for line in lines if line.strip()]
+
+    chunks = [[]]
+    for line in bare(block.lines):
+        if line in ("...", "// ..."):
+            chunks.append([])
+        else:
+            chunks[-1].append(line)
+    rest = bare(file.read_text(encoding="utf-8").splitlines())
+    for chunk in filter(None, chunks):
+        starts = [i for i in range(len(rest)) if rest[i:i + len(chunk)] == chunk]
+        if not starts:
+            return next((line for line in chunk if line not in rest), chunk[0])
+        rest = rest[starts[0] + len(chunk):]
+    return None
+
+
+def run_program(block, expected, work, compiler):
+    source, program = work / f"readme_{block.start}.cpp", work / f"readme_{block.start}"
+    source.write_text(block.text, encoding="utf-8")
+    if subprocess.run([*compiler, str(source), "-o", str(program)]).returncode != 0:
+        return "does not compile"
+    result = subprocess.run([str(program)], stdout=subprocess.PIPE, text=True, timeout=60)
+    if result.returncode != 0:
+        return f"exits with {result.returncode}"
+    if expected is not None and result.stdout != expected.text:
+        sys.stdout.writelines(difflib.unified_diff(expected.text.splitlines(True), result.stdout.splitlines(True),
+                                                   f"README.md:{expected.start}", "printed"))
+        return f"does not print what line {expected.start} says"
+    return None
+
+
+def main():
+    work, separator, *compiler = sys.argv[1:]
+    assert separator == "--"
+    readme = ROOT / "README.md"
+    if not readme.is_file():
+        sys.exit("README.md is missing")
+    Path(work).mkdir(parents=True, exist_ok=True)
+
+    wrong = []
+    found = blocks(readme.read_text(encoding="utf-8"))
+    for block, after in zip(found, [*found[1:], None]):
+        if block.language != "cpp":
+            continue
+        if "int main" in block.text:
+            expected = after if after and after.language == "text" and after.gap <= 1 else None
+            problem = run_program(block, expected, Path(work), compiler)
+        elif block.part_of is None:
+            problem = "neither a program nor `<!-- part of: file -->`"
+        elif not (ROOT / block.part_of).is_file():
+            problem = f"{block.part_of} does not exist"
+        else:
+            line = missing_line(block, ROOT / block.part_of)
+            problem = f"{block.part_of} does not have, in this order: {line}" if line else None
+        if problem:
+            wrong.append(f"README.md:{block.start}: {problem}")
+    for line in wrong:
+        print(line)
+    if not any(block.language == "cpp" for block in found):
+        sys.exit("README.md: no ```cpp block")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
