@@ -2,5 +2,29 @@
 // Everything of vouch that needs no database: the contract, the policies, the outbox, the runner, and the memory store.
 #pragma once
 
+#include <vouch/version.hpp> // first: it tells the split headers from the single one
+
+#include <vouch/contract/capability.hpp>
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/explain.hpp>
+#include <vouch/contract/id.hpp>
+#include <vouch/contract/lifecycle.hpp>
+#include <vouch/contract/limits.hpp>
+#include <vouch/contract/outcome.hpp>
+#include <vouch/contract/query.hpp>
+#include <vouch/contract/request.hpp>
+#include <vouch/contract/state.hpp>
+#include <vouch/contract/store.hpp>
+#include <vouch/contract/ticket.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/version.hpp>
+#include <vouch/contract/transact.hpp>
+#include <vouch/contract/validate.hpp>
+#include <vouch/contract/verdict.hpp>
+#include <vouch/memory.hpp>
+#include <vouch/policy/backoff.hpp>
+#include <vouch/policy/clock.hpp>
+#include <vouch/policy/id_source.hpp>
+#include <vouch/policy/retention.hpp>
+#include <vouch/policy/retry.hpp>

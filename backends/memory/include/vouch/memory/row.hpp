@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// A stored entry with its places in the indexes, and the indexes it has places in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/state.hpp>
+#include <vouch/contract/time.hpp>
+#include <vouch/memory/heap.hpp>
+#include <vouch/memory/sequence_list.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+struct row;
+
+/// Looks up by `std::string_view` without making a string.
+struct name_hash {
+    using is_transparent = void;
+    [[nodiscard]] std::size_t operator()(std::string_view name) const noexcept {
+        return std::hash<std::string_view>{}(name);
+    }
+};
+template <class T>
+using by_name = std::unordered_map<std::string, T, name_hash, std::equal_to<>>;
+
+/// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have none.
+struct lane_index {
+    sequence_list<row> live;
+    row* head = nullptr;  ///< the first, whose gate is in the queue's heap
+    std::size_t rows = 0; ///< that point here
+};
+
+/// Members of one group, across queues.
+struct group_index {
+    sequence_list<row> members;
+    std::size_t live = 0;
+    std::size_t unfinished = 0; ///< not yet succeeded; a dead member with a successor does not count, its successor does
+};
+
+/// Entries with the same parent.
+struct family_index {
+    sequence_list<row> children;
+    std::size_t live = 0;
+};
+
+struct queue_index {
+    sequence_list<row> all;
+    heap<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
+    heap<row> ended; ///< what a purge looks at: terminal entries, by (updated_at, sequence)
+    by_name<lane_index> lanes;
+    state_counts counts;
+    std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
+
+    [[nodiscard]] std::optional<time_point> next_due() const noexcept {
+        return gates.empty() ? std::nullopt : std::optional{gates.top().at};
+    }
+
+    /// What readers see while a transaction that touched the queue is open.
+    struct snapshot {
+        state_counts counts;
+        std::optional<time_point> next_due;
+    };
+    std::optional<snapshot> committed;
+    bool stirred = false; ///< that transaction may have brought work nearer
+};
+
+struct row {
+    vouch::entry entry;
+
+    queue_index* queue = nullptr;
+    lane_index* lane = nullptr;     ///< null: none, or terminal since an earlier commit
+    group_index* group = nullptr;   ///< null: none
+    family_index* family = nullptr; ///< null: no parent
+    row* successor = nullptr;
+    std::size_t place = nowhere; ///< in the queue's `gates` while live, in its `ended` while terminal
+    bool entered = false;        ///< counts and heaps know of it
+
+    // Towards the open transaction.
+    std::size_t record = nowhere; ///< in the journal, if it touched the row
+    bool fresh = false;           ///< it inserted the row: readers do not see it
+    bool purged = false;          ///< it purged the row: it does not see it, readers do
+
+    row* next_free = nullptr;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch

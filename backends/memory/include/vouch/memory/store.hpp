@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+// The memory store and its transaction: validation, locking and misuse around the ledger.
+//
+// A store is a handle: copies share the same work, so a second handle is a copy. One transaction is open at a time; `begin`
+// waits for it, and on the thread that has it open says `misuse` instead of waiting for ever. Each operation holds the lock
+// only while it runs, so readers see the committed state at any time and wait for no transaction.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+#include <vouch/contract/capability.hpp>
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/store.hpp>
+#include <vouch/contract/validate.hpp>
+#include <vouch/memory/ledger.hpp>
+#include <vouch/memory/reading.hpp>
+#include <vouch/memory/writing.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace memory {
+
+namespace detail {
+
+inline constexpr vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .shared = true};
+
+/// What all handles and transactions of one store share.
+struct shared {
+    std::mutex mutex; ///< guards everything below
+    detail::ledger ledger;
+    bool writing = false;           ///< a transaction is open
+    std::thread::id writer;         ///< the thread that used it last
+    std::condition_variable idle;   ///< no transaction is open
+    std::condition_variable_any stirred; ///< some queue's `wakes` has grown
+
+    void end(bool committed) noexcept {
+        const bool wake = committed && ledger.is_stirred();
+        committed ? ledger.commit() : ledger.roll_back();
+        writing = false;
+        idle.notify_one();
+        if (wake) {
+            stirred.notify_all();
+        }
+    }
+};
+
+} // namespace detail
+
+class transaction {
+    friend class store;
+    explicit transaction(std::shared_ptr<detail::shared> s) noexcept : shared_(std::move(s)) {}
+
+    [[nodiscard]] detail::shared& opened() const {
+        if (!shared_) {
+            throw error(error_kind::misuse, "memory: the transaction is closed");
+        }
+        return *shared_;
+    }
+
+    /// Runs one operation under the lock. An exception in it rolls everything back and closes the transaction.
+    template <class Operation>
+    auto use(Operation&& operation) const {
+        std::exception_ptr fault;
+        {
+            auto& open = opened();
+            const std::lock_guard lock(open.mutex);
+            open.writer = std::this_thread::get_id();
+            try {
+                return operation(open.ledger);
+            } catch (const std::bad_alloc&) {
+                open.end(false);
+            } catch (...) {
+                open.end(false);
+                fault = std::current_exception();
+            }
+        }
+        shared_.reset();
+        if (fault) {
+            std::rethrow_exception(fault);
+        }
+        throw error(error_kind::full, "memory: out of memory, the transaction is rolled back");
+    }
+
+    template <class Item, class Operation>
+    auto each(std::span<const Item> items, Operation&& operation) {
+        return use([&](auto& ledger) {
+            detail::writing writing(ledger);
+            std::vector<decltype(operation(writing, items.front()))> answers;
+            answers.reserve(items.size());
+            for (const auto& item : items) {
+                answers.push_back(operation(writing, item));
+            }
+            return answers;
+        });
+    }
+
+    template <class Look>
+    auto look(Look&& look) const {
+        return use([&](auto& ledger) { return look(detail::reading(ledger, detail::view::own)); });
+    }
+
+    void roll_back() noexcept {
+        if (shared_) {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->end(false);
+        }
+    }
+
+    mutable std::shared_ptr<detail::shared> shared_; // null: closed; a read that fails closes too
+
+  public:
+    transaction(transaction&&) noexcept = default;
+    transaction& operator=(transaction&& other) noexcept {
+        if (this != &other) {
+            roll_back();
+            shared_ = std::move(other.shared_);
+        }
+        return *this;
+    }
+    ~transaction() { roll_back(); }
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return look([&](const auto& reading) { return reading.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        validate(q, detail::can.limits);
+        return look([&](const auto& reading) { return reading.list(q); });
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return look([&](const auto& reading) { return reading.counts(queue); });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return look([&](const auto& reading) { return reading.next_due(queue); });
+    }
+
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        validate(drafts, detail::can);
+        return each(drafts, [&](auto& writing, const draft& d) { return writing.enqueue(d, now); });
+    }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
+        validate(request, detail::can.limits);
+        return use([&](auto& ledger) { return detail::writing(ledger).claim(request); });
+    }
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        validate(settles, detail::can.limits);
+        return each(settles, [&](auto& writing, const vouch::settle& s) { return writing.settle(s, now); });
+    }
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
+        validate(tickets, now, lease, detail::can.limits);
+        return each(tickets, [&](auto& writing, const ticket& t) { return writing.extend(t, now, lease); });
+    }
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
+        return use([&](auto& ledger) { return detail::writing(ledger).nudge(wanted, now); });
+    }
+    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        validate_error_code(error, detail::can.limits);
+        return use([&](auto& ledger) { return detail::writing(ledger).cancel(wanted, error, now); });
+    }
+    std::size_t purge(const purge_request& request) {
+        validate(request, detail::can.limits);
+        return use([&](auto& ledger) { return detail::writing(ledger).purge(request); });
+    }
+
+    void commit() {
+        auto& open = opened();
+        {
+            const std::lock_guard lock(open.mutex);
+            open.end(true);
+        }
+        shared_.reset();
+    }
+
+};
+
+class store {
+    template <class Look>
+    auto look(Look&& look) const {
+        const std::lock_guard lock(shared_->mutex);
+        return look(detail::reading(shared_->ledger, detail::view::committed));
+    }
+
+    std::shared_ptr<detail::shared> shared_;
+
+  public:
+    using transaction = memory::transaction;
+    static constexpr int contract_level = vouch::contract_level;
+
+    store() : shared_(std::make_shared<detail::shared>()) {}
+
+    [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
+
+    [[nodiscard]] transaction begin() {
+        std::unique_lock lock(shared_->mutex);
+        const auto me = std::this_thread::get_id();
+        if (shared_->writing && shared_->writer == me) {
+            throw error(error_kind::misuse, "memory: begin while this thread has a transaction open would wait for ever");
+        }
+        shared_->idle.wait(lock, [&] { return !shared_->writing; });
+        shared_->writing = true;
+        shared_->writer = me;
+        return transaction(shared_);
+    }
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return look([&](const auto& reading) { return reading.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        validate(q, detail::can.limits);
+        return look([&](const auto& reading) { return reading.list(q); });
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return look([&](const auto& reading) { return reading.counts(queue); });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return look([&](const auto& reading) { return reading.next_due(queue); });
+    }
+
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
+        const std::lock_guard lock(shared_->mutex);
+        return shared_->ledger.queue(queue).wakes;
+    }
+
+    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns `wakes`.
+    std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
+                       std::stop_token stop) const {
+        std::unique_lock lock(shared_->mutex);
+        const auto& q = shared_->ledger.queue(queue);
+        shared_->stirred.wait_for(lock, stop, at_most, [&] { return q.wakes != seen; });
+        return q.wakes;
+    }
+};
+
+static_assert(vouch::waking_store<store>);
+
+} // namespace memory
+} // namespace v0
+} // namespace vouch

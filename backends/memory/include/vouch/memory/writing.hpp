@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// The writer's operations on the ledger, each as the contract says it. Arguments are valid when they come here.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/lifecycle.hpp>
+#include <vouch/contract/outcome.hpp>
+#include <vouch/contract/request.hpp>
+#include <vouch/contract/verdict.hpp>
+#include <vouch/memory/ledger.hpp>
+#include <vouch/memory/row.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+class writing {
+  public:
+    explicit writing(ledger& in) noexcept : ledger_(in) {}
+
+    [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
+        if (const auto* const stored = find(d.id)) {
+            return {receipt::kind::duplicate, stored->entry.id};
+        }
+        row* predecessor = nullptr;
+        if (!d.predecessor.is_nil()) {
+            predecessor = find(d.predecessor);
+            if (predecessor == nullptr || predecessor->entry.state != state::dead || predecessor->entry.queue != d.queue) {
+                return {receipt::kind::refused, {}};
+            }
+            if (predecessor->successor != nullptr) {
+                return {receipt::kind::duplicate, predecessor->successor->entry.id};
+            }
+        } else if (!d.key.empty()) {
+            if (const auto* const stored = ledger_.find(ledger_.queue(d.queue), d.key, view::own)) {
+                return {receipt::kind::duplicate, stored->entry.id};
+            }
+        }
+        auto fresh = born(d, now);
+        if (predecessor != nullptr) {
+            fresh.key = predecessor->entry.key;
+            fresh.group = predecessor->entry.group;
+            fresh.lane = predecessor->entry.lane;
+            fresh.generation = predecessor->entry.generation + 1;
+        }
+        ledger_.insert(std::move(fresh), predecessor);
+        return {receipt::kind::inserted, d.id};
+    }
+
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
+        std::vector<entry> claimed;
+        const auto take = [&](row& r) {
+            std::ignore = ledger_.change(r, [&](life& l) {
+                apply(l, request);
+                return verdict::applied;
+            });
+            claimed.push_back(r.entry);
+        };
+        auto* const queue = ledger_.find_queue(request.queue);
+        if (queue == nullptr) {
+            return claimed;
+        }
+        if (request.only.is_nil()) {
+            while (claimed.size() < request.limit && !queue->gates.empty() && queue->gates.top().at <= request.now) {
+                take(*queue->gates.top().item);
+            }
+        } else if (auto* const r = find(request.only); r != nullptr && request.limit > 0 && r->queue == queue &&
+                                                       is_open(*r, request.now)) {
+            take(*r);
+        }
+        std::sort(claimed.begin(), claimed.end(), [](const entry& a, const entry& b) {
+            return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
+        });
+        return claimed;
+    }
+
+    [[nodiscard]] settlement settle(const vouch::settle& s, time_point now) {
+        auto* const r = find(s.ticket.id);
+        if (r == nullptr) {
+            return {verdict::unknown, false};
+        }
+        const auto answer = ledger_.change(*r, [&](life& l) { return apply(l, s, now); });
+        if (answer != verdict::applied) {
+            return {answer, false};
+        }
+        wake_parent(*r, now);
+        const bool completed =
+            r->entry.state == state::succeeded && r->group != nullptr && r->group->unfinished == 0;
+        return {answer, completed};
+    }
+
+    [[nodiscard]] verdict extend(const ticket& t, time_point now, duration lease) {
+        return change(t.id, [&](life& l) { return apply(l, vouch::extend{t, lease}, now); });
+    }
+
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
+        return change(wanted, [&](life& l) { return apply(l, vouch::nudge{}, now); });
+    }
+
+    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        const auto answer = change(wanted, [&](life& l) { return apply(l, vouch::cancel{error}, now); });
+        if (answer == verdict::applied) {
+            wake_parent(*find(wanted), now);
+        }
+        return answer;
+    }
+
+    [[nodiscard]] std::size_t purge(const purge_request& request) {
+        const auto* const queue = ledger_.find_queue(request.queue);
+        if (queue == nullptr) {
+            return 0;
+        }
+        std::vector<row*> going;
+        queue->ended.walk([&](const heap<row>::node& n) {
+            if (n.at >= request.before || going.size() >= request.limit) {
+                return false;
+            }
+            auto& r = *n.item;
+            if (r.successor == nullptr && (!request.state || r.entry.state == *request.state)) {
+                add_generations(r, going);
+            }
+            return true;
+        });
+        going.resize(std::min(going.size(), request.limit)); // the elder generations go first
+        for (auto* const r : going) {
+            ledger_.remove(*r);
+        }
+        return going.size();
+    }
+
+  private:
+    [[nodiscard]] row* find(const id& wanted) const { return ledger_.find(wanted, view::own); }
+
+    /// Whether a claim may take the row: it has a gate and the gate is open.
+    [[nodiscard]] static bool is_open(const row& r, time_point now) noexcept {
+        return is_live(r.entry.state) && r.place != nowhere && *gate_of(r.entry) <= now;
+    }
+
+    template <class Verb>
+    verdict change(const id& wanted, Verb&& verb) {
+        auto* const r = find(wanted);
+        return r == nullptr ? verdict::unknown : ledger_.change(*r, verb);
+    }
+
+    void wake_parent(const row& ended, time_point now) {
+        if (is_terminal(ended.entry.state) && !ended.entry.parent.is_nil()) {
+            std::ignore = nudge(ended.entry.parent, now); // absent or terminal: no effect
+        }
+    }
+
+    /// Whether a live entry still needs this terminal one.
+    [[nodiscard]] bool is_needed(const row& r) const {
+        const auto* const children = ledger_.find_family(r.entry.id);
+        return (r.group != nullptr && r.group->live > 0) || (children != nullptr && children->live > 0);
+    }
+
+    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
+    void add_generations(row& newest, std::vector<row*>& going) const {
+        const auto first = going.size();
+        for (auto* r = &newest; r != nullptr; r = r->entry.predecessor.is_nil() ? nullptr : find(r->entry.predecessor)) {
+            going.push_back(r);
+            if (is_needed(*r)) {
+                going.resize(first);
+                return;
+            }
+        }
+        std::reverse(going.begin() + static_cast<std::ptrdiff_t>(first), going.end());
+    }
+
+    ledger& ledger_;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch

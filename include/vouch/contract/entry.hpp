@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// A stored draft with its life. What a draft brings never changes; what changes is `life`, and only the verbs of
+// `lifecycle.hpp` change it.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/state.hpp>
+#include <vouch/contract/ticket.hpp>
+#include <vouch/contract/time.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+/// The part of an entry that verbs change.
+struct life {
+    vouch::state state = vouch::state::pending;
+    std::uint32_t attempts = 0;                  ///< claims that count; a release gives one back, an advance all
+    std::uint32_t failures = 0;                  ///< accepted failed results
+    std::uint64_t epoch = 0;                     ///< every claim ever; only grows
+    time_point due_at{};                         ///< when it may run; a claim does not touch it
+    std::optional<time_point> lease_until{};     ///< claimed only: when the claim may be taken over
+    bool woken = false;                          ///< claimed only: nudged since the claim, to be due when it ends
+    std::string last_error{};                    ///< code of the last failure; kept after success
+    std::optional<std::string> result{};         ///< what succeed or bury left
+    std::string progress{};                      ///< the last checkpoint
+    std::string worker{};                        ///< who claimed it last
+    time_point updated_at{};                     ///< the `now` of the last change
+    std::optional<time_point> last_attempt_at{}; ///< the `now` of the last claim
+
+    [[nodiscard]] friend bool operator==(const life&, const life&) = default;
+};
+
+struct entry : life {
+    vouch::id id{};
+    std::string queue{};
+    std::string topic{};
+    std::string payload{};
+    std::string key{};
+    std::string group{};
+    std::string lane{};
+    vouch::id parent{};
+    vouch::id predecessor{};
+    std::optional<time_point> expires_at{};
+    std::uint32_t attempts_max = 0;
+    id_list trail{};
+    header_list headers{};
+    std::uint64_t sequence = 0;   ///< order of entry into the store; never reused, may have gaps
+    std::uint32_t generation = 1; ///< one more than the predecessor's
+    time_point created_at{};
+
+    [[nodiscard]] friend bool operator==(const entry&, const entry&) = default;
+};
+
+[[nodiscard]] inline ticket ticket_of(const entry& e) noexcept { return {.id = e.id, .epoch = e.epoch}; }
+
+/// Calls `f(name, value...)` for every field of one or several entries side by side: a store that forgets a field fails by
+/// its name.
+template <class F, class... Entries>
+    requires(std::same_as<std::remove_const_t<Entries>, entry> && ...)
+void for_each_field(F&& f, Entries&... e) {
+    f("id", e.id...);
+    f("queue", e.queue...);
+    f("topic", e.topic...);
+    f("payload", e.payload...);
+    f("key", e.key...);
+    f("group", e.group...);
+    f("lane", e.lane...);
+    f("parent", e.parent...);
+    f("predecessor", e.predecessor...);
+    f("expires_at", e.expires_at...);
+    f("attempts_max", e.attempts_max...);
+    f("trail", e.trail...);
+    f("headers", e.headers...);
+    f("sequence", e.sequence...);
+    f("generation", e.generation...);
+    f("created_at", e.created_at...);
+    f("state", e.state...);
+    f("attempts", e.attempts...);
+    f("failures", e.failures...);
+    f("epoch", e.epoch...);
+    f("due_at", e.due_at...);
+    f("lease_until", e.lease_until...);
+    f("woken", e.woken...);
+    f("last_error", e.last_error...);
+    f("result", e.result...);
+    f("progress", e.progress...);
+    f("worker", e.worker...);
+    f("updated_at", e.updated_at...);
+    f("last_attempt_at", e.last_attempt_at...);
+}
+
+/// The entry a draft becomes: pending, or succeeded if it carries a result. The store adds the sequence and, for a
+/// successor, what it takes over.
+[[nodiscard]] inline entry born(const draft& d, time_point now) {
+    entry e;
+    e.id = d.id;
+    e.queue = d.queue;
+    e.topic = d.topic;
+    e.payload = d.payload;
+    e.key = d.key;
+    e.group = d.group;
+    e.lane = d.lane;
+    e.parent = d.parent;
+    e.predecessor = d.predecessor;
+    e.expires_at = d.expires_at;
+    e.attempts_max = d.attempts_max;
+    e.trail = d.trail;
+    e.headers = d.headers;
+    e.created_at = now;
+    e.state = d.result ? state::succeeded : state::pending;
+    e.due_at = d.due_at.value_or(now);
+    e.result = d.result;
+    e.progress = d.progress;
+    e.updated_at = now;
+    return e;
+}
+
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Reading several entries: exactly one path (each has an index behind it), then filters, then a page by sequence.
+//
+//   for (auto page = query::dead("mail");; page.after = found.back().sequence) { ... }
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vouch/contract/id.hpp>
+#include <vouch/contract/state.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+struct query {
+    enum class path : std::uint8_t {
+        group,  ///< members of `group`, across queues
+        parent, ///< entries whose parent is `parent`
+        key,    ///< every generation of (`queue`, `key`)
+        dead,   ///< dead entries of `queue`
+        live,   ///< entries of `queue` that are not terminal
+        all,    ///< entries of `queue`
+    };
+    query::path by = path::all;
+    std::string queue{};
+    std::string key{};
+    std::string group{};
+    vouch::id parent{};
+
+    std::optional<vouch::state> state{}; ///< unset: any
+    std::string topic{};                 ///< exactly this one; empty: any
+    std::uint64_t after = 0;             ///< only sequences greater than this
+    std::size_t limit = 100;             ///< 0 finds nothing
+    bool payloads = false;               ///< false: payloads come back empty
+
+    [[nodiscard]] static query members(std::string group) {
+        return {.by = path::group, .group = std::move(group)};
+    }
+    [[nodiscard]] static query children(const vouch::id& parent) { return {.by = path::parent, .parent = parent}; }
+    [[nodiscard]] static query keyed(std::string queue, std::string key) {
+        return {.by = path::key, .queue = std::move(queue), .key = std::move(key)};
+    }
+    [[nodiscard]] static query dead(std::string queue) { return {.by = path::dead, .queue = std::move(queue)}; }
+    [[nodiscard]] static query live(std::string queue) { return {.by = path::live, .queue = std::move(queue)}; }
+    [[nodiscard]] static query all(std::string queue) { return {.by = path::all, .queue = std::move(queue)}; }
+};
+
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What is asked of a claim and of a purge. Time is always an argument.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vouch/contract/id.hpp>
+#include <vouch/contract/state.hpp>
+#include <vouch/contract/time.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+/// Eligible is exactly `gate <= now`; the first `limit` by (gate, sequence) are taken.
+struct claim_request {
+    std::string queue{};
+    std::size_t limit = 1; ///< 0 takes nothing
+    time_point now{};
+    duration lease = std::chrono::minutes{5};
+    std::string worker{}; ///< who asks; may be empty
+    vouch::id only{};     ///< nil: any; else this entry alone, if it is eligible and in the queue
+};
+
+/// Removes at most `limit` terminal entries of the queue that ended before `before`, oldest first, and none that a live
+/// entry still needs. A successor goes after its dead predecessors, and they go only with it.
+struct purge_request {
+    std::string queue{};
+    time_point before{};
+    std::size_t limit = 1000;
+    std::optional<vouch::state> state{}; ///< unset: succeeded and dead; else only those that ended so
+};
+
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// One-liners over a store: the bounded loop that repeats a transaction on `conflict`, and the operations people call on
+// their own.
+#pragma once
+
+#include <array>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/explain.hpp>
+#include <vouch/contract/request.hpp>
+#include <vouch/contract/store.hpp>
+#include <vouch/contract/verdict.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+inline constexpr int transact_tries = 16;
+
+/// Runs `work(tx)` in a transaction of its own, commits, and returns what `work` returned. On `conflict` everything is
+/// repeated from `begin`, at most `transact_tries` times in all; any other error goes through, and so does an exception of
+/// `work`, which leaves nothing behind. Because of the repeats `work` should touch nothing but the transaction.
+template <class Store, class Work>
+auto transact(Store& store, Work&& work) {
+    static_assert(explain_store<Store>());
+    using transaction = typename Store::transaction;
+    for (int left = transact_tries - 1;; --left) {
+        try {
+            transaction tx = store.begin();
+            if constexpr (std::is_void_v<std::invoke_result_t<Work&, transaction&>>) {
+                work(tx);
+                tx.commit();
+                return;
+            } else {
+                auto result = work(tx);
+                tx.commit();
+                return result;
+            }
+        } catch (const error& e) {
+            if (e.kind() != error_kind::conflict || e.is_in_doubt() || left == 0) {
+                throw;
+            }
+        }
+    }
+}
+
+template <class Store>
+std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
+    return transact(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
+}
+
+template <class Store>
+std::vector<entry> claim(Store& store, const claim_request& request) {
+    return transact(store, [&](auto& tx) { return tx.claim(request); });
+}
+
+namespace detail {
+
+/// `fresh` names the successor. An entry with a parent is a command of a saga: its end has been seen and acted upon, so
+/// the saga is what can be requeued.
+template <class Writer>
+receipt succeed_dead(Writer& tx, const id& dead, const id& fresh, time_point now, bool keep_progress) {
+    const auto found = tx.find(dead);
+    if (!found || found->state != state::dead || !found->parent.is_nil()) {
+        return {};
+    }
+    const std::array drafts{draft{.id = fresh,
+                                  .queue = found->queue,
+                                  .topic = found->topic,
+                                  .payload = found->payload,
+                                  .predecessor = dead,
+                                  .attempts_max = found->attempts_max,
+                                  .trail = found->trail,
+                                  .headers = found->headers,
+                                  .progress = keep_progress ? found->progress : std::string{}}};
+    return tx.enqueue(drafts, now).front();
+}
+
+} // namespace detail
+
+/// Gives a dead entry a successor that starts afresh: attempts 0, due now, no expiry. The dead one never changes.
+/// Inserted; duplicate of the successor it already has; or refused, if it is absent, not dead, or has a parent.
+template <class Writer>
+[[nodiscard]] receipt requeue(Writer& tx, const id& dead, const id& fresh, time_point now) {
+    static_assert(explain_writer<Writer>());
+    return detail::succeed_dead(tx, dead, fresh, now, false);
+}
+
+/// As `requeue`, but the successor goes on from the dead entry's last checkpoint.
+template <class Writer>
+[[nodiscard]] receipt resume(Writer& tx, const id& dead, const id& fresh, time_point now) {
+    static_assert(explain_writer<Writer>());
+    return detail::succeed_dead(tx, dead, fresh, now, true);
+}
+
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Where fresh ids come from. An id source is any callable that gives a new id; stores never make one.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <utility>
+#include <vouch/contract/id.hpp>
+#include <vouch/contract/time.hpp>
+#include <vouch/policy/clock.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+using id_source = std::function<id()>;
+
+/// UUIDv7: 48 bits of milliseconds, then a 12-bit count within the millisecond, then 62 random bits. Ids of one source only
+/// grow, also when its clock stands still or runs back. Copies share one state. Thread-safe.
+class uuid7_source {
+  public:
+    /// Random bits from the system.
+    explicit uuid7_source(clock now = system_now) : uuid7_source(std::move(now), system_seed()) {}
+    /// The same clock and seed give the same ids.
+    uuid7_source(clock now, std::uint64_t seed) : shared_(std::make_shared<shared>(std::move(now), seed)) {}
+
+    [[nodiscard]] id operator()() const {
+        const std::lock_guard lock(shared_->mutex);
+        return shared_->next();
+    }
+
+  private:
+    struct shared {
+        shared(clock c, std::uint64_t seed) : now(std::move(c)), random(seed) {}
+
+        [[nodiscard]] id next() {
+            const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
+            // The count overflows into the milliseconds: order is kept, and time catches up.
+            const auto tick = static_cast<std::uint64_t>(since > 0 ? since : 0) << 12;
+            last = tick > last ? tick : last + 1;
+            return {.high = ((last >> 12) << 16) | 0x7000U | (last & 0x0fffU), .low = 0x8000000000000000U | (random() >> 2)};
+        }
+
+        std::mutex mutex;
+        clock now;
+        std::mt19937_64 random;
+        std::uint64_t last = 0;
+    };
+
+    [[nodiscard]] static std::uint64_t system_seed() {
+        std::random_device device;
+        return (std::uint64_t{device()} << 32) | device();
+    }
+
+    std::shared_ptr<shared> shared_;
+};
+
+/// 1, 2, 3 ...: ids a person can tell apart in a test. Copies share one count. Thread-safe.
+class counting_ids {
+  public:
+    explicit counting_ids(std::uint64_t first = 1) : next_(std::make_shared<std::atomic<std::uint64_t>>(first)) {}
+    [[nodiscard]] id operator()() const noexcept { return {.high = 0, .low = next_->fetch_add(1)}; }
+
+  private:
+    std::shared_ptr<std::atomic<std::uint64_t>> next_;
+};
+
+} // namespace v0
+} // namespace vouch

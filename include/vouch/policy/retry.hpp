@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Whether a failed attempt is tried again, and when. Policy lives here and in the runner; the store carries none.
+// What an entry says goes before what its handler says, and that before the default.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/outcome.hpp>
+#include <vouch/contract/time.hpp>
+#include <vouch/policy/backoff.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+inline constexpr std::uint32_t default_attempts_max = 8;
+
+struct retry_policy {
+    vouch::backoff backoff = exponential{};
+    std::uint32_t attempts_max = 0; ///< 0: as many as a schedule has delays, and one; else `default_attempts_max`
+};
+
+/// How often this entry may be claimed between two checkpoints.
+[[nodiscard]] inline std::uint32_t attempts_max_of(const entry& e, const retry_policy& policy) noexcept {
+    if (e.attempts_max != 0) {
+        return e.attempts_max;
+    }
+    if (policy.attempts_max != 0) {
+        return policy.attempts_max;
+    }
+    if (const auto* listed = std::get_if<schedule>(&policy.backoff)) {
+        return static_cast<std::uint32_t>(listed->delays.size() + 1);
+    }
+    return default_attempts_max;
+}
+
+/// What a failed attempt of a claimed entry comes to: a retry, or a burial when its attempts or its time are used up.
+[[nodiscard]] inline outcome after_failure(const entry& e, std::string error, const retry_policy& policy, time_point now) {
+    if (e.attempts >= attempts_max_of(e, policy)) {
+        return bury{.error = std::move(error)};
+    }
+    const auto delay = delay_after(policy.backoff, e.id, e.attempts);
+    if (!delay) {
+        return bury{.error = std::move(error)};
+    }
+    return retry{.error = std::move(error), .at = later(now, *delay)};
+}
+
+} // namespace v0
+} // namespace vouch
