@@ -4,8 +4,8 @@
 
     compile_fail.py FILE -- COMPILER [FLAGS...]
 
-The file opens with one or more lines `// expect: <fragment>`: the compiler must refuse the file, and every fragment
-must be in what it says. A file that opens with `// expect-ok` must compile.
+The file opens, below its SPDX line, with one or more lines `// expect: <fragment>`: the compiler must refuse the file,
+and every fragment must be in what it says. A file that opens with `// expect-ok` must compile.
 """
 
 import os
@@ -20,6 +20,8 @@ def expectations(text):
     for line in text.splitlines():
         if line.strip() == "// expect-ok":
             return None
+        if line.startswith("// SPDX-"):
+            continue
         if not line.startswith("// expect: "):
             break
         fragments.append(line.removeprefix("// expect: ").strip())

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // expect-ok
 // The control: with the same compiler and flags a correct file compiles, so the others fail for their own reasons.
 #include <vouch/vouch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // expect: vouch: a translation unit includes either the single headers or the split ones, not both
 #include <vouch/vouch.hpp>
 

@@ -9,6 +9,4 @@ using later_function = vouch::time_point (*)(vouch::time_point, vouch::duration)
 
 later_function later_in_second();
 
-later_function later_in_second() {
-    return &vouch::later;
-}
+later_function later_in_second() { return &vouch::later; }

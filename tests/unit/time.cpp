@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "property.hpp"
-
 #include <cstdint>
 
 #include <vouch/vouch.hpp>
+
+#include "property.hpp"
 
 using vouch::duration;
 using vouch::later;
@@ -21,9 +21,10 @@ TEST_CASE("later: stops at the ends of time instead of overflowing") {
 }
 
 TEST_CASE("later: never goes the wrong way") {
-    check_property("a positive duration never leads back, a negative one never forward", [](std::int64_t at, std::int64_t by) {
-        const time_point from{duration{at}};
-        const time_point to = later(from, duration{by});
-        return by >= 0 ? to >= from : to <= from;
-    });
+    check_property("a positive duration never leads back, a negative one never forward",
+                   [](std::int64_t at, std::int64_t by) {
+                       const time_point from{duration{at}};
+                       const time_point to = later(from, duration{by});
+                       return by >= 0 ? to >= from : to <= from;
+                   });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "catch.hpp"
-
 #include <vouch/vouch.hpp>
+
+#include "catch.hpp"
 
 TEST_CASE("version: the three numbers are usable by the preprocessor") {
 #if VOUCH_VERSION_MAJOR * 10000 + VOUCH_VERSION_MINOR * 100 + VOUCH_VERSION_PATCH >= 100

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+// What Meson precompiles for the tests; it wants such a header in a folder of its own.
+#include "../property.hpp"
