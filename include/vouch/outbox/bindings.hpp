@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// One event, many listeners: which queues get a copy of an emission that names none. Each copy is an entry with its own
+// retries and its own dead letter.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include <vouch/contract/limits.hpp>
+#include <vouch/contract/validate.hpp>
+#include <vouch/outbox/topic.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+class bindings {
+  public:
+    /// Sends emissions whose topic fits `pattern` to `queue` too.
+    bindings& bind(std::string pattern, std::string queue) {
+        detail::check_required_name({"binding", "queue"}, queue, limits{}.name_max);
+        bound_.emplace_back(topic_pattern(std::move(pattern)), std::move(queue));
+        return *this;
+    }
+
+    /// The queues bound to the topic, each once, in the order they were first bound.
+    [[nodiscard]] std::vector<std::string> queues_for(std::string_view topic) const {
+        std::vector<std::string> queues;
+        for (const auto& [pattern, queue] : bound_) {
+            if (pattern.matches(topic) && std::find(queues.begin(), queues.end(), queue) == queues.end()) {
+                queues.push_back(queue);
+            }
+        }
+        return queues;
+    }
+
+  private:
+    std::vector<std::pair<topic_pattern, std::string>> bound_;
+};
+
+} // namespace v0
+} // namespace vouch

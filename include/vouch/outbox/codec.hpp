@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// How typed values become payload bytes and back. Specialise `codec<T>` for your own types, with whatever library you
+// like; strings and bytes are built in.
+//
+//   template <> struct vouch::codec<user> {
+//       static std::string encode(const user&);
+//       static user decode(std::string_view);   // throws what it likes if the bytes are no user
+//   };
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vouch {
+inline namespace v0 {
+
+template <class T>
+struct codec;
+
+template <>
+struct codec<std::string> {
+    [[nodiscard]] static std::string encode(const std::string& value) { return value; }
+    [[nodiscard]] static std::string decode(std::string_view bytes) { return std::string(bytes); }
+};
+
+template <>
+struct codec<std::vector<std::byte>> {
+    [[nodiscard]] static std::string encode(const std::vector<std::byte>& value) {
+        return value.empty() ? std::string{} : std::string(reinterpret_cast<const char*>(value.data()), value.size());
+    }
+    [[nodiscard]] static std::vector<std::byte> decode(std::string_view bytes) {
+        const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
+        return {first, first + bytes.size()};
+    }
+};
+
+template <class T>
+concept encodable = requires(const T& value) {
+    { codec<T>::encode(value) } -> std::convertible_to<std::string>;
+};
+template <class T>
+concept decodable = requires(std::string_view bytes) {
+    { codec<T>::decode(bytes) } -> std::convertible_to<T>;
+};
+
+template <encodable T>
+[[nodiscard]] std::string encode(const T& value) {
+    return codec<T>::encode(value);
+}
+
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// The producer's side: turns emissions into drafts, with id, time and trail filled in, and enqueues them through whatever
+// writer the caller has. The outbox never commits: what is emitted lives or dies with the caller's transaction.
+//
+// An outbox is immutable after construction and may be used from several threads, if its clock and ids may.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/explain.hpp>
+#include <vouch/contract/id.hpp>
+#include <vouch/contract/time.hpp>
+#include <vouch/contract/verdict.hpp>
+#include <vouch/outbox/bindings.hpp>
+#include <vouch/outbox/trail.hpp>
+#include <vouch/policy/clock.hpp>
+#include <vouch/policy/id_source.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+/// What a producer says: a draft without the parts the outbox fills in.
+struct emission {
+    std::string queue{};   ///< empty: every queue bound to the topic
+    std::string topic{};   ///< required
+    std::string payload{}; ///< `encode(value)` for typed ones
+    std::string key{};
+    std::string group{};
+    std::string lane{};
+    vouch::id parent{};
+    std::optional<time_point> due_at{};     ///< not before this time
+    std::optional<duration> due_in{};       ///< not before this long from now; not together with `due_at`
+    std::optional<time_point> expires_at{}; ///< no further try from this time on
+    std::optional<duration> expires_in{};   ///< the same, counted from now; not together with `expires_at`
+    std::uint32_t attempts_max = 0;
+    header_list headers{};
+    std::string progress{};
+};
+
+struct outbox_options {
+    vouch::clock clock = system_now;
+    id_source ids = uuid7_source{};
+    vouch::bindings bindings{};
+    std::optional<duration> expires_in{}; ///< for emissions that say nothing of their own
+};
+
+class outbox {
+  public:
+    explicit outbox(outbox_options options = {}) : options_(std::move(options)) {}
+
+    [[nodiscard]] time_point now() const { return options_.clock(); }
+    [[nodiscard]] id fresh_id() const { return options_.ids(); }
+
+    /// A trail for an entry point of the application, so that all it emits can be traced back to it.
+    [[nodiscard]] id_list open_trail() const { return {fresh_id()}; }
+
+    /// Enqueues an emission below the trail `above`: one entry in the named queue, or one per bound queue. One receipt per
+    /// entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
+    template <class Writer>
+    std::vector<receipt> emit(Writer& tx, const emission& e, const id_list& above = {}) const {
+        return emit(tx, std::span(&e, 1), above);
+    }
+
+    /// Many emissions in one operation.
+    template <class Writer>
+    std::vector<receipt> emit(Writer& tx, std::span<const emission> emissions, const id_list& above = {}) const {
+        static_assert(explain_writer<Writer>());
+        const auto at = now();
+        std::vector<draft> all;
+        for (const auto& e : emissions) {
+            append_drafts(all, e, above, fresh_id(), at);
+        }
+        return tx.enqueue(all, at);
+    }
+
+    /// The drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in doubt). In a
+    /// named queue the entry's id is the emission's own; in bound queues ids are derived from it and the queue's name.
+    [[nodiscard]] std::vector<draft> drafts(const emission& e, const id_list& above, const id& emission_id,
+                                            time_point at) const {
+        std::vector<draft> out;
+        append_drafts(out, e, above, emission_id, at);
+        return out;
+    }
+
+  private:
+    void append_drafts(std::vector<draft>& out, const emission& e, const id_list& above, const id& emission_id,
+                       time_point at) const {
+        auto d = draft_of(e, at);
+        d.trail = trail_below(above, emission_id);
+        if (!e.queue.empty()) {
+            d.id = emission_id;
+            d.queue = e.queue;
+            out.push_back(std::move(d));
+            return;
+        }
+        const auto queues = options_.bindings.queues_for(e.topic);
+        if (queues.empty()) {
+            throw error(error_kind::unrouted, "emission: it names no queue and no binding fits its topic");
+        }
+        for (const auto& queue : queues) {
+            d.id = derive(emission_id, queue);
+            d.queue = queue;
+            out.push_back(d);
+        }
+    }
+
+    [[nodiscard]] draft draft_of(const emission& e, time_point at) const {
+        const auto expires_in = e.expires_in || e.expires_at ? e.expires_in : options_.expires_in;
+        return {.topic = e.topic,
+                .payload = e.payload,
+                .key = e.key,
+                .group = e.group,
+                .lane = e.lane,
+                .parent = e.parent,
+                .due_at = either("due", e.due_at, e.due_in, at),
+                .expires_at = either("expires", e.expires_at, expires_in, at),
+                .attempts_max = e.attempts_max,
+                .headers = e.headers,
+                .progress = e.progress};
+    }
+
+    [[nodiscard]] static std::optional<time_point> either(std::string_view what, std::optional<time_point> at,
+                                                          std::optional<duration> in, time_point now) {
+        if (at && in) {
+            detail::refuse({"emission", what}, "is given both as a time and as a length of time");
+        }
+        return in ? std::optional{later(now, *in)} : at;
+    }
+
+    outbox_options options_;
+};
+
+} // namespace v0
+} // namespace vouch

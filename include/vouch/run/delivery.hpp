@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// What a handler is handed: the claimed entry, and a way to emit follow-ups that are enqueued in the transaction that
+// settles it, so that there is never an outcome without its follow-ups nor the other way round.
+//
+// A delivery belongs to one call of one handler; it is used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/id.hpp>
+#include <vouch/contract/time.hpp>
+#include <vouch/outbox/codec.hpp>
+#include <vouch/outbox/outbox.hpp>
+#include <vouch/run/failure.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+class delivery {
+  public:
+    delivery(const vouch::entry& claimed, const outbox& from, time_point now, std::stop_token stop = {})
+        : entry_(claimed), outbox_(from), now_(now), stop_(std::move(stop)) {}
+
+    [[nodiscard]] const vouch::entry& entry() const noexcept { return entry_; }
+    [[nodiscard]] const vouch::id& id() const noexcept { return entry_.id; } ///< the idempotency key to hand on
+    [[nodiscard]] const std::string& queue() const noexcept { return entry_.queue; }
+    [[nodiscard]] const std::string& topic() const noexcept { return entry_.topic; }
+    [[nodiscard]] const std::string& payload() const noexcept { return entry_.payload; }
+    [[nodiscard]] const id_list& trail() const noexcept { return entry_.trail; }
+    [[nodiscard]] std::uint32_t attempt() const noexcept { return entry_.attempts; } ///< counted from 1
+    [[nodiscard]] time_point now() const noexcept { return now_; }                   ///< when the handler was called
+
+    /// Asked to stop: what can be cut short should be. Nobody kills a handler.
+    [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
+
+    [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
+        for (const auto& [key, value] : entry_.headers) {
+            if (key == name) {
+                return value;
+            }
+        }
+        return std::nullopt;
+    }
+
+    /// The payload as a value. Bytes the codec rejects end the entry as dead with `undecodable`.
+    template <decodable T>
+    [[nodiscard]] T as() const {
+        try {
+            return codec<T>::decode(entry_.payload);
+        } catch (...) {
+            throw reject("undecodable");
+        }
+    }
+
+    /// Emits below this delivery's trail, if the handler ends well (succeed or advance). Returns the emission's id. An
+    /// emission that turns out invalid ends the entry as dead with `invalid_emission` or `unrouted`.
+    vouch::id emit(emission e) {
+        const auto fresh = outbox_.fresh_id();
+        emissions_.emplace_back(std::move(e), fresh);
+        return fresh;
+    }
+
+    /// The drafts of everything emitted so far.
+    [[nodiscard]] std::vector<draft> emitted() const {
+        std::vector<draft> out;
+        for (const auto& [e, fresh] : emissions_) {
+            auto drafts = outbox_.drafts(e, entry_.trail, fresh, now_);
+            out.insert(out.end(), std::make_move_iterator(drafts.begin()), std::make_move_iterator(drafts.end()));
+        }
+        return out;
+    }
+
+  private:
+    const vouch::entry& entry_;
+    const outbox& outbox_;
+    time_point now_;
+    std::stop_token stop_;
+    std::vector<std::pair<emission, vouch::id>> emissions_;
+};
+
+} // namespace v0
+} // namespace vouch

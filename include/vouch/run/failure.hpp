@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// How a handler says that it failed, and what is kept of any exception: a code of the handler's choosing or the name of
+// the exception's class. Its message is never kept, because messages carry other people's data.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vouch/contract/limits.hpp>
+
+#if defined(__GXX_RTTI) || defined(__cpp_rtti) || defined(_CPPRTTI)
+#include <typeinfo>
+#if defined(__has_include)
+#if __has_include(<cxxabi.h>)
+#include <cstdlib>
+#include <cxxabi.h>
+#include <memory>
+#endif
+#endif
+#endif
+
+namespace vouch {
+inline namespace v0 {
+
+/// Thrown by a handler: try again later, by policy, and remember this code.
+class failure : public std::exception {
+  public:
+    explicit failure(std::string code) : code_(std::move(code)) {}
+    [[nodiscard]] const std::string& code() const noexcept { return code_; }
+    [[nodiscard]] const char* what() const noexcept override { return code_.c_str(); }
+
+  private:
+    std::string code_;
+};
+
+/// Thrown by a handler: never try again.
+class reject : public failure {
+  public:
+    explicit reject(std::string code = "rejected") : failure(std::move(code)) {}
+};
+
+/// A code fit for storing: within the limit, no control characters, not cut inside a UTF-8 character.
+[[nodiscard]] inline std::string error_code(std::string_view text) {
+    auto size = text.size() < limits{}.error_max ? text.size() : limits{}.error_max;
+    if (size < text.size()) {
+        while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0U) == 0x80U) {
+            --size;
+        }
+    }
+    std::string code(text.substr(0, size));
+    for (auto& c : code) {
+        const auto byte = static_cast<unsigned char>(c);
+        c = byte < 0x20 || byte == 0x7f ? '?' : c;
+    }
+    return code;
+}
+
+/// The name of an exception's class, as written in the source where the platform can tell.
+[[nodiscard]] inline std::string class_of([[maybe_unused]] const std::exception& e) {
+#if defined(__GXX_RTTI) || defined(__cpp_rtti) || defined(_CPPRTTI)
+    const char* const raw = typeid(e).name();
+#if defined(__has_include)
+#if __has_include(<cxxabi.h>)
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(raw, nullptr, nullptr, &status), std::free);
+    if (status == 0 && plain) {
+        return error_code(plain.get());
+    }
+#endif
+#endif
+    return error_code(raw);
+#else
+    return "exception";
+#endif
+}
+
+} // namespace v0
+} // namespace vouch

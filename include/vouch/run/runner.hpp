@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// One deterministic pass over a queue: claim, handle each, settle. No threads, sleeps, clocks or randomness of its own: the
+// same store, clock, ids and handlers give the same trace. The phases are public, so that something else (a worker, a
+// simulator, a debugger) can stop between any two.
+//
+// A runner is used by one thread at a time; several runners may share store, outbox and router.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/explain.hpp>
+#include <vouch/contract/outcome.hpp>
+#include <vouch/contract/request.hpp>
+#include <vouch/contract/transact.hpp>
+#include <vouch/contract/validate.hpp>
+#include <vouch/observe/audit.hpp>
+#include <vouch/observe/observer.hpp>
+#include <vouch/outbox/outbox.hpp>
+#include <vouch/policy/clock.hpp>
+#include <vouch/policy/retry.hpp>
+#include <vouch/run/handling.hpp>
+#include <vouch/run/report.hpp>
+#include <vouch/run/router.hpp>
+#include <vouch/run/settling.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+struct runner_options {
+    std::string queue{};
+    std::string worker = "runner";             ///< who claims; shown to operators
+    std::size_t batch_size = 50;               ///< entries per claim
+    duration lease = std::chrono::minutes{5};  ///< must comfortably exceed what a batch takes
+    retry_policy retry{};                      ///< for routes and entries that say nothing of their own
+    std::size_t passes_max = 1'000'000;        ///< after which `run_until_idle` gives up
+};
+
+template <class Store>
+class runner {
+    static_assert(explain_store<Store>());
+
+  public:
+    using transaction = typename Store::transaction;
+    using batch = std::vector<handled<Store>>;
+
+    /// Store, outbox and router outlive the runner. Throws `invalid_argument` for options no claim would take.
+    runner(Store& store, const outbox& from, const router<Store>& routes, runner_options options)
+        : store_(store), outbox_(from), router_(routes), options_(std::move(options)), can_(store.capabilities()) {
+        validate(request(time_point{}), can_.limits);
+        if (options_.batch_size == 0) {
+            detail::refuse({"runner", "batch_size"}, "is 0, it would never claim anything");
+        }
+    }
+
+    // Watching.
+
+    template <observer O>
+    void observe(O& o) {
+        observers_.add(o);
+    }
+    /// Called in the settling transaction: before each terminal outcome, and after a settle that completed a group.
+    void audit(audit_sink<transaction> sink) { hooks_.audit = std::move(sink); }
+    /// Called in the settling transaction, once per fall of the group's unfinished members to zero.
+    void on_group_complete(std::function<void(transaction&, const std::string& group, const entry& last)> callback) {
+        hooks_.group_complete = std::move(callback);
+    }
+
+    // Phases. Each is a boundary at which a process may die: what was claimed and not settled comes back when its lease
+    // is over.
+
+    [[nodiscard]] std::vector<entry> claim() { return claimed(vouch::claim(store_, request(outbox_.now()))); }
+
+    /// This entry only, if it is due now.
+    [[nodiscard]] std::vector<entry> claim(const id& only) {
+        auto wanted = request(outbox_.now());
+        wanted.only = only;
+        return claimed(vouch::claim(store_, wanted));
+    }
+
+    /// Calls the handler and makes sure that what comes of it can be settled.
+    [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) {
+        tell(event_kind::started, e);
+        return handling<Store>(router_, outbox_, options_.retry, can_)(std::move(e), std::move(stop));
+    }
+
+    /// Handles all; what has not been started when a stop is requested is handed back untouched.
+    [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop = {}) {
+        batch out;
+        out.reserve(entries.size());
+        for (auto& e : entries) {
+            if (stop.stop_requested()) {
+                out.push_back({.entry = std::move(e), .outcome = release{}});
+            } else {
+                out.push_back(handle(std::move(e), stop));
+            }
+        }
+        return out;
+    }
+
+    /// Throws the store's faults; then the same batch may be settled again, under the same tickets.
+    report settle(batch& handled) { return settle(handled, nullptr).first; }
+
+    /// The same, and the next claim in the same commit.
+    [[nodiscard]] std::pair<report, std::vector<entry>> settle_and_claim(batch& handled) {
+        const auto next = request(outbox_.now());
+        return settle(handled, &next);
+    }
+
+    // Passes.
+
+    report run_once(const std::stop_token& stop = {}) { return pass(claim(), stop); }
+
+    /// Dispatches one entry right away, if it is due: for producers that do not want to wait for the next pass.
+    report run_only(const id& only) { return pass(claim(only), {}); }
+
+    /// Passes until nothing is due, each settle in one commit with the next claim.
+    report run_until_idle(const std::stop_token& stop = {}) {
+        report total;
+        auto entries = claim();
+        total.claimed += entries.size();
+        for (std::size_t passes = 0; !entries.empty(); ++passes) {
+            auto done = handle_all(std::move(entries), stop);
+            if (stop.stop_requested()) {
+                total += settle(done);
+                return total;
+            }
+            check_passes(passes);
+            auto [settled, next] = settle_and_claim(done);
+            total += settled;
+            total.claimed += next.size();
+            entries = std::move(next);
+        }
+        return total;
+    }
+
+    /// Passes until nothing is left to wait for, moving the clock to each next due time. For tests: hours pass at once.
+    report run_until_idle(const manual_clock& time) {
+        report total;
+        for (std::size_t passes = 0;; ++passes) {
+            check_passes(passes);
+            total += run_until_idle();
+            const auto next = store_.next_due(options_.queue);
+            if (!next) {
+                return total;
+            }
+            if (*next > time()) {
+                time.set(*next);
+            }
+        }
+    }
+
+  private:
+    [[nodiscard]] claim_request request(time_point now) const {
+        return {.queue = options_.queue,
+                .limit = options_.batch_size,
+                .now = now,
+                .lease = options_.lease,
+                .worker = options_.worker};
+    }
+
+    [[nodiscard]] std::vector<entry> claimed(std::vector<entry> entries) const {
+        for (const auto& e : entries) {
+            tell(event_kind::claimed, e);
+        }
+        return entries;
+    }
+
+    report pass(std::vector<entry> entries, const std::stop_token& stop) {
+        const auto count = entries.size();
+        auto done = handle_all(std::move(entries), stop);
+        auto out = settle(done);
+        out.claimed = count;
+        return out;
+    }
+
+    std::pair<report, std::vector<entry>> settle(batch& handled, const claim_request* next) {
+        report out;
+        if (handled.empty()) {
+            return {out, next == nullptr ? std::vector<entry>{} : claim()};
+        }
+        auto next_batch = settling<Store>(store_, outbox_, hooks_)(std::span(handled), next);
+        for (const auto& h : handled) {
+            note(out, h, *h.landing);
+        }
+        return {std::move(out), claimed(std::move(next_batch))};
+    }
+
+    void note(report& out, const handled<Store>& h, const landing& l) const {
+        auto line = trace_line{.id = h.entry.id, .topic = h.entry.topic, .attempt = h.entry.attempts};
+        if (l.what == landing::kind::landed) {
+            std::tie(line.what, line.error) = std::visit(named{}, h.outcome);
+        } else {
+            line.what = l.what == landing::kind::stale ? event_kind::stale : event_kind::unsettled;
+            line.error = l.error;
+        }
+        count(out, line.what) += 1;
+        tell(line.what, h.entry, line.error);
+        if (l.what == landing::kind::landed) {
+            for (const auto& d : h.emissions) {
+                tell_enqueued(d);
+            }
+            if (l.group_completed) {
+                tell(event_kind::group_completed, h.entry);
+            }
+        }
+        out.trace.push_back(std::move(line));
+    }
+
+    struct named {
+        using told = std::pair<event_kind, std::string>;
+        told operator()(const succeed&) const { return {event_kind::succeeded, {}}; }
+        told operator()(const retry& o) const { return {event_kind::retried, o.error}; }
+        told operator()(const bury& o) const { return {event_kind::dead, o.error}; }
+        told operator()(const release&) const { return {event_kind::released, {}}; }
+        told operator()(const advance&) const { return {event_kind::advanced, {}}; }
+    };
+
+    [[nodiscard]] static std::size_t& count(report& out, event_kind what) noexcept {
+        switch (what) {
+        case event_kind::succeeded: return out.succeeded;
+        case event_kind::advanced: return out.advanced;
+        case event_kind::retried: return out.retried;
+        case event_kind::dead: return out.dead;
+        case event_kind::released: return out.released;
+        case event_kind::stale: return out.stale;
+        default: return out.unsettled;
+        }
+    }
+
+    void tell(event_kind what, const entry& e, std::string_view error = {}) const {
+        if (observers_.empty()) {
+            return;
+        }
+        observers_.on({.what = what,
+                       .at = outbox_.now(),
+                       .queue = e.queue,
+                       .topic = e.topic,
+                       .worker = options_.worker,
+                       .group = e.group,
+                       .error = error,
+                       .id = e.id,
+                       .attempt = e.attempts});
+    }
+
+    void tell_enqueued(const draft& d) const {
+        if (!observers_.empty()) {
+            observers_.on({.what = event_kind::enqueued,
+                           .at = outbox_.now(),
+                           .queue = d.queue,
+                           .topic = d.topic,
+                           .worker = options_.worker,
+                           .group = d.group,
+                           .id = d.id});
+        }
+    }
+
+    void check_passes(std::size_t passes) const {
+        if (passes >= options_.passes_max) {
+            throw error(error_kind::misuse, "runner: still not idle after " + std::to_string(passes) +
+                                                " passes; some handler keeps handing its entry back");
+        }
+    }
+
+    Store& store_;
+    const outbox& outbox_;
+    const router<Store>& router_;
+    runner_options options_;
+    capabilities can_;
+    observer_list observers_;
+    settling_hooks<transaction> hooks_;
+};
+
+} // namespace v0
+} // namespace vouch
