@@ -67,6 +67,11 @@ class ledger {
     [[nodiscard]] group_index* find_group(std::string_view name) { return find_in(groups_, name); }
     [[nodiscard]] family_index* find_family(const id& parent) { return find_in(families_, parent); }
 
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
+        const auto* const found = find_queue(queue);
+        return found == nullptr ? 0 : found->wakes;
+    }
+
     [[nodiscard]] queue_index& queue(std::string_view name) {
         auto* const found = find_queue(name);
         return found != nullptr ? *found : queues_[std::string(name)];

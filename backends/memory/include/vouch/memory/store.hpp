@@ -6,6 +6,7 @@
 // only while it runs, so readers see the committed state at any time and wait for no transaction.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -233,17 +234,21 @@ class store {
     }
 
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
         const std::lock_guard lock(shared_->mutex);
-        return shared_->ledger.queue(queue).wakes;
+        return shared_->ledger.wakes(queue);
     }
 
     /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns `wakes`.
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
+        validate_queue(queue, detail::can.limits);
+        // The longest waits would lead past the last time there is.
+        at_most = std::min<std::chrono::nanoseconds>(at_most, detail::can.limits.lease_max);
         std::unique_lock lock(shared_->mutex);
-        const auto& q = shared_->ledger.queue(queue);
-        shared_->stirred.wait_for(lock, stop, at_most, [&] { return q.wakes != seen; });
-        return q.wakes;
+        auto& ledger = shared_->ledger;
+        shared_->stirred.wait_for(lock, stop, at_most, [&] { return ledger.wakes(queue) != seen; });
+        return ledger.wakes(queue);
     }
 };
 
