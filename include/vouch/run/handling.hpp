@@ -162,11 +162,11 @@ class handling {
         }
     }
 
-    /// Time or attempts have run out. `ended` may turn the entry round; it has as many attempts of its own.
+    /// Time or attempts have run out. `ended` may turn the entry round; a claim beyond twice attempts_max calls nobody.
     void end(handled<Store>& h, const route_type& route, delivery& d, ending why, std::string code) const {
-        const auto most = attempts_max_of(h.entry, *h.retry);
-        const auto spent = h.entry.attempts >= most ? h.entry.attempts - most + 1 : h.entry.attempts;
-        if (!route.handler.ended || spent > most) {
+        const std::uint64_t most = attempts_max_of(h.entry, *h.retry);
+        const std::uint64_t claims = h.entry.attempts;
+        if (!route.handler.ended || claims > 2 * most) {
             h.outcome = bury{.error = std::move(code)};
             return;
         }
@@ -174,8 +174,9 @@ class handling {
             h.outcome = route.handler.ended(d, why);
         } catch (...) {
             const auto error = detail::caught::current();
-            const auto delay = delay_after(h.retry->backoff, h.entry.id, spent);
-            if (error.is_permanent || spent == most || !delay) {
+            const auto again = claims < most ? claims : claims - most + 1; // the delays begin anew
+            const auto delay = delay_after(h.retry->backoff, h.entry.id, static_cast<std::uint32_t>(again));
+            if (error.is_permanent || claims == 2 * most || !delay) {
                 h.outcome = bury{.error = error.code};
             } else {
                 h.outcome = retry{.error = error.code, .at = later(d.now(), *delay)};

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// The producer's side: what an emission becomes, where it goes, and the trail it leaves.
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <vouch/testing.hpp>
+#include <vouch/vouch.hpp>
+
+#include "catch.hpp"
+#include "property.hpp"
+#include "support.hpp"
+
+using namespace support;
+using vouch::emission;
+
+namespace {
+
+struct shop {
+    vouch::manual_clock clock{t0};
+    vouch::counting_ids ids{};
+    vouch::memory::store store{};
+
+    [[nodiscard]] vouch::outbox outbox(vouch::bindings bindings = {}, std::optional<vouch::duration> expires = {}) const {
+        return vouch::outbox({.clock = clock, .ids = ids, .bindings = std::move(bindings), .expires_in = expires});
+    }
+    vouch::entry emit(const vouch::outbox& from, const emission& e) {
+        const auto got = vouch::transact(store, [&](auto& tx) { return from.emit(tx, e); });
+        REQUIRE(got.size() == 1);
+        return *store.find(got.front().id);
+    }
+};
+
+} // namespace
+
+TEST_CASE("emit: id, time and trail are filled in, the rest is kept") {
+    shop s;
+    const auto e = s.emit(s.outbox(), {.queue = "mail",
+                                       .topic = "user.created",
+                                       .payload = std::string("a\0b", 3),
+                                       .key = "k",
+                                       .group = "g",
+                                       .lane = "l",
+                                       .parent = id_of(9),
+                                       .attempts_max = 3,
+                                       .headers = {{"h", "v"}},
+                                       .progress = "p"});
+    CHECK(e.id == vouch::id{.high = 0, .low = 1});
+    CHECK(e.trail == vouch::id_list{e.id});
+    CHECK(e.queue == "mail");
+    CHECK(e.topic == "user.created");
+    CHECK(e.payload == std::string("a\0b", 3));
+    CHECK(e.key == "k");
+    CHECK(e.group == "g");
+    CHECK(e.lane == "l");
+    CHECK(e.parent == id_of(9));
+    CHECK(e.attempts_max == 3);
+    CHECK(e.headers == vouch::header_list{{"h", "v"}});
+    CHECK(e.progress == "p");
+    CHECK(e.created_at == t0);
+    CHECK(e.due_at == t0);
+    CHECK_FALSE(e.expires_at);
+}
+
+TEST_CASE("emit: due and expiry are given as a time or counted from now") {
+    shop s;
+    const auto plain = s.outbox();
+    CHECK(s.emit(plain, {.queue = "q", .topic = "t", .due_at = t0 + 5s}).due_at == t0 + 5s);
+    CHECK(s.emit(plain, {.queue = "q", .topic = "t", .due_in = 7s}).due_at == t0 + 7s);
+    CHECK(s.emit(plain, {.queue = "q", .topic = "t", .expires_at = t0 + 1h}).expires_at == t0 + 1h);
+    CHECK(s.emit(plain, {.queue = "q", .topic = "t", .expires_in = 2h}).expires_at == t0 + 2h);
+
+    const auto hasty = s.outbox({}, 10min);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t"}).expires_at == t0 + 10min);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .expires_in = 2h}).expires_at == t0 + 2h);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .expires_at = t0 + 1s}).expires_at == t0 + 1s);
+
+    vouch::transact(s.store, [&](auto& tx) {
+        const emission both{.queue = "q", .topic = "t", .due_at = t0, .due_in = 1s};
+        const emission twice{.queue = "q", .topic = "t", .expires_at = t0, .expires_in = 1s};
+        CHECK(kind_of([&] { plain.emit(tx, both); }) == vouch::error_kind::invalid_argument);
+        CHECK(kind_of([&] { plain.emit(tx, twice); }) == vouch::error_kind::invalid_argument);
+    });
+}
+
+TEST_CASE("emit: many emissions go in one operation, all or none") {
+    shop s;
+    const auto from = s.outbox();
+    std::vector<emission> many(3, {.queue = "q", .topic = "t"});
+    const auto got = vouch::transact(s.store, [&](auto& tx) { return from.emit(tx, std::span<const emission>(many)); });
+    CHECK(got.size() == 3);
+    CHECK(s.store.counts("q")[vouch::state::pending] == 3);
+
+    many[1].topic.clear();
+    vouch::transact(s.store, [&](auto& tx) {
+        CHECK(kind_of([&] { from.emit(tx, std::span<const emission>(many)); }) == vouch::error_kind::invalid_argument);
+    });
+    CHECK(s.store.counts("q").total() == 3);
+}
+
+TEST_CASE("emit: what is emitted rolls back with the caller's transaction") {
+    shop s;
+    {
+        auto tx = s.store.begin();
+        s.outbox().emit(tx, {.queue = "q", .topic = "t", .key = "once"});
+    }
+    CHECK(s.store.counts("q").total() == 0);
+    CHECK(s.emit(s.outbox(), {.queue = "q", .topic = "t", .key = "once"}).key == "once");
+}
+
+TEST_CASE("bindings: an emission without a queue reaches every bound queue once, under one emission id") {
+    shop s;
+    const auto from = s.outbox(vouch::bindings{}.bind("user.*", "mail").bind("user.#", "audit").bind("#", "mail").bind(
+        "order.*", "billing"));
+    const auto got = vouch::transact(s.store, [&](auto& tx) { return from.emit(tx, {.topic = "user.created"}); });
+    REQUIRE(got.size() == 2);
+    const auto mail = s.store.find(got[0].id);
+    const auto audit = s.store.find(got[1].id);
+    REQUIRE(mail);
+    REQUIRE(audit);
+    CHECK(mail->queue == "mail");
+    CHECK(audit->queue == "audit");
+    CHECK(mail->id != audit->id);
+    CHECK(mail->trail == vouch::id_list{{.high = 0, .low = 1}});
+    CHECK(audit->trail == mail->trail);
+    CHECK(s.store.counts("billing").total() == 0);
+}
+
+TEST_CASE("bindings: an emission nobody is bound to is unrouted and writes nothing") {
+    shop s;
+    const auto from = s.outbox(vouch::bindings{}.bind("order.*", "billing"));
+    const std::vector<emission> mixed{{.topic = "order.placed"}, {.topic = "user.created"}};
+    vouch::transact(s.store, [&](auto& tx) {
+        CHECK(kind_of([&] { from.emit(tx, std::span<const emission>(mixed)); }) == vouch::error_kind::unrouted);
+    });
+    CHECK(s.store.counts("billing").total() == 0);
+}
+
+TEST_CASE("bindings: three listeners, one of which fails; the other two are done once") {
+    shop s;
+    const auto from = s.outbox(vouch::bindings{}.bind("#", "one").bind("#", "two").bind("#", "three"));
+    std::array<int, 3> called{};
+    std::array<vouch::router<vouch::memory::store>, 3> routers;
+    routers[0].on("#", [&] { ++called[0]; });
+    routers[1].on("#", [&] { ++called[1], throw vouch::failure("away"); }, vouch::retry_policy{.attempts_max = 4});
+    routers[2].on("#", [&] { ++called[2]; });
+    vouch::transact(s.store, [&](auto& tx) { from.emit(tx, {.topic = "user.created"}); });
+    const std::array names{"one", "two", "three"};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        vouch::runner(s.store, from, routers[i], {.queue = names[i]}).run_until_idle(s.clock);
+    }
+    CHECK(called == std::array{1, 4, 1});
+    CHECK(s.store.counts("one")[vouch::state::succeeded] == 1);
+    CHECK(s.store.counts("two")[vouch::state::dead] == 1);
+    CHECK(s.store.counts("three")[vouch::state::succeeded] == 1);
+}
+
+namespace {
+
+/// The scene of the trail tests: a user is created, and the listener emits two follow-ups.
+std::vector<std::string> user_created(bool with_entry_point) {
+    std::vector<std::string> lines;
+    const auto say = [&](const std::string& what, const vouch::delivery& d) {
+        auto line = what + d.payload() + ", tracking IDs: [";
+        for (const auto& i : d.trail()) {
+            line += (i == d.trail().front() ? "'uuid" : ", 'uuid") + std::to_string(i.low) + '\'';
+        }
+        lines.push_back(line + ']');
+    };
+    vouch::testing::sandbox box;
+    box.on("user.created", [&](vouch::delivery& d) {
+        say("User created ", d);
+        d.emit({.queue = "test", .topic = "user.welcome_email", .payload = d.payload()});
+        d.emit({.queue = "test", .topic = "user.created_notification", .payload = d.payload()});
+    });
+    box.on("user.welcome_email", [&](vouch::delivery& d) { say("Welcome email sent for user ", d); });
+    box.on("user.created_notification", [&](vouch::delivery& d) { say("Notification created for user ", d); });
+    vouch::transact(box.store(), [&](auto& tx) {
+        const auto above = with_entry_point ? box.outbox().open_trail() : vouch::id_list{};
+        box.outbox().emit(tx, {.queue = "test", .topic = "user.created", .payload = "123"}, above);
+    });
+    box.run_until_idle();
+    return lines;
+}
+
+} // namespace
+
+TEST_CASE("trail: every emission has its own id and carries its ancestors'") {
+    CHECK(user_created(false) == std::vector<std::string>{
+                                     "User created 123, tracking IDs: ['uuid1']",
+                                     "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2']",
+                                     "Notification created for user 123, tracking IDs: ['uuid1', 'uuid3']"});
+}
+
+TEST_CASE("trail: an entry point can open a trail of its own") {
+    CHECK(user_created(true) == std::vector<std::string>{
+                                    "User created 123, tracking IDs: ['uuid1', 'uuid2']",
+                                    "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid3']",
+                                    "Notification created for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid4']"});
+}
+
+TEST_CASE("trail: a long one keeps its first id and its last 31") {
+    check_property("trail_below is as long as the limit allows, and keeps both ends", [](std::uint16_t raw) {
+        const std::size_t length = raw % 200U + 1U;
+        vouch::id_list trail;
+        for (std::uint64_t n = 1; n <= length; ++n) {
+            trail = vouch::trail_below(trail, id_of(n));
+        }
+        RC_ASSERT(trail.size() == std::min<std::size_t>(length, 32));
+        RC_ASSERT(trail.front() == id_of(1));
+        for (std::size_t back = 0; back + 1 < trail.size(); ++back) {
+            RC_ASSERT(trail[trail.size() - 1 - back] == id_of(length - back));
+        }
+    });
+}
+
+TEST_CASE("codec: strings and bytes come back as they went") {
+    const std::string text("a\0\xff", 3);
+    CHECK(vouch::codec<std::string>::decode(vouch::encode(text)) == text);
+    const std::vector<std::byte> bytes{std::byte{0}, std::byte{255}};
+    CHECK(vouch::codec<std::vector<std::byte>>::decode(vouch::encode(bytes)) == bytes);
+    CHECK(vouch::codec<std::vector<std::byte>>::decode(vouch::encode(std::vector<std::byte>{})).empty());
+}

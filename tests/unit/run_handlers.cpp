@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// The forms a handler may have, and which handler gets an entry.
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <vouch/testing.hpp>
+#include <vouch/vouch.hpp>
+
+#include "catch.hpp"
+#include "support.hpp"
+
+using namespace support;
+using vouch::delivery;
+using vouch::state;
+using vouch::testing::sandbox;
+
+namespace {
+
+struct money {
+    int cents = 0;
+};
+
+} // namespace
+
+template <>
+struct vouch::codec<money> {
+    static std::string encode(const money& m) { return std::to_string(m.cents); }
+    static money decode(std::string_view bytes) { return {std::stoi(std::string(bytes))}; }
+};
+
+namespace {
+
+vouch::entry run_one(sandbox& box, vouch::emission e = {.topic = "t"}) {
+    const auto got = box.emit(std::move(e));
+    box.run_once();
+    return *box.find(got.id);
+}
+
+struct counting_record {
+    int* worked;
+    std::vector<std::string>* recorded;
+
+    std::string work(delivery& d) {
+        ++*worked;
+        return "did " + d.payload();
+    }
+    void record(vouch::memory::transaction& tx, const std::string& what) {
+        recorded->push_back(what);
+        const vouch::draft row{.id = id_of(recorded->size()), .queue = "rows", .topic = "row", .payload = what};
+        tx.enqueue(std::span(&row, 1), t0);
+    }
+};
+
+struct silent_record {
+    int* recorded;
+    void work(delivery&) {}
+    void record(vouch::memory::transaction&) { ++*recorded; }
+};
+
+struct only_work {
+    int work(delivery&) { return 3; }
+};
+
+} // namespace
+
+template <>
+struct vouch::codec<int> {
+    static std::string encode(const int& i) { return std::to_string(i); }
+};
+
+TEST_CASE("handler: returning nothing means done") {
+    sandbox box;
+    box.on("t", [](delivery&) {});
+    const auto e = run_one(box);
+    CHECK(e.state == state::succeeded);
+    CHECK(e.result == std::string{});
+}
+
+TEST_CASE("handler: what it returns is the result") {
+    sandbox box;
+    box.on("text", [](delivery&) { return "done"; });
+    box.on("typed", [](delivery&) { return money{250}; });
+    CHECK(run_one(box, {.topic = "text"}).result == "done");
+    CHECK(run_one(box, {.topic = "typed"}).result == "250");
+}
+
+TEST_CASE("handler: it may say itself what became of the entry") {
+    sandbox box;
+    box.on("succeed", [](delivery&) -> vouch::outcome { return vouch::succeed{"r"}; });
+    box.on("retry", [](delivery& d) { return vouch::retry{.error = "later", .at = d.now() + 9s}; });
+    box.on("bury", [](delivery&) { return vouch::bury{.error = "never", .result = "why"}; });
+    box.on("release", [](delivery& d) { return vouch::release{.at = d.now() + 3s}; });
+    box.on("advance", [](delivery&) { return vouch::advance{.progress = "half"}; });
+
+    CHECK(run_one(box, {.topic = "succeed"}).result == "r");
+    const auto retried = run_one(box, {.topic = "retry"});
+    CHECK(retried.state == state::retrying);
+    CHECK(retried.last_error == "later");
+    CHECK(retried.due_at == box.clock()() + 9s);
+    const auto buried = run_one(box, {.topic = "bury"});
+    CHECK(buried.state == state::dead);
+    CHECK(buried.result == "why");
+    const auto released = run_one(box, {.topic = "release"});
+    CHECK(released.state == state::pending);
+    CHECK(released.attempts == 0);
+    CHECK(released.due_at == box.clock()() + 3s);
+    const auto advanced = run_one(box, {.topic = "advance"});
+    CHECK(advanced.state == state::pending);
+    CHECK(advanced.progress == "half");
+}
+
+TEST_CASE("handler: typed payloads are decoded, and the delivery may be left out") {
+    sandbox box;
+    int sum = 0;
+    box.on<money>("with", [&](const money& m, delivery& d) { sum += m.cents + static_cast<int>(d.attempt()); });
+    box.on<money>("without", [&](const money& m) { sum += 100 * m.cents; });
+    CHECK(run_one(box, {.topic = "with", .payload = "7"}).state == state::succeeded);
+    CHECK(run_one(box, {.topic = "without", .payload = "3"}).state == state::succeeded);
+    CHECK(sum == 308);
+}
+
+TEST_CASE("handler: a payload its codec rejects is dead as undecodable, at once") {
+    sandbox box;
+    box.on<money>("t", [](const money&) { FAIL("must not be called"); });
+    const auto e = run_one(box, {.topic = "t", .payload = "not a number"});
+    CHECK(e.state == state::dead);
+    CHECK(e.last_error == "undecodable");
+    CHECK(e.attempts == 1);
+}
+
+TEST_CASE("handler: work runs outside, record inside the settling transaction") {
+    sandbox box;
+    int worked = 0;
+    std::vector<std::string> recorded;
+    box.on("t", counting_record{&worked, &recorded});
+    const auto e = run_one(box, {.topic = "t", .payload = "x"});
+    CHECK(e.state == state::succeeded);
+    CHECK(e.result == "did x");
+    CHECK(worked == 1);
+    CHECK(recorded == std::vector<std::string>{"did x"});
+    CHECK(box.store().counts("rows").total() == 1);
+
+    int silent = 0;
+    box.on("silent", silent_record{&silent});
+    CHECK(run_one(box, {.topic = "silent"}).state == state::succeeded);
+    CHECK(silent == 1);
+
+    box.on("worker", only_work{});
+    CHECK(run_one(box, {.topic = "worker"}).result == "3");
+}
+
+TEST_CASE("handler: the delivery tells topic, queue, attempt, trail, headers, id and time") {
+    sandbox box;
+    box.on("a.*", [&](delivery& d) {
+        CHECK(d.topic() == "a.b");
+        CHECK(d.queue() == "test");
+        CHECK(d.attempt() == 1);
+        CHECK(d.trail() == vouch::id_list{d.id()});
+        CHECK(d.header("lang") == std::optional<std::string_view>("en"));
+        CHECK_FALSE(d.header("Lang"));
+        CHECK(d.id() == d.entry().id);
+        CHECK(d.now() == box.clock()());
+        CHECK_FALSE(d.stop().stop_requested());
+    });
+    CHECK(run_one(box, {.topic = "a.b", .headers = {{"lang", "en"}}}).state == state::succeeded);
+}
+
+TEST_CASE("router: the most specific pattern wins, whatever the order of registration") {
+    sandbox box;
+    std::string got;
+    box.on("#", [&] { got = "#"; });
+    box.on("user.*", [&] { got = "user.*"; });
+    box.on("user.created", [&] { got = "user.created"; });
+    box.on("*.*", [&] { got = "*.*"; });
+    const auto route = [&](const char* topic) {
+        run_one(box, {.topic = topic});
+        return got;
+    };
+    CHECK(route("user.created") == "user.created");
+    CHECK(route("user.deleted") == "user.*");
+    CHECK(route("order.placed") == "*.*");
+    CHECK(route("order.placed.twice") == "#");
+}
+
+TEST_CASE("router: of equally specific patterns the first registered wins") {
+    sandbox box;
+    std::string got;
+    box.on("*.created", [&] { got = "first"; });
+    box.on("user.*", [&] { got = "second"; });
+    run_one(box, {.topic = "user.created"});
+    CHECK(got == "first");
+}
+
+TEST_CASE("router: a topic nobody handles is dead as no_handler") {
+    sandbox box;
+    const auto e = run_one(box);
+    CHECK(e.state == state::dead);
+    CHECK(e.last_error == "no_handler");
+    CHECK(e.attempts == 1);
+}
+
+TEST_CASE("router: a handler's retry policy goes before the default, an entry's before both") {
+    sandbox box({.retry = {.backoff = vouch::fixed{1s}, .attempts_max = 2}});
+    box.on("default", [] { throw vouch::failure("x"); });
+    box.on("own", [] { throw vouch::failure("x"); }, vouch::retry_policy{.backoff = vouch::schedule{5s, 30s}});
+    box.on("none", [] { throw vouch::failure("x"); }, vouch::retry_policy{.backoff = vouch::schedule{}});
+    const auto attempts = [&](vouch::emission e) {
+        const auto got = box.emit(std::move(e));
+        box.run_until_idle();
+        return box.find(got.id)->attempts;
+    };
+    CHECK(attempts({.topic = "default"}) == 2);
+    CHECK(attempts({.topic = "own"}) == 3);
+    CHECK(attempts({.topic = "none"}) == 1);
+    CHECK(attempts({.topic = "default", .attempts_max = 5}) == 5);
+}
