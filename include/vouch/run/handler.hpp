@@ -104,7 +104,7 @@ template <class Transaction, class H>
 /// Brings any of the forms above to the one a router keeps. `T` is the payload's type, void for none.
 template <class Transaction, class T = void, class H>
 [[nodiscard]] handler<Transaction> make_handler(H&& given) {
-    using type = std::remove_cvref_t<H>;
+    using type = std::decay_t<H>;
     auto h = std::make_shared<type>(std::forward<H>(given));
     handler<Transaction> out;
     if constexpr (requires(delivery& d) { h->work(d); }) {

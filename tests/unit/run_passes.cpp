@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// Passes of the runner: what they claim, how they end, and that they repeat themselves exactly.
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <vouch/testing.hpp>
+#include <vouch/vouch.hpp>
+
+#include "catch.hpp"
+#include "support.hpp"
+
+using namespace support;
+using vouch::delivery;
+using vouch::event_kind;
+using vouch::state;
+using vouch::testing::sandbox;
+
+namespace {
+
+/// A busy little world: failures, follow-ups, snoozes, lanes, groups and crashes, all from one seed.
+std::string story(std::uint64_t seed) {
+    vouch::manual_clock clock{t0};
+    const vouch::uuid7_source ids(clock, seed);
+    const vouch::outbox outbox({.clock = clock, .ids = ids});
+    vouch::memory::store store;
+    vouch::router<vouch::memory::store> router;
+    const vouch::retry_policy jittered{.backoff = vouch::exponential{.base = 1s, .max = 1h, .jitter = 0.5}};
+    const auto chance = [](const delivery& d, std::uint64_t of) { return (d.id().low ^ d.attempt()) % of == 0; };
+    router.on(
+        "work.*",
+        [&](delivery& d) -> vouch::outcome {
+            if (chance(d, 3)) {
+                throw vouch::failure("third");
+            }
+            if (chance(d, 7)) {
+                return vouch::release{.at = d.now() + 17s};
+            }
+            if (d.trail().size() < 3) {
+                d.emit({.queue = "q", .topic = "work.more", .lane = "l"});
+            }
+            return vouch::succeed{to_string(d.id())};
+        },
+        jittered);
+    vouch::runner runner(store, outbox, router, {.queue = "q", .batch_size = 3});
+    vouch::testing::recorder seen;
+    runner.observe(seen);
+    vouch::transact(store, [&](auto& tx) {
+        for (int n = 0; n < 10; ++n) {
+            outbox.emit(tx, {.queue = "q", .topic = "work." + std::to_string(n), .group = "g"});
+        }
+    });
+    std::ignore = runner.claim(); // a process that dies right after it claimed
+    auto out = to_string(runner.run_until_idle(clock));
+    for (const auto& e : seen.events()) {
+        out += std::string(name_of(e.what)) + ' ' + to_string(e.id) + ' ' + std::to_string(e.at.time_since_epoch().count());
+        out += '\n';
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("run_once: handles one batch and says what became of each") {
+    sandbox box({.batch_size = 2});
+    box.on("good", [] {});
+    box.on("bad", [] { throw vouch::failure("x"); });
+    box.emit({.topic = "good"});
+    box.emit({.topic = "bad"});
+    box.emit({.topic = "good"});
+    const auto first = box.run_once();
+    CHECK(first.claimed == 2);
+    CHECK(first.succeeded == 1);
+    CHECK(first.retried == 1);
+    CHECK(to_string(first) == "00000000-0000-0000-0000-000000000001 good attempt 1: succeeded\n"
+                              "00000000-0000-0000-0000-000000000002 bad attempt 1: retried (x)\n");
+    CHECK(box.run_once().claimed == 1);
+    CHECK(box.run_once() == vouch::report{});
+}
+
+TEST_CASE("run_only: dispatches one entry at once, if it is due") {
+    sandbox box;
+    box.on("t", [] {});
+    box.emit({.topic = "t"});
+    const auto wanted = box.emit({.topic = "t"});
+    const auto later = box.emit({.topic = "t", .due_in = 1s});
+    CHECK(box.runner().run_only(wanted.id).succeeded == 1);
+    CHECK(box.find(wanted.id)->state == state::succeeded);
+    CHECK(box.runner().run_only(later.id).claimed == 0);
+    CHECK(box.store().counts("test")[state::pending] == 2);
+}
+
+TEST_CASE("run_until_idle: leaves what is due later, and moves a manual clock to it") {
+    sandbox box;
+    box.on("t", [] {});
+    box.emit({.topic = "t"});
+    box.emit({.topic = "t", .due_in = 3h});
+    CHECK(box.runner().run_until_idle().succeeded == 1);
+    CHECK(box.run_until_idle().succeeded == 1);
+    CHECK(box.clock()() == box.start() + 3h);
+}
+
+TEST_CASE("run_until_idle: gives up on an entry that is handed back for ever") {
+    vouch::memory::store store;
+    vouch::manual_clock clock{t0};
+    vouch::outbox outbox({.clock = clock});
+    vouch::router<vouch::memory::store> router;
+    router.on("t", [](delivery&) { return vouch::release{}; });
+    vouch::transact(store, [&](auto& tx) { outbox.emit(tx, {.queue = "q", .topic = "t"}); });
+    vouch::runner runner(store, outbox, router, {.queue = "q", .passes_max = 100});
+    CHECK(kind_of([&] { runner.run_until_idle(); }) == vouch::error_kind::misuse);
+}
+
+TEST_CASE("stop: what has not started goes back untouched, what has started is finished") {
+    sandbox box;
+    std::stop_source stop;
+    int called = 0;
+    box.on("t", [&] {
+        ++called;
+        stop.request_stop();
+    });
+    const auto first = box.emit({.topic = "t"});
+    const auto second = box.emit({.topic = "t"});
+    const auto before = box.find(second.id);
+    const auto done = box.runner().run_until_idle(stop.get_token());
+    CHECK(called == 1);
+    CHECK(done.succeeded == 1);
+    CHECK(done.released == 1);
+    CHECK(box.find(first.id)->state == state::succeeded);
+    const auto after = box.find(second.id);
+    CHECK(after->state == state::pending);
+    CHECK(after->attempts == 0);
+    CHECK(after->due_at == before->due_at);
+    CHECK(box.run_once().succeeded == 1);
+}
+
+TEST_CASE("observer: sees each entry claimed, started and ended, in that order") {
+    sandbox box;
+    box.on("t", [](delivery& d) { d.emit({.queue = "other", .topic = "follow"}); });
+    box.emit({.topic = "t", .group = "g"});
+    box.run_once();
+    std::string seen;
+    for (const auto& e : box.events()) {
+        seen += std::string(name_of(e.what)) + ' ' + e.topic + '\n';
+    }
+    CHECK(seen == "enqueued t\nclaimed t\nstarted t\nsucceeded t\nenqueued follow\ngroup_completed t\n");
+}
+
+TEST_CASE("runner: the same seed gives the same trace, byte for byte") {
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+        const auto once = story(seed);
+        CHECK(once.size() > 1000);
+        CHECK(once == story(seed));
+    }
+    CHECK(story(1) != story(2));
+}
+
+TEST_CASE("runner: options no claim would take are refused at once") {
+    vouch::memory::store store;
+    vouch::outbox outbox;
+    vouch::router<vouch::memory::store> router;
+    const auto kind = [&](vouch::runner_options options) {
+        return kind_of([&] { vouch::runner(store, outbox, router, std::move(options)); });
+    };
+    CHECK_FALSE(kind({.queue = "q"}));
+    CHECK(kind({.queue = ""}) == vouch::error_kind::invalid_argument);
+    CHECK(kind({.queue = "q", .worker = "a\nb"}) == vouch::error_kind::invalid_argument);
+    CHECK(kind({.queue = "q", .batch_size = 0}) == vouch::error_kind::invalid_argument);
+    CHECK(kind({.queue = "q", .batch_size = 10'001}) == vouch::error_kind::invalid_argument);
+    CHECK(kind({.queue = "q", .lease = 0s}) == vouch::error_kind::invalid_argument);
+}
