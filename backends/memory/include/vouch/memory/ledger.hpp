@@ -44,7 +44,8 @@ class ledger {
         if (r.fresh) {
             return nullptr;
         }
-        return r.record != nowhere && journal_[r.record].changed ? &journal_[r.record].before : &r.entry;
+        const auto before = r.record == nowhere ? nowhere : journal_[r.record].before;
+        return before == nowhere ? &r.entry : &lives_[before];
     }
 
     [[nodiscard]] row* find(const id& wanted, view v) const {
@@ -83,7 +84,7 @@ class ledger {
     void insert(entry&& e, row* predecessor) {
         auto& in = queue(e.queue);
         touch(in);
-        row& r = allocate();
+        row& r = allocate(std::move(e));
         try {
             remember(r);
         } catch (...) {
@@ -92,7 +93,6 @@ class ledger {
         }
         r.fresh = true;
         r.queue = &in;
-        r.entry = std::move(e);
         r.entry.sequence = ++last_sequence_;
         link(r);
         enter(r);
@@ -102,27 +102,19 @@ class ledger {
         }
     }
 
-    /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. Only `applied` is a change.
+    /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. If the verb throws, only `roll_back` can
+    /// follow.
     template <class Verb>
     verdict change(row& r, Verb&& verb) {
         touch(*r.queue);
-        remember(r);
-        life before = r.entry;
-        auto answer = verdict::unknown;
+        auto& remembered = remember(r);
+        if (!r.fresh && remembered.before == nowhere) {
+            lives_.push_back(r.entry);
+            remembered.before = lives_.size() - 1;
+        }
         leave(r);
-        try {
-            answer = verb(static_cast<life&>(r.entry));
-        } catch (...) {
-            static_cast<life&>(r.entry) = std::move(before);
-            enter(r);
-            throw;
-        }
+        const verdict answer = verb(static_cast<life&>(r.entry));
         enter(r);
-        auto& remembered = journal_[r.record];
-        if (answer == verdict::applied && !r.fresh && !remembered.changed) {
-            remembered.before = std::move(before);
-            remembered.changed = true;
-        }
         return answer;
     }
 
@@ -183,8 +175,7 @@ class ledger {
   private:
     struct record {
         row* target = nullptr;
-        bool changed = false;
-        life before{}; ///< if changed: the committed life
+        std::size_t before = nowhere; ///< in `lives_`: the committed life, if it may have changed
     };
 
     template <class Map, class Key>
@@ -206,11 +197,12 @@ class ledger {
         }
     }
 
-    void remember(row& r) {
+    record& remember(row& r) {
         if (r.record == nowhere) {
             journal_.push_back({.target = &r});
             r.record = journal_.size() - 1;
         }
+        return journal_[r.record];
     }
 
     void restore(record& what) noexcept {
@@ -226,8 +218,8 @@ class ledger {
             return; // unlinked once every other row is what it was
         }
         r.purged = false;
-        if (what.changed) {
-            std::swap(static_cast<life&>(r.entry), what.before);
+        if (what.before != nowhere) {
+            std::swap(static_cast<life&>(r.entry), lives_[what.before]);
         }
         enter(r);
     }
@@ -239,6 +231,7 @@ class ledger {
         }
         touched_queues_.clear();
         journal_.clear();
+        lives_.clear();
     }
 
     // Places that depend on what never changes.
@@ -383,17 +376,17 @@ class ledger {
 
     // Rows stay where they are; free ones are used again.
 
-    row& allocate() {
+    row& allocate(entry&& e) {
         if (auto* const r = free_) {
-            free_ = r->next_free;
-            r->next_free = nullptr;
+            free_ = std::exchange(r->next_free, nullptr);
+            r->entry = std::move(e);
             return *r;
         }
-        return rows_.emplace_back();
+        return rows_.emplace_back(std::move(e));
     }
 
     void free(row& r) noexcept {
-        r = row{};
+        r = row({});
         r.next_free = free_;
         free_ = &r;
     }
@@ -409,6 +402,7 @@ class ledger {
     std::unordered_map<id, family_index> families_;
 
     std::vector<record> journal_;
+    std::vector<life> lives_;
     std::vector<queue_index*> touched_queues_;
 };
 

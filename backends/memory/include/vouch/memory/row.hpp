@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
@@ -73,6 +74,8 @@ struct queue_index {
 };
 
 struct row {
+    explicit row(vouch::entry&& e) noexcept : entry(std::move(e)) {}
+
     vouch::entry entry;
 
     queue_index* queue = nullptr;

@@ -56,30 +56,27 @@ class writing {
     }
 
     [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
-        std::vector<entry> claimed;
+        std::vector<row*> taken;
         const auto take = [&](row& r) {
+            taken.push_back(&r);
             std::ignore = ledger_.change(r, [&](life& l) {
                 apply(l, request);
                 return verdict::applied;
             });
-            claimed.push_back(r.entry);
         };
         auto* const queue = ledger_.find_queue(request.queue);
         if (queue == nullptr) {
-            return claimed;
+            return {};
         }
         if (request.only.is_nil()) {
-            while (claimed.size() < request.limit && !queue->gates.empty() && queue->gates.top().at <= request.now) {
+            while (taken.size() < request.limit && !queue->gates.empty() && queue->gates.top().at <= request.now) {
                 take(*queue->gates.top().item);
             }
         } else if (auto* const r = find(request.only); r != nullptr && request.limit > 0 && r->queue == queue &&
                                                        is_open(*r, request.now)) {
             take(*r);
         }
-        std::sort(claimed.begin(), claimed.end(), [](const entry& a, const entry& b) {
-            return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
-        });
-        return claimed;
+        return copies_by_due(std::move(taken));
     }
 
     [[nodiscard]] settlement settle(const vouch::settle& s, time_point now) {
@@ -142,6 +139,19 @@ class writing {
     /// Whether a claim may take the row: it has a gate and the gate is open.
     [[nodiscard]] static bool is_open(const row& r, time_point now) noexcept {
         return is_live(r.entry.state) && r.place != nowhere && *gate_of(r.entry) <= now;
+    }
+
+    /// Sorts before it copies: an entry is large.
+    [[nodiscard]] static std::vector<entry> copies_by_due(std::vector<row*> rows) {
+        std::sort(rows.begin(), rows.end(), [](const row* a, const row* b) {
+            return std::tie(a->entry.due_at, a->entry.sequence) < std::tie(b->entry.due_at, b->entry.sequence);
+        });
+        std::vector<entry> copies;
+        copies.reserve(rows.size());
+        for (const auto* const r : rows) {
+            copies.push_back(r->entry);
+        }
+        return copies;
     }
 
     template <class Verb>
