@@ -28,7 +28,7 @@ std::string story(std::uint64_t seed) {
     vouch::memory::store store;
     vouch::router<vouch::memory::store> router;
     const vouch::retry_policy jittered{.backoff = vouch::exponential{.base = 1s, .max = 1h, .jitter = 0.5}};
-    const auto chance = [](const delivery& d, std::uint64_t of) { return (d.id().low ^ d.attempt()) % of == 0; };
+    const auto chance = [](const delivery& d, std::uint64_t of) { return (d.id().low ^ d.entry().epoch) % of == 0; };
     router.on(
         "work.*",
         [&](delivery& d) -> vouch::outcome {
