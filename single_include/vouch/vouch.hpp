@@ -1,0 +1,4587 @@
+// SPDX-License-Identifier: MIT
+// Everything of vouch that needs no database: the contract, the policies, the outbox, the runner, and the memory store.
+// Joined from the split headers by single_include/amalgamate.py; change those, not this file.
+#ifndef VOUCH_SINGLE_HEADER
+#define VOUCH_SINGLE_HEADER
+
+#ifdef VOUCH_SPLIT_HEADERS
+#error "vouch: a translation unit includes either the single headers or the split ones, not both"
+#endif
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <compare>
+#include <concepts>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// ---- vouch/version.hpp
+// The library's version, written here once; CMake and Meson read it from this file.
+
+#define VOUCH_VERSION_MAJOR 0
+#define VOUCH_VERSION_MINOR 1
+#define VOUCH_VERSION_PATCH 0
+
+// ---- vouch/contract/time.hpp
+// Time as the contract knows it: microseconds of UTC, always handed in by the caller. No store reads a clock,
+// so the same calls give the same result, and tests own the time.
+
+namespace vouch {
+inline namespace v0 {
+
+using duration = std::chrono::microseconds;
+using time_point = std::chrono::time_point<std::chrono::system_clock, duration>;
+
+/// `at + by`, held at the ends of the representable range instead of overflowing.
+[[nodiscard]] constexpr time_point later(time_point at, duration by) noexcept {
+    if (by > duration::zero() && at > time_point::max() - by) {
+        return time_point::max();
+    }
+    if (by < duration::zero() && at < time_point::min() - by) {
+        return time_point::min();
+    }
+    return at + by;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/limits.hpp
+// Every bound of the contract, by name. A store may raise `payload_max`, `result_max` and `progress_max` in its
+// capabilities; it never lowers any.
+
+namespace vouch {
+inline namespace v0 {
+
+struct limits {
+    std::size_t name_max = 255;              ///< bytes of a queue, topic, key, group, lane, worker or header name
+    std::size_t error_max = 100;             ///< bytes of an error code
+    std::size_t payload_max = 1024 * 1024;   ///< bytes of a payload
+    std::size_t result_max = 1024 * 1024;    ///< bytes of a result
+    std::size_t progress_max = 1024 * 1024;  ///< bytes of a progress
+    std::size_t trail_max = 32;              ///< ids of a trail
+    std::size_t headers_max = 64;            ///< headers of a draft
+    std::size_t header_value_max = 4096;     ///< bytes of one header's value
+    std::size_t batch_max = 10'000;          ///< items of one call, and the largest `limit` of a claim, list or purge
+    duration lease_min{1};                   ///< the shortest lease
+    duration lease_max = std::chrono::hours{24 * 366}; ///< the longest lease
+
+    [[nodiscard]] friend constexpr bool operator==(const limits&, const limits&) noexcept = default;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/capability.hpp
+// What a store can do beyond the base contract. A capability that is off is refused, never ignored: a draft that uses it
+// is `unsupported` and nothing is written.
+
+namespace vouch {
+inline namespace v0 {
+
+/// The level of the contract these headers describe. A store declares the level it was written for.
+inline constexpr int contract_level = 1;
+
+struct capabilities {
+    bool groups = false;  ///< `draft::group`: the settle that completes a group says so
+    bool lanes = false;   ///< `draft::lane`: one claimed at a time, in sequence
+    bool wakes = false;   ///< models `waking_store`: one may wait for new work
+    bool durable = false; ///< committed work survives the process and the machine
+    bool shared = false;  ///< several handles, threads or processes may use the same stored work
+    vouch::limits limits{};
+
+    [[nodiscard]] friend constexpr bool operator==(const capabilities&, const capabilities&) noexcept = default;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/id.hpp
+// A 128-bit identifier with the text form of a UUID. Ids are made by the caller (`policy/id_source.hpp`), never by a
+// store; an entry's id is the idempotency key its handler hands on.
+//
+// Ids order like their bytes and like their text, so time-ordered ids (UUIDv7) stay in order in any index.
+
+namespace vouch {
+inline namespace v0 {
+
+struct id {
+    std::uint64_t high = 0;
+    std::uint64_t low = 0;
+
+    /// The nil id stands for "none" in optional fields and is refused where an id is required.
+    [[nodiscard]] constexpr bool is_nil() const noexcept { return high == 0 && low == 0; }
+    [[nodiscard]] friend constexpr auto operator<=>(const id&, const id&) noexcept = default;
+
+    /// Sixteen bytes, most significant first.
+    [[nodiscard]] constexpr std::array<std::uint8_t, 16> bytes() const noexcept {
+        std::array<std::uint8_t, 16> out{};
+        for (std::size_t i = 0; i < 8; ++i) {
+            out[i] = static_cast<std::uint8_t>(high >> (56 - 8 * i));
+            out[i + 8] = static_cast<std::uint8_t>(low >> (56 - 8 * i));
+        }
+        return out;
+    }
+
+    [[nodiscard]] static constexpr id from_bytes(const std::array<std::uint8_t, 16>& bytes) noexcept {
+        id out;
+        for (std::size_t i = 0; i < 8; ++i) {
+            out.high = (out.high << 8) | bytes[i];
+            out.low = (out.low << 8) | bytes[i + 8];
+        }
+        return out;
+    }
+
+    /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, in either case; anything else is no id.
+    [[nodiscard]] static constexpr std::optional<id> parse(std::string_view text) noexcept;
+};
+
+namespace detail {
+
+[[nodiscard]] constexpr bool is_uuid_dash(std::size_t position) noexcept {
+    return position == 8 || position == 13 || position == 18 || position == 23;
+}
+
+[[nodiscard]] constexpr int hex_value(char c) noexcept {
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    if (c >= 'A' && c <= 'F') {
+        return c - 'A' + 10;
+    }
+    return -1;
+}
+
+/// The finaliser of SplitMix64: every input bit reaches every output bit.
+[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9U;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebU;
+    x ^= x >> 31;
+    return x;
+}
+
+} // namespace detail
+
+constexpr std::optional<id> id::parse(std::string_view text) noexcept {
+    if (text.size() != 36) {
+        return std::nullopt;
+    }
+    id out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (detail::is_uuid_dash(i)) {
+            if (text[i] != '-') {
+                return std::nullopt;
+            }
+            continue;
+        }
+        const int digit = detail::hex_value(text[i]);
+        if (digit < 0) {
+            return std::nullopt;
+        }
+        auto& half = i < 18 ? out.high : out.low;
+        half = (half << 4) | static_cast<std::uint64_t>(digit);
+    }
+    return out;
+}
+
+[[nodiscard]] inline std::string to_string(const id& value) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string out;
+    out.reserve(36);
+    for (const auto byte : value.bytes()) {
+        if (detail::is_uuid_dash(out.size())) {
+            out.push_back('-');
+        }
+        out.push_back(digits[byte >> 4]);
+        out.push_back(digits[byte & 15U]);
+    }
+    return out;
+}
+
+/// The id that belongs to `base` under `label`: the same pair always gives the same id, so that work done twice from the
+/// same beginning names the same entries. The leading 48 bits (UUIDv7's time) are kept: derived ids stay time-ordered.
+[[nodiscard]] constexpr id derive(const id& base, std::string_view label) noexcept {
+    std::uint64_t a = detail::mix(base.high ^ 0x9e3779b97f4a7c15U);
+    std::uint64_t b = detail::mix(base.low + a);
+    for (const char c : label) {
+        a = detail::mix(a ^ static_cast<unsigned char>(c));
+        b = detail::mix(b + a);
+    }
+    constexpr std::uint64_t time_bits = 0xffffffffffff0000U;
+    constexpr std::uint64_t version_8 = 0x8000U;
+    constexpr std::uint64_t variant = 0x8000000000000000U;
+    return {.high = (base.high & time_bits) | version_8 | (a & 0x0fffU), .low = variant | (b >> 2)};
+}
+
+} // namespace v0
+} // namespace vouch
+
+template <>
+struct std::hash<vouch::id> {
+    [[nodiscard]] std::size_t operator()(const vouch::id& value) const noexcept {
+        return static_cast<std::size_t>(vouch::detail::mix(value.high ^ vouch::detail::mix(value.low)));
+    }
+};
+
+// ---- vouch/contract/draft.hpp
+// What a producer wants stored. Drafts are plain values: fill in what matters, the rest has a meaning when left alone.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Names and values that travel with an entry, in the order given. Names may repeat.
+using header_list = std::vector<std::pair<std::string, std::string>>;
+using id_list = std::vector<vouch::id>;
+
+struct draft {
+    vouch::id id{};         ///< required; the idempotency key of the work
+    std::string queue{};    ///< required; who claims it
+    std::string topic{};    ///< required; what it is, words joined by dots
+    std::string payload{};  ///< opaque bytes
+    std::string key{};      ///< dedup key, unique per queue among stored entries; empty: none
+    std::string group{};    ///< entries that complete together, across queues; empty: none
+    std::string lane{};     ///< ordering key within the queue; empty: none
+    vouch::id parent{};     ///< the entry to nudge when this one ends; nil: none
+    vouch::id predecessor{}; ///< the dead entry this one replaces, whose key, group and lane it takes over; nil: none
+    std::optional<time_point> due_at{};     ///< when it may run; unset: now
+    std::optional<time_point> expires_at{}; ///< when trying ends, whatever the retries; unset: never
+    std::uint32_t attempts_max = 0;         ///< 0: the handler's
+    id_list trail{}; ///< the emissions that led here, outermost first, its own last
+    header_list headers{};
+    std::string progress{};              ///< where a multi-step entry begins
+    std::optional<std::string> result{}; ///< set: born succeeded; then lane, group, parent and predecessor are refused
+
+    [[nodiscard]] friend bool operator==(const draft&, const draft&) = default;
+};
+
+/// Calls `f(name, value...)` for every field of one or several drafts side by side.
+template <class F, class... Drafts>
+    requires(std::same_as<std::remove_const_t<Drafts>, draft> && ...)
+void for_each_field(F&& f, Drafts&... d) {
+    f("id", d.id...);
+    f("queue", d.queue...);
+    f("topic", d.topic...);
+    f("payload", d.payload...);
+    f("key", d.key...);
+    f("group", d.group...);
+    f("lane", d.lane...);
+    f("parent", d.parent...);
+    f("predecessor", d.predecessor...);
+    f("due_at", d.due_at...);
+    f("expires_at", d.expires_at...);
+    f("attempts_max", d.attempts_max...);
+    f("trail", d.trail...);
+    f("headers", d.headers...);
+    f("progress", d.progress...);
+    f("result", d.result...);
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/state.hpp
+// The five states of an entry. `lifecycle.hpp` says which verb leads from which to which; nothing else can happen.
+
+namespace vouch {
+inline namespace v0 {
+
+enum class state : std::uint8_t {
+    pending,   ///< waits for its first attempt, or for the next step after a checkpoint
+    retrying,  ///< an attempt failed or was handed back; waits for the next one
+    claimed,   ///< a runner holds it under a lease
+    succeeded, ///< terminal: done
+    dead,      ///< terminal: given up, kept for a person to see
+};
+
+inline constexpr std::array<state, 5> all_states{state::pending, state::retrying, state::claimed, state::succeeded,
+                                                 state::dead};
+
+/// Terminal entries are frozen: no field of theirs changes again, and only a purge removes them.
+[[nodiscard]] constexpr bool is_terminal(state s) noexcept { return s == state::succeeded || s == state::dead; }
+[[nodiscard]] constexpr bool is_live(state s) noexcept { return !is_terminal(s); }
+
+[[nodiscard]] constexpr std::string_view name_of(state s) noexcept {
+    switch (s) {
+    case state::pending: return "pending";
+    case state::retrying: return "retrying";
+    case state::claimed: return "claimed";
+    case state::succeeded: return "succeeded";
+    case state::dead: return "dead";
+    }
+    return "?";
+}
+
+/// How many entries of a queue are in each state. Every state is present; zero is a number too.
+struct state_counts {
+    std::array<std::size_t, all_states.size()> by_state{};
+
+    [[nodiscard]] constexpr std::size_t& operator[](state s) noexcept { return by_state[static_cast<std::size_t>(s)]; }
+    [[nodiscard]] constexpr std::size_t operator[](state s) const noexcept {
+        return by_state[static_cast<std::size_t>(s)];
+    }
+    [[nodiscard]] constexpr std::size_t live() const noexcept {
+        return (*this)[state::pending] + (*this)[state::retrying] + (*this)[state::claimed];
+    }
+    [[nodiscard]] constexpr std::size_t total() const noexcept {
+        return live() + (*this)[state::succeeded] + (*this)[state::dead];
+    }
+    [[nodiscard]] friend constexpr bool operator==(const state_counts&, const state_counts&) noexcept = default;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/ticket.hpp
+// The fence a claim hands out. Good once the claiming transaction has committed, used up by the settle that lands, and
+// worthless from the moment somebody else claims the entry.
+
+namespace vouch {
+inline namespace v0 {
+
+struct ticket {
+    vouch::id id{};
+    std::uint64_t epoch = 0;
+
+    [[nodiscard]] friend constexpr auto operator<=>(const ticket&, const ticket&) noexcept = default;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/entry.hpp
+// A stored draft with its life. What a draft brings never changes; what changes is `life`, and only the verbs of
+// `lifecycle.hpp` change it.
+
+namespace vouch {
+inline namespace v0 {
+
+/// The part of an entry that verbs change.
+struct life {
+    vouch::state state = vouch::state::pending;
+    std::uint32_t attempts = 0;                  ///< claims that count; a release gives one back, an advance all
+    std::uint32_t failures = 0;                  ///< accepted failed results
+    std::uint64_t epoch = 0;                     ///< every claim ever; only grows
+    time_point due_at{};                         ///< when it may run; a claim does not touch it
+    std::optional<time_point> lease_until{};     ///< claimed only: when the claim may be taken over
+    bool woken = false;                          ///< claimed only: nudged since the claim, to be due when it ends
+    std::string last_error{};                    ///< code of the last failure; kept after success
+    std::optional<std::string> result{};         ///< what succeed or bury left
+    std::string progress{};                      ///< the last checkpoint
+    std::string worker{};                        ///< who claimed it last
+    time_point updated_at{};                     ///< the `now` of the last change
+    std::optional<time_point> last_attempt_at{}; ///< the `now` of the last claim
+
+    [[nodiscard]] friend bool operator==(const life&, const life&) = default;
+};
+
+struct entry : life {
+    vouch::id id{};
+    std::string queue{};
+    std::string topic{};
+    std::string payload{};
+    std::string key{};
+    std::string group{};
+    std::string lane{};
+    vouch::id parent{};
+    vouch::id predecessor{};
+    std::optional<time_point> expires_at{};
+    std::uint32_t attempts_max = 0;
+    id_list trail{};
+    header_list headers{};
+    std::uint64_t sequence = 0;   ///< order of entry into the store; never reused, may have gaps
+    std::uint32_t generation = 1; ///< one more than the predecessor's
+    time_point created_at{};
+
+    [[nodiscard]] friend bool operator==(const entry&, const entry&) = default;
+};
+
+[[nodiscard]] inline ticket ticket_of(const entry& e) noexcept { return {.id = e.id, .epoch = e.epoch}; }
+
+/// Calls `f(name, value...)` for every field of one or several entries side by side: a store that forgets a field fails by
+/// its name.
+template <class F, class... Entries>
+    requires(std::same_as<std::remove_const_t<Entries>, entry> && ...)
+void for_each_field(F&& f, Entries&... e) {
+    f("id", e.id...);
+    f("queue", e.queue...);
+    f("topic", e.topic...);
+    f("payload", e.payload...);
+    f("key", e.key...);
+    f("group", e.group...);
+    f("lane", e.lane...);
+    f("parent", e.parent...);
+    f("predecessor", e.predecessor...);
+    f("expires_at", e.expires_at...);
+    f("attempts_max", e.attempts_max...);
+    f("trail", e.trail...);
+    f("headers", e.headers...);
+    f("sequence", e.sequence...);
+    f("generation", e.generation...);
+    f("created_at", e.created_at...);
+    f("state", e.state...);
+    f("attempts", e.attempts...);
+    f("failures", e.failures...);
+    f("epoch", e.epoch...);
+    f("due_at", e.due_at...);
+    f("lease_until", e.lease_until...);
+    f("woken", e.woken...);
+    f("last_error", e.last_error...);
+    f("result", e.result...);
+    f("progress", e.progress...);
+    f("worker", e.worker...);
+    f("updated_at", e.updated_at...);
+    f("last_attempt_at", e.last_attempt_at...);
+}
+
+/// The entry a draft becomes: pending, or succeeded if it carries a result. The store adds the sequence and, for a
+/// successor, what it takes over.
+[[nodiscard]] inline entry born(const draft& d, time_point now) {
+    entry e;
+    e.id = d.id;
+    e.queue = d.queue;
+    e.topic = d.topic;
+    e.payload = d.payload;
+    e.key = d.key;
+    e.group = d.group;
+    e.lane = d.lane;
+    e.parent = d.parent;
+    e.predecessor = d.predecessor;
+    e.expires_at = d.expires_at;
+    e.attempts_max = d.attempts_max;
+    e.trail = d.trail;
+    e.headers = d.headers;
+    e.created_at = now;
+    e.state = d.result ? state::succeeded : state::pending;
+    e.due_at = d.due_at.value_or(now);
+    e.result = d.result;
+    e.progress = d.progress;
+    e.updated_at = now;
+    return e;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/error.hpp
+// The one root of everything that goes wrong below a caller: faults of the store, and misuse of it. Facts of the domain
+// (a stale ticket, a duplicate) are not errors; they are values (`verdict.hpp`).
+//
+// A message names fields, limits and sizes; it never contains a payload or another exception's text.
+
+namespace vouch {
+inline namespace v0 {
+
+enum class error_kind : std::uint8_t {
+    invalid_argument, ///< refused at the boundary; nothing was written and an open transaction stays open
+    unsupported,      ///< the store does not declare the capability this asks for
+    unrouted,         ///< an emission names no queue and no binding matches its topic
+    conflict,         ///< another transaction won; this one is rolled back, repeat it from `begin`
+    busy,             ///< the store could not be had in time
+    full,             ///< no room: disk, quota or memory
+    read_only,        ///< the store may be read but not written
+    corrupt,          ///< what is stored is not what was written
+    io,               ///< the medium or the connection failed
+    misuse,           ///< a call the contract does not allow, such as using a closed transaction
+};
+
+[[nodiscard]] constexpr std::string_view name_of(error_kind kind) noexcept {
+    switch (kind) {
+    case error_kind::invalid_argument: return "invalid_argument";
+    case error_kind::unsupported: return "unsupported";
+    case error_kind::unrouted: return "unrouted";
+    case error_kind::conflict: return "conflict";
+    case error_kind::busy: return "busy";
+    case error_kind::full: return "full";
+    case error_kind::read_only: return "read_only";
+    case error_kind::corrupt: return "corrupt";
+    case error_kind::io: return "io";
+    case error_kind::misuse: return "misuse";
+    }
+    return "?";
+}
+
+class error : public std::runtime_error {
+  public:
+    error(error_kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+
+    /// An error whose commit may or may not have happened. `code` is the backend's own, 0 if it has none.
+    struct details {
+        bool in_doubt = false;
+        int code = 0;
+    };
+    error(error_kind kind, const std::string& message, details more)
+        : std::runtime_error(message), kind_(kind), details_(more) {}
+
+    [[nodiscard]] error_kind kind() const noexcept { return kind_; }
+
+    /// Whether the same call may succeed later with nobody changing the program or the data.
+    [[nodiscard]] bool is_transient() const noexcept {
+        return kind_ == error_kind::conflict || kind_ == error_kind::busy || kind_ == error_kind::full ||
+               kind_ == error_kind::io;
+    }
+
+    /// Whether the commit that failed may have happened all the same. Claims of that transaction are to be forgotten;
+    /// settles and enqueues are to be repeated whole under the same tickets and ids.
+    [[nodiscard]] bool is_in_doubt() const noexcept { return details_.in_doubt; }
+
+    /// The backend's own result code, 0 if there is none.
+    [[nodiscard]] int code() const noexcept { return details_.code; }
+
+  private:
+    error_kind kind_;
+    details details_{};
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/outcome.hpp
+// What a runner says became of a claim. A settle pairs an outcome with the ticket that entitles to it.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Done for good.
+struct succeed {
+    std::string result{};
+    [[nodiscard]] friend bool operator==(const succeed&, const succeed&) = default;
+};
+
+/// Failed; try again at `at`.
+struct retry {
+    std::string error{};
+    time_point at{};
+    [[nodiscard]] friend bool operator==(const retry&, const retry&) = default;
+};
+
+/// Failed for good. The result may carry a participant's failure reply.
+struct bury {
+    std::string error{};
+    std::optional<std::string> result{};
+    [[nodiscard]] friend bool operator==(const bury&, const bury&) = default;
+};
+
+/// Handed back untouched: costs no attempt. With `at` it is snoozed until then, else its due time stays.
+struct release {
+    std::optional<time_point> at{};
+    [[nodiscard]] friend bool operator==(const release&, const release&) = default;
+};
+
+/// A checkpoint: progress replaced, attempts back to 0, due at `at` (unset: now). Only when progress moved; "nothing to do
+/// yet" is a release with `at`.
+struct advance {
+    std::string progress{};
+    std::optional<time_point> at{};
+    [[nodiscard]] friend bool operator==(const advance&, const advance&) = default;
+};
+
+using outcome = std::variant<succeed, retry, bury, release, advance>;
+
+struct settle {
+    vouch::ticket ticket{};
+    vouch::outcome outcome{};
+    [[nodiscard]] friend bool operator==(const settle&, const settle&) = default;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/query.hpp
+// Reading several entries: exactly one path (each has an index behind it), then filters, then a page by sequence.
+//
+//   for (auto page = query::dead("mail");; page.after = found.back().sequence) { ... }
+
+namespace vouch {
+inline namespace v0 {
+
+struct query {
+    enum class path : std::uint8_t {
+        group,  ///< members of `group`, across queues
+        parent, ///< entries whose parent is `parent`
+        key,    ///< every generation of (`queue`, `key`)
+        dead,   ///< dead entries of `queue`
+        live,   ///< entries of `queue` that are not terminal
+        all,    ///< entries of `queue`
+    };
+    query::path by = path::all;
+    std::string queue{};
+    std::string key{};
+    std::string group{};
+    vouch::id parent{};
+
+    std::optional<vouch::state> state{}; ///< unset: any
+    std::string topic{};                 ///< exactly this one; empty: any
+    std::uint64_t after = 0;             ///< only sequences greater than this
+    std::size_t limit = 100;             ///< 0 finds nothing
+    bool payloads = false;               ///< false: payloads come back empty
+
+    [[nodiscard]] static query members(std::string group) {
+        return {.by = path::group, .group = std::move(group)};
+    }
+    [[nodiscard]] static query children(const vouch::id& parent) { return {.by = path::parent, .parent = parent}; }
+    [[nodiscard]] static query keyed(std::string queue, std::string key) {
+        return {.by = path::key, .queue = std::move(queue), .key = std::move(key)};
+    }
+    [[nodiscard]] static query dead(std::string queue) { return {.by = path::dead, .queue = std::move(queue)}; }
+    [[nodiscard]] static query live(std::string queue) { return {.by = path::live, .queue = std::move(queue)}; }
+    [[nodiscard]] static query all(std::string queue) { return {.by = path::all, .queue = std::move(queue)}; }
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/request.hpp
+// What is asked of a claim and of a purge. Time is always an argument.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Eligible is exactly `gate <= now`; the first `limit` by (gate, sequence) are taken.
+struct claim_request {
+    std::string queue{};
+    std::size_t limit = 1; ///< 0 takes nothing
+    time_point now{};
+    duration lease = std::chrono::minutes{5};
+    std::string worker{}; ///< who asks; may be empty
+    vouch::id only{};     ///< nil: any; else this entry alone, if it is eligible and in the queue
+};
+
+/// Removes at most `limit` terminal entries of the queue that ended before `before`, oldest first, and none that a live
+/// entry still needs. A successor goes after its dead predecessors, and they go only with it.
+struct purge_request {
+    std::string queue{};
+    time_point before{};
+    std::size_t limit = 1000;
+    std::optional<vouch::state> state{}; ///< unset: succeeded and dead; else only those that ended so
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/verdict.hpp
+// What the store says became of a write. No write goes without a condition, and none without an answer.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Only `applied` changes anything.
+enum class verdict : std::uint8_t {
+    applied,
+    repeated, ///< nothing left to do: the ticket is used up, the entry already due, marked or dead
+    stale,    ///< not entitled: another claim has taken over, or the entry's state does not allow it
+    unknown,  ///< no such entry
+};
+
+inline constexpr std::array<verdict, 4> all_verdicts{verdict::applied, verdict::repeated, verdict::stale,
+                                                     verdict::unknown};
+
+[[nodiscard]] constexpr std::string_view name_of(verdict v) noexcept {
+    switch (v) {
+    case verdict::applied: return "applied";
+    case verdict::repeated: return "repeated";
+    case verdict::stale: return "stale";
+    case verdict::unknown: return "unknown";
+    }
+    return "?";
+}
+
+/// What became of one settle.
+struct settlement {
+    vouch::verdict verdict = vouch::verdict::unknown;
+    bool group_completed = false; ///< this settle took the group's members not yet succeeded from one to zero
+    [[nodiscard]] friend constexpr bool operator==(const settlement&, const settlement&) noexcept = default;
+};
+
+/// What became of one draft.
+struct receipt {
+    enum class kind : std::uint8_t {
+        inserted,
+        duplicate, ///< nothing written: `id` is stored already, by its id, its key, or as the predecessor's successor
+        refused,   ///< nothing written: the predecessor is absent, not dead, or of another queue
+    };
+    receipt::kind what = kind::refused;
+    vouch::id id{}; ///< inserted: the draft's; duplicate: the stored entry's; refused: nil
+
+    [[nodiscard]] friend constexpr bool operator==(const receipt&, const receipt&) noexcept = default;
+};
+
+[[nodiscard]] constexpr std::string_view name_of(receipt::kind k) noexcept {
+    switch (k) {
+    case receipt::kind::inserted: return "inserted";
+    case receipt::kind::duplicate: return "duplicate";
+    case receipt::kind::refused: return "refused";
+    }
+    return "?";
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/store.hpp
+// The contract a store fulfils, as four concepts: `reader`, `writer`, `transaction`, `store`; and `waking_store` for the
+// capability `wakes`. The smallest model is the memory store (`backends/memory`); `explain.hpp` tells in plain words what
+// a type lacks; the conformance suite checks what no concept can say.
+//
+// For all operations:
+//  1. Time and ids are arguments. No store reads a clock or makes an id.
+//  2. No write without a condition and a verdict. Never read a set, decide, then write by id.
+//  3. Batches answer per item, in order. An invalid item rejects its whole batch before anything is written.
+//  4. Facts of the domain are values; faults throw `vouch::error`.
+//  5. After any error but `invalid_argument` the transaction is closed, as after commit and when moved from. Using a
+//     closed one throws `misuse`.
+//  6. Any operation or commit of a transaction may throw `conflict`: it is rolled back, its verdicts are void, and it is
+//     to be repeated from `begin` (`transact` does). Of the parties to a conflict one gets through.
+//  7. An error that `is_in_doubt` comes from commit only: claims of that transaction are forgotten (never run, settled,
+//     extended or released), settles are repeated whole under the same tickets (`repeated` or `unknown`: it had landed;
+//     `stale`: lost), enqueues are repeated whole with the same ids (duplicate of the same id: it had landed).
+//
+// Not required: priorities, fairness between lanes, gapless sequences, atomicity across stores.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Looks without changing.
+///  1. `find` gives the entry with its payload, or nothing.
+///  2. `list` gives what the query says, by ascending sequence.
+///  3. `counts` has every state, zero-filled. It may cost the queue's rows; nothing on the way of emit, claim or settle
+///     calls it.
+///  4. `next_due` is the smallest gate of the queue: lease end if claimed, none if terminal or blocked in its lane, else
+///     due_at. It may be in the past.
+template <class R>
+concept reader = requires(const R& r, const id& an_id, const query& q, std::string_view queue) {
+    { r.find(an_id) } -> std::same_as<std::optional<entry>>;
+    { r.list(q) } -> std::same_as<std::vector<entry>>;
+    { r.counts(queue) } -> std::same_as<state_counts>;
+    { r.next_due(queue) } -> std::same_as<std::optional<time_point>>;
+};
+
+/// Changes, within a transaction. Its reads see its own writes.
+///  1. `enqueue`: an id that is stored is a duplicate of itself; a (queue, key) that is stored, in any generation, is a
+///     duplicate of the newest; a successor is inserted once per dead predecessor. A later draft of the same batch sees
+///     the earlier ones.
+///  2. `claim`: eligible is exactly `gate <= now`; takes the first `limit` by (gate, sequence); returns them by
+///     (due_at, sequence), as they are after the claim. It may pass over entries another open transaction has touched,
+///     and only those. Its cost does not grow with future, blocked, claimed or terminal entries.
+///  3. `settle`: by ticket alone, never by time. When an entry becomes terminal, by any verb, its parent is nudged and the
+///     next entry of its lane gets its gate, in the same transaction.
+///  4. `extend`: lease_until = max(lease_until, now + lease).
+///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
+///  6. `purge`: removes terminal entries that no live entry needs: none of the same group, none whose parent it is, none
+///     that is its successor. Returns how many.
+template <class W>
+concept writer = reader<W> && requires(W& tx, std::span<const draft> drafts, const claim_request& claim,
+                                       std::span<const settle> settles, std::span<const ticket> tickets, const id& an_id,
+                                       std::string_view error, const purge_request& purge, time_point now,
+                                       duration lease) {
+    { tx.enqueue(drafts, now) } -> std::same_as<std::vector<receipt>>;
+    { tx.claim(claim) } -> std::same_as<std::vector<entry>>;
+    { tx.settle(settles, now) } -> std::same_as<std::vector<settlement>>;
+    { tx.extend(tickets, now, lease) } -> std::same_as<std::vector<verdict>>;
+    { tx.nudge(an_id, now) } -> std::same_as<verdict>;
+    { tx.cancel(an_id, error, now) } -> std::same_as<verdict>;
+    { tx.purge(purge) } -> std::same_as<std::size_t>;
+};
+
+/// A writer of its own: nothing of it is seen before `commit`, all of it after; destruction without commit leaves nothing,
+/// dedup keys included. It may move between threads and is used by one at a time.
+template <class T>
+concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
+    { tx.commit() } -> std::same_as<void>;
+};
+
+/// Holds the work. Safe for concurrent `begin` and reads. Reads on the store see what is committed and never wait for
+/// writers; `begin` may wait for another transaction to end.
+template <class S>
+concept store = reader<S> && transaction<typename S::transaction> && requires(S& s, const S& looked_at) {
+    { s.begin() } -> std::same_as<typename S::transaction>;
+    { looked_at.capabilities() } -> std::same_as<capabilities>;
+    { S::contract_level } -> std::convertible_to<int>;
+};
+
+/// Capability `wakes`: a number per queue that changes with every commit that may have brought work nearer, and a wait for
+/// it to differ from the one seen. Only ever a hint: dropping every wake-up loses nothing.
+template <class S>
+concept waking_store = store<S> && requires(S& s, std::string_view queue, std::uint64_t seen,
+                                            std::chrono::nanoseconds at_most, std::stop_token stop) {
+    { s.wakes(queue) } -> std::same_as<std::uint64_t>;
+    { s.wait(queue, seen, at_most, stop) } -> std::same_as<std::uint64_t>;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/explain.hpp
+// One plain sentence per missing operation, at compile time. Templates of vouch that take a store say
+// `static_assert(explain_store<S>())` first, so that an author reads sentences, not a concept's insides.
+
+namespace vouch {
+inline namespace v0 {
+
+namespace detail {
+
+template <class R>
+consteval bool explain_reader() {
+    static_assert(
+        requires(const R& r, const id& i) {
+            { r.find(i) } -> std::same_as<std::optional<entry>>;
+        }, "vouch: a reader needs `std::optional<entry> find(const id&) const`");
+    static_assert(
+        requires(const R& r, const query& q) {
+            { r.list(q) } -> std::same_as<std::vector<entry>>;
+        }, "vouch: a reader needs `std::vector<entry> list(const query&) const`");
+    static_assert(
+        requires(const R& r, std::string_view queue) {
+            { r.counts(queue) } -> std::same_as<state_counts>;
+        }, "vouch: a reader needs `state_counts counts(std::string_view queue) const`");
+    static_assert(
+        requires(const R& r, std::string_view queue) {
+            { r.next_due(queue) } -> std::same_as<std::optional<time_point>>;
+        }, "vouch: a reader needs `std::optional<time_point> next_due(std::string_view queue) const`");
+    return true;
+}
+
+template <class W>
+consteval bool explain_upkeep() {
+    static_assert(
+        requires(W& w, const id& i, time_point now) {
+            { w.nudge(i, now) } -> std::same_as<verdict>;
+        }, "vouch: a writer needs `verdict nudge(const id&, time_point now)`");
+    static_assert(
+        requires(W& w, const id& i, std::string_view error, time_point now) {
+            { w.cancel(i, error, now) } -> std::same_as<verdict>;
+        }, "vouch: a writer needs `verdict cancel(const id&, std::string_view error, time_point now)`");
+    static_assert(
+        requires(W& w, const purge_request& request) {
+            { w.purge(request) } -> std::same_as<std::size_t>;
+        }, "vouch: a writer needs `std::size_t purge(const purge_request&)`");
+    return true;
+}
+
+} // namespace detail
+
+/// True for a writer; for any other type the compiler prints what it lacks.
+template <class W>
+consteval bool explain_writer() {
+    detail::explain_reader<W>();
+    static_assert(
+        requires(W& w, std::span<const draft> drafts, time_point now) {
+            { w.enqueue(drafts, now) } -> std::same_as<std::vector<receipt>>;
+        }, "vouch: a writer needs `std::vector<receipt> enqueue(std::span<const draft>, time_point now)`");
+    static_assert(
+        requires(W& w, const claim_request& request) {
+            { w.claim(request) } -> std::same_as<std::vector<entry>>;
+        }, "vouch: a writer needs `std::vector<entry> claim(const claim_request&)`");
+    static_assert(
+        requires(W& w, std::span<const settle> settles, time_point now) {
+            { w.settle(settles, now) } -> std::same_as<std::vector<settlement>>;
+        }, "vouch: a writer needs `std::vector<settlement> settle(std::span<const settle>, time_point now)`");
+    static_assert(
+        requires(W& w, std::span<const ticket> tickets, time_point now, duration lease) {
+            { w.extend(tickets, now, lease) } -> std::same_as<std::vector<verdict>>;
+        },
+        "vouch: a writer needs `std::vector<verdict> extend(std::span<const ticket>, time_point now, duration lease)`");
+    return detail::explain_upkeep<W>();
+}
+
+/// True for a store; for any other type the compiler prints what it lacks.
+template <class S>
+consteval bool explain_store() {
+    detail::explain_reader<S>();
+    static_assert(
+        requires { typename S::transaction; }, "vouch: a store needs a member type `transaction`");
+    static_assert(
+        requires(S& s) {
+            { s.begin() } -> std::same_as<typename S::transaction>;
+        }, "vouch: a store needs `transaction begin()`");
+    static_assert(
+        requires(const S& s) {
+            { s.capabilities() } -> std::same_as<capabilities>;
+        }, "vouch: a store needs `vouch::capabilities capabilities() const`");
+    static_assert(
+        requires {
+            { S::contract_level } -> std::convertible_to<int>;
+        }, "vouch: a store needs `static constexpr int contract_level`");
+    if constexpr (requires { typename S::transaction; }) {
+        using transaction = typename S::transaction;
+        explain_writer<transaction>();
+        static_assert(std::movable<transaction>, "vouch: a transaction must be movable");
+        static_assert(
+            requires(transaction& tx) {
+                { tx.commit() } -> std::same_as<void>;
+            }, "vouch: a transaction needs `void commit()`");
+    }
+    return true;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/lifecycle.hpp
+// The lifecycle as data and as one pure function. `transitions` lists every move an entry can make, `verdicts` every
+// answer to every attempt at one; `apply` carries them out on a value, so a simple store reads an entry, applies, and
+// writes it back under the fence.
+//
+// Lanes are not seen here: that a blocked entry cannot be claimed is the business of whoever keeps the gates.
+
+namespace vouch {
+inline namespace v0 {
+
+enum class verb : std::uint8_t { claim, succeed, retry, bury, release, advance, extend, nudge, cancel };
+
+inline constexpr std::array<verb, 9> all_verbs{verb::claim,   verb::succeed, verb::retry, verb::bury,  verb::release,
+                                               verb::advance, verb::extend,  verb::nudge, verb::cancel};
+
+struct transition {
+    state from;
+    vouch::verb verb;
+    state to;
+    [[nodiscard]] friend constexpr bool operator==(const transition&, const transition&) noexcept = default;
+};
+
+/// Every move there is. A claimed entry may be claimed or cancelled only when its lease is over.
+inline constexpr std::array transitions{
+    transition{state::pending, verb::claim, state::claimed},
+    transition{state::retrying, verb::claim, state::claimed},
+    transition{state::claimed, verb::claim, state::claimed},
+    transition{state::claimed, verb::succeed, state::succeeded},
+    transition{state::claimed, verb::retry, state::retrying},
+    transition{state::claimed, verb::bury, state::dead},
+    transition{state::claimed, verb::release, state::pending},
+    transition{state::claimed, verb::release, state::retrying},
+    transition{state::claimed, verb::advance, state::pending},
+    transition{state::claimed, verb::extend, state::claimed},
+    transition{state::pending, verb::nudge, state::pending},
+    transition{state::retrying, verb::nudge, state::retrying},
+    transition{state::claimed, verb::nudge, state::claimed},
+    transition{state::pending, verb::cancel, state::dead},
+    transition{state::retrying, verb::cancel, state::dead},
+    transition{state::claimed, verb::cancel, state::dead},
+};
+
+[[nodiscard]] constexpr bool is_allowed(state from, verb v, state to) noexcept {
+    return std::find(transitions.begin(), transitions.end(), transition{from, v, to}) != transitions.end();
+}
+
+/// How an entry stands at a given time.
+enum class standing : std::uint8_t { waiting, held, lapsed, succeeded, dead, absent };
+
+[[nodiscard]] constexpr standing standing_of(const life& l, time_point now) noexcept {
+    switch (l.state) {
+    case state::pending:
+    case state::retrying: return standing::waiting;
+    case state::claimed: return l.lease_until && *l.lease_until <= now ? standing::lapsed : standing::held;
+    case state::succeeded: return standing::succeeded;
+    case state::dead: break;
+    }
+    return standing::dead;
+}
+
+/// What is asked, as far as the answer depends on it.
+enum class asked : std::uint8_t {
+    settle,        ///< settle or extend, with the entry's present epoch
+    settle_behind, ///< settle or extend, with any other epoch
+    nudge,
+    nudge_again, ///< already due, or already marked
+    cancel,
+};
+
+/// Rows: `asked`. Columns: `standing`.
+inline constexpr std::array<std::array<verdict, 6>, 5> verdicts = [] {
+    using enum verdict;
+    return std::array<std::array<verdict, 6>, 5>{{
+        //                 waiting   held      lapsed    succeeded dead      absent
+        /* settle        */ {repeated, applied, applied, repeated, repeated, unknown},
+        /* settle_behind */ {stale, stale, stale, stale, stale, unknown},
+        /* nudge         */ {applied, applied, applied, stale, stale, unknown},
+        /* nudge_again   */ {repeated, repeated, repeated, stale, stale, unknown},
+        /* cancel        */ {applied, stale, applied, stale, repeated, unknown},
+    }};
+}();
+
+[[nodiscard]] constexpr verdict verdict_on(asked what, standing at) noexcept {
+    return verdicts[static_cast<std::size_t>(what)][static_cast<std::size_t>(at)];
+}
+
+namespace detail {
+
+/// What every end of a claim has in common. `due` is when the entry would run next; a nudge that met the claim wins.
+inline void end_claim(life& l, state to, time_point due, time_point now) {
+    l.due_at = l.woken ? std::min(due, now) : due;
+    l.state = to;
+}
+
+struct settle_on {
+    life& l;
+    time_point now;
+
+    void operator()(const succeed& o) const {
+        l.state = state::succeeded;
+        l.result = o.result;
+    }
+    void operator()(const retry& o) const {
+        end_claim(l, state::retrying, o.at, now);
+        l.failures += 1;
+        l.last_error = o.error;
+    }
+    void operator()(const bury& o) const {
+        l.state = state::dead;
+        l.failures += 1;
+        l.last_error = o.error;
+        l.result = o.result;
+    }
+    void operator()(const release& o) const {
+        l.attempts -= 1;
+        end_claim(l, l.attempts == 0 ? state::pending : state::retrying, o.at.value_or(l.due_at), now);
+    }
+    void operator()(const advance& o) const {
+        l.attempts = 0;
+        l.progress = o.progress;
+        end_claim(l, state::pending, o.at.value_or(now), now);
+    }
+};
+
+[[nodiscard]] inline verdict verdict_on_ticket(const life& l, std::uint64_t epoch, time_point now) noexcept {
+    return verdict_on(epoch == l.epoch ? asked::settle : asked::settle_behind, standing_of(l, now));
+}
+
+} // namespace detail
+
+/// The gate of an entry that is not blocked in a lane: when a claim may take it; none if it is terminal.
+[[nodiscard]] constexpr std::optional<time_point> gate_of(const life& l) noexcept {
+    if (is_terminal(l.state)) {
+        return std::nullopt;
+    }
+    return l.state == state::claimed ? l.lease_until : l.due_at;
+}
+
+/// Carries out a claim. Requires that the entry's gate is at or before `request.now`.
+inline void apply(life& l, const claim_request& request) {
+    l.state = state::claimed;
+    l.attempts += 1;
+    l.epoch += 1;
+    l.lease_until = request.now + request.lease;
+    l.woken = false;
+    l.worker = request.worker;
+    l.last_attempt_at = request.now;
+    l.updated_at = request.now;
+}
+
+/// Settles by ticket alone, never by time: a lease that is over but not taken over still settles.
+[[nodiscard]] inline verdict apply(life& l, const settle& s, time_point now) {
+    const auto v = detail::verdict_on_ticket(l, s.ticket.epoch, now);
+    if (v == verdict::applied) {
+        std::visit(detail::settle_on{l, now}, s.outcome);
+        l.lease_until.reset();
+        l.woken = false;
+        l.updated_at = now;
+    }
+    return v;
+}
+
+/// Prolongs a claim; never shortens it.
+struct extend {
+    vouch::ticket ticket{};
+    duration lease{};
+};
+
+[[nodiscard]] inline verdict apply(life& l, const extend& x, time_point now) {
+    const auto v = detail::verdict_on_ticket(l, x.ticket.epoch, now);
+    if (v == verdict::applied) {
+        l.lease_until = std::max(*l.lease_until, now + x.lease);
+        l.updated_at = now;
+    }
+    return v;
+}
+
+/// Makes an entry due now; one that is claimed is marked, and becomes due when its claim ends.
+struct nudge {};
+
+[[nodiscard]] inline verdict apply(life& l, nudge, time_point now) {
+    const bool is_claimed = l.state == state::claimed;
+    const bool again = is_claimed ? l.woken : l.due_at <= now;
+    const auto v = verdict_on(again ? asked::nudge_again : asked::nudge, standing_of(l, now));
+    if (v == verdict::applied) {
+        if (is_claimed) {
+            l.woken = true;
+        } else {
+            l.due_at = now;
+        }
+        l.updated_at = now;
+    }
+    return v;
+}
+
+/// Ends an entry nobody holds. The epoch moves on if it was claimed, so that the lapsed ticket is stale.
+struct cancel {
+    std::string_view error{};
+};
+
+[[nodiscard]] inline verdict apply(life& l, const cancel& c, time_point now) {
+    const auto v = verdict_on(asked::cancel, standing_of(l, now));
+    if (v == verdict::applied) {
+        l.epoch += l.state == state::claimed ? 1U : 0U;
+        l.state = state::dead;
+        l.last_error = c.error;
+        l.lease_until.reset();
+        l.woken = false;
+        l.updated_at = now;
+    }
+    return v;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/transact.hpp
+// One-liners over a store: the bounded loop that repeats a transaction on `conflict`, and the operations people call on
+// their own.
+
+namespace vouch {
+inline namespace v0 {
+
+inline constexpr int transact_tries = 16;
+
+/// Runs `work(tx)` in a transaction of its own, commits, and returns what `work` returned. On `conflict` everything is
+/// repeated from `begin`, at most `transact_tries` times in all; any other error goes through, and so does an exception of
+/// `work`, which leaves nothing behind. Because of the repeats `work` should touch nothing but the transaction.
+template <class Store, class Work>
+auto transact(Store& store, Work&& work) {
+    static_assert(explain_store<Store>());
+    using transaction = typename Store::transaction;
+    for (int left = transact_tries - 1;; --left) {
+        try {
+            transaction tx = store.begin();
+            if constexpr (std::is_void_v<std::invoke_result_t<Work&, transaction&>>) {
+                work(tx);
+                tx.commit();
+                return;
+            } else {
+                auto result = work(tx);
+                tx.commit();
+                return result;
+            }
+        } catch (const error& e) {
+            if (e.kind() != error_kind::conflict || e.is_in_doubt() || left == 0) {
+                throw;
+            }
+        }
+    }
+}
+
+template <class Store>
+std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
+    return transact(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
+}
+
+template <class Store>
+std::vector<entry> claim(Store& store, const claim_request& request) {
+    return transact(store, [&](auto& tx) { return tx.claim(request); });
+}
+
+namespace detail {
+
+/// `fresh` names the successor. An entry with a parent is a command of a saga: its end has been seen and acted upon, so
+/// the saga is what can be requeued.
+template <class Writer>
+receipt succeed_dead(Writer& tx, const id& dead, const id& fresh, time_point now, bool keep_progress) {
+    const auto found = tx.find(dead);
+    if (!found || found->state != state::dead || !found->parent.is_nil()) {
+        return {};
+    }
+    const std::array drafts{draft{.id = fresh,
+                                  .queue = found->queue,
+                                  .topic = found->topic,
+                                  .payload = found->payload,
+                                  .predecessor = dead,
+                                  .attempts_max = found->attempts_max,
+                                  .trail = found->trail,
+                                  .headers = found->headers,
+                                  .progress = keep_progress ? found->progress : std::string{}}};
+    return tx.enqueue(drafts, now).front();
+}
+
+} // namespace detail
+
+/// Gives a dead entry a successor that starts afresh: attempts 0, due now, no expiry. The dead one never changes.
+/// Inserted; duplicate of the successor it already has; or refused, if it is absent, not dead, or has a parent.
+template <class Writer>
+[[nodiscard]] receipt requeue(Writer& tx, const id& dead, const id& fresh, time_point now) {
+    static_assert(explain_writer<Writer>());
+    return detail::succeed_dead(tx, dead, fresh, now, false);
+}
+
+/// As `requeue`, but the successor goes on from the dead entry's last checkpoint.
+template <class Writer>
+[[nodiscard]] receipt resume(Writer& tx, const id& dead, const id& fresh, time_point now) {
+    static_assert(explain_writer<Writer>());
+    return detail::succeed_dead(tx, dead, fresh, now, true);
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/validate.hpp
+// Validation at the boundary, in one place, called by every store before it writes anything. What is wrong is refused with
+// `invalid_argument` (or `unsupported`), naming the field, the limit and the size given; never the content.
+
+namespace vouch {
+inline namespace v0 {
+
+namespace detail {
+
+/// Says where in the arguments a field stands, but only once something is wrong with it: the way past is free.
+struct field {
+    std::string_view of;   // "draft", "settle", "claim" ...
+    std::string_view name; // "queue", "error" ...
+    std::optional<std::size_t> index{};
+
+    [[nodiscard]] std::string str() const {
+        std::string out(of);
+        if (index) {
+            out += ' ';
+            out += std::to_string(*index);
+        }
+        out += ": ";
+        out += name;
+        return out;
+    }
+};
+
+[[noreturn]] inline void refuse(const field& f, std::string_view what) {
+    throw error(error_kind::invalid_argument, f.str() + ' ' + std::string(what));
+}
+
+inline void check_size(const field& f, std::size_t given, std::size_t limit, std::string_view unit) {
+    if (given > limit) {
+        const auto sizes = "has " + std::to_string(given) + ' ' + std::string(unit);
+        refuse(f, sizes + ", the limit is " + std::to_string(limit));
+    }
+}
+
+[[nodiscard]] constexpr std::size_t find_control_character(std::string_view name) noexcept {
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        const auto c = static_cast<unsigned char>(name[i]);
+        if (c < 0x20 || c == 0x7f) {
+            return i;
+        }
+    }
+    return std::string_view::npos;
+}
+
+inline void check_name(const field& f, std::string_view name, std::size_t limit) {
+    check_size(f, name.size(), limit, "bytes");
+    if (const auto at = find_control_character(name); at != std::string_view::npos) {
+        refuse(f, "has a control character at byte " + std::to_string(at));
+    }
+}
+
+inline void check_required_name(const field& f, std::string_view name, std::size_t limit) {
+    if (name.empty()) {
+        refuse(f, "is empty");
+    }
+    check_name(f, name, limit);
+}
+
+inline void check_empty(const field& f, bool empty, std::string_view because) {
+    if (!empty) {
+        refuse(f, because);
+    }
+}
+
+inline void check_lease(const field& f, duration lease, const limits& limit) {
+    if (lease < limit.lease_min || lease > limit.lease_max) {
+        refuse(f, "is " + std::to_string(lease.count()) + " us, it must be from " +
+                      std::to_string(limit.lease_min.count()) + " to " + std::to_string(limit.lease_max.count()) +
+                      " us");
+    }
+}
+
+/// So that `now + lease` is a time: a lease must end after it began.
+inline void check_room(const field& f, time_point now, duration lease) {
+    if (now > time_point::max() - lease) {
+        refuse(f, "is too late, the lease would end after the last representable time");
+    }
+}
+
+inline void check_headers(const draft& d, std::size_t index, const limits& limit) {
+    check_size({"draft", "headers", index}, d.headers.size(), limit.headers_max, "headers");
+    for (const auto& [name, value] : d.headers) {
+        check_required_name({"draft", "header name", index}, name, limit.name_max);
+        check_size({"draft", "header value", index}, value.size(), limit.header_value_max, "bytes");
+    }
+}
+
+inline void check_combination(const draft& d, std::size_t index) {
+    if (!d.predecessor.is_nil()) {
+        constexpr std::string_view because = "is taken over from the predecessor and must be empty";
+        check_empty({"draft", "key", index}, d.key.empty(), because);
+        check_empty({"draft", "group", index}, d.group.empty(), because);
+        check_empty({"draft", "lane", index}, d.lane.empty(), because);
+    }
+    if (d.result) {
+        constexpr std::string_view because = "cannot be set on a draft that carries a result";
+        check_empty({"draft", "group", index}, d.group.empty(), because);
+        check_empty({"draft", "lane", index}, d.lane.empty(), because);
+        check_empty({"draft", "parent", index}, d.parent.is_nil(), because);
+        check_empty({"draft", "predecessor", index}, d.predecessor.is_nil(), because);
+    }
+}
+
+inline void check_capable(const draft& d, std::size_t index, const capabilities& can) {
+    const auto unsupported = [&](std::string_view name) {
+        throw error(error_kind::unsupported, field{"draft", name, index}.str() + " is not supported by this store");
+    };
+    if (!d.group.empty() && !can.groups) {
+        unsupported("group");
+    }
+    if (!d.lane.empty() && !can.lanes) {
+        unsupported("lane");
+    }
+}
+
+} // namespace detail
+
+inline void validate(const draft& d, const capabilities& can, std::size_t index = 0) {
+    const auto& limit = can.limits;
+    if (d.id.is_nil()) {
+        detail::refuse({"draft", "id", index}, "is nil");
+    }
+    detail::check_required_name({"draft", "queue", index}, d.queue, limit.name_max);
+    detail::check_required_name({"draft", "topic", index}, d.topic, limit.name_max);
+    detail::check_name({"draft", "key", index}, d.key, limit.name_max);
+    detail::check_name({"draft", "group", index}, d.group, limit.name_max);
+    detail::check_name({"draft", "lane", index}, d.lane, limit.name_max);
+    detail::check_size({"draft", "payload", index}, d.payload.size(), limit.payload_max, "bytes");
+    detail::check_size({"draft", "progress", index}, d.progress.size(), limit.progress_max, "bytes");
+    detail::check_size({"draft", "result", index}, d.result ? d.result->size() : 0, limit.result_max, "bytes");
+    detail::check_size({"draft", "trail", index}, d.trail.size(), limit.trail_max, "ids");
+    detail::check_headers(d, index, limit);
+    detail::check_combination(d, index);
+    detail::check_capable(d, index, can);
+}
+
+inline void validate(std::span<const draft> drafts, const capabilities& can) {
+    detail::check_size({"enqueue", "drafts"}, drafts.size(), can.limits.batch_max, "items");
+    for (std::size_t i = 0; i < drafts.size(); ++i) {
+        validate(drafts[i], can, i);
+    }
+}
+
+inline void validate(const claim_request& r, const limits& limit) {
+    detail::check_required_name({"claim", "queue"}, r.queue, limit.name_max);
+    detail::check_name({"claim", "worker"}, r.worker, limit.name_max);
+    detail::check_size({"claim", "limit"}, r.limit, limit.batch_max, "items");
+    detail::check_lease({"claim", "lease"}, r.lease, limit);
+    detail::check_room({"claim", "now"}, r.now, r.lease);
+}
+
+namespace detail {
+
+struct check_outcome {
+    std::size_t index;
+    const limits& limit;
+
+    void check_error(std::string_view error) const { check_name({"settle", "error", index}, error, limit.error_max); }
+    void operator()(const succeed& o) const {
+        check_size({"settle", "result", index}, o.result.size(), limit.result_max, "bytes");
+    }
+    void operator()(const retry& o) const { check_error(o.error); }
+    void operator()(const bury& o) const {
+        check_error(o.error);
+        check_size({"settle", "result", index}, o.result ? o.result->size() : 0, limit.result_max, "bytes");
+    }
+    void operator()(const release&) const {}
+    void operator()(const advance& o) const {
+        check_size({"settle", "progress", index}, o.progress.size(), limit.progress_max, "bytes");
+    }
+};
+
+} // namespace detail
+
+inline void validate(std::span<const settle> settles, const limits& limit) {
+    detail::check_size({"settle", "settles"}, settles.size(), limit.batch_max, "items");
+    for (std::size_t i = 0; i < settles.size(); ++i) {
+        std::visit(detail::check_outcome{i, limit}, settles[i].outcome);
+    }
+}
+
+/// For `extend`.
+inline void validate(std::span<const ticket> tickets, time_point now, duration lease, const limits& limit) {
+    detail::check_size({"extend", "tickets"}, tickets.size(), limit.batch_max, "items");
+    detail::check_lease({"extend", "lease"}, lease, limit);
+    detail::check_room({"extend", "now"}, now, lease);
+}
+
+/// For `cancel`.
+inline void validate_error_code(std::string_view error, const limits& limit) {
+    detail::check_name({"cancel", "error"}, error, limit.error_max);
+}
+
+/// For `counts` and `next_due`.
+inline void validate_queue(std::string_view queue, const limits& limit) {
+    detail::check_required_name({"read", "queue"}, queue, limit.name_max);
+}
+
+inline void validate(const purge_request& r, const limits& limit) {
+    detail::check_required_name({"purge", "queue"}, r.queue, limit.name_max);
+    detail::check_size({"purge", "limit"}, r.limit, limit.batch_max, "items");
+    if (r.state && !is_terminal(*r.state)) {
+        detail::refuse({"purge", "state"}, "is " + std::string(name_of(*r.state)) + ", only terminal entries are purged");
+    }
+}
+
+inline void validate(const query& q, const limits& limit) {
+    constexpr std::string_view foreign = "is not part of this path and must be empty";
+    const auto part = [&](std::string_view name, const std::string& value, bool wanted) {
+        if (wanted) {
+            detail::check_required_name({"query", name}, value, limit.name_max);
+        } else {
+            detail::check_empty({"query", name}, value.empty(), foreign);
+        }
+    };
+    using path = query::path;
+    part("group", q.group, q.by == path::group);
+    part("key", q.key, q.by == path::key);
+    part("queue", q.queue, q.by != path::group && q.by != path::parent);
+    if (q.by == path::parent ? q.parent.is_nil() : !q.parent.is_nil()) {
+        detail::refuse({"query", "parent"}, q.by == path::parent ? "is nil" : foreign);
+    }
+    detail::check_name({"query", "topic"}, q.topic, limit.name_max);
+    detail::check_size({"query", "limit"}, q.limit, limit.batch_max, "items");
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/hash_index.hpp
+// A flat hash multi-index of items: open addressing, linear probing, no allocation per item. Erasing closes the gap, so it
+// never allocates and never throws.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+template <class Item>
+class hash_index {
+  public:
+    void insert(std::size_t hash, Item& item) {
+        if ((size_ + 1) * 8 > cells_.size() * 5) {
+            grow();
+        }
+        place(cells_, {hash, &item});
+        ++size_;
+    }
+
+    /// Not an error if it is not there.
+    void erase(std::size_t hash, const Item& item) noexcept {
+        if (cells_.empty()) {
+            return;
+        }
+        auto hole = home(cells_, hash);
+        while (cells_[hole].item != &item) {
+            if (cells_[hole].item == nullptr) {
+                return;
+            }
+            hole = next(cells_, hole);
+        }
+        close(hole);
+        --size_;
+    }
+
+    /// The first item with this hash for which `wanted(item)` holds, or null.
+    template <class Wanted>
+    [[nodiscard]] Item* find(std::size_t hash, Wanted&& wanted) const {
+        if (cells_.empty()) {
+            return nullptr;
+        }
+        for (auto at = home(cells_, hash); cells_[at].item != nullptr; at = next(cells_, at)) {
+            if (cells_[at].hash == hash && wanted(*cells_[at].item)) {
+                return cells_[at].item;
+            }
+        }
+        return nullptr;
+    }
+
+  private:
+    struct cell {
+        std::size_t hash = 0;
+        Item* item = nullptr;
+    };
+    using cell_list = std::vector<cell>;
+
+    [[nodiscard]] static std::size_t home(const cell_list& cells, std::size_t hash) noexcept {
+        return hash & (cells.size() - 1);
+    }
+    [[nodiscard]] static std::size_t next(const cell_list& cells, std::size_t at) noexcept {
+        return (at + 1) & (cells.size() - 1);
+    }
+
+    static void place(cell_list& cells, const cell& c) noexcept {
+        auto at = home(cells, c.hash);
+        while (cells[at].item != nullptr) {
+            at = next(cells, at);
+        }
+        cells[at] = c;
+    }
+
+    void grow() {
+        cell_list larger(cells_.empty() ? 16 : cells_.size() * 2);
+        for (const auto& c : cells_) {
+            if (c.item != nullptr) {
+                place(larger, c);
+            }
+        }
+        cells_ = std::move(larger);
+    }
+
+    /// Moves later cells of the run back over the hole, unless that would put one before its home.
+    void close(std::size_t hole) noexcept {
+        const auto mask = cells_.size() - 1;
+        for (auto at = next(cells_, hole); cells_[at].item != nullptr; at = next(cells_, at)) {
+            const auto from_home = (at - home(cells_, cells_[at].hash)) & mask;
+            const auto from_hole = (at - hole) & mask;
+            if (from_home >= from_hole) {
+                cells_[hole] = cells_[at];
+                hole = at;
+            }
+        }
+        cells_[hole] = {};
+    }
+
+    cell_list cells_;
+    std::size_t size_ = 0;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/heap.hpp
+// A four-way heap by (time, sequence) whose items know their place, so that any of them can be moved or taken out in
+// O(log n). Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+inline constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+
+/// `Item` has a public `std::size_t place`, `nowhere` while it is in no heap.
+template <class Item>
+class heap {
+  public:
+    struct node {
+        time_point at;
+        std::uint64_t sequence;
+        Item* item;
+
+        [[nodiscard]] friend bool operator<(const node& a, const node& b) noexcept {
+            return a.at != b.at ? a.at < b.at : a.sequence < b.sequence;
+        }
+    };
+
+    void make_room(std::size_t items) {
+        if (items > nodes_.capacity()) {
+            nodes_.reserve(std::max(items, 2 * nodes_.capacity()));
+        }
+    }
+
+    [[nodiscard]] bool empty() const noexcept { return nodes_.empty(); }
+    [[nodiscard]] const node& top() const noexcept { return nodes_.front(); }
+
+    void push(Item& item, time_point at, std::uint64_t sequence) noexcept {
+        nodes_.push_back({at, sequence, &item});
+        item.place = nodes_.size() - 1;
+        rise(item.place);
+    }
+
+    void erase(Item& item) noexcept {
+        const auto hole = item.place;
+        item.place = nowhere;
+        const auto last = nodes_.back();
+        nodes_.pop_back();
+        if (hole < nodes_.size()) {
+            put(hole, last);
+            settle(hole);
+        }
+    }
+
+    void move(Item& item, time_point at) noexcept {
+        nodes_[item.place].at = at;
+        settle(item.place);
+    }
+
+    /// Visits items in order, without moving them, until `visit(node)` returns false. O(k log k) for k visits.
+    template <class Visit>
+    void walk(Visit&& visit) const {
+        std::vector<std::size_t> edge;
+        const auto further = [this](std::size_t a, std::size_t b) { return nodes_[b] < nodes_[a]; };
+        const auto reach = [&](std::size_t place) {
+            if (place < nodes_.size()) {
+                edge.push_back(place);
+                std::push_heap(edge.begin(), edge.end(), further);
+            }
+        };
+        reach(0);
+        while (!edge.empty()) {
+            std::pop_heap(edge.begin(), edge.end(), further);
+            const auto place = edge.back();
+            edge.pop_back();
+            if (!visit(nodes_[place])) {
+                return;
+            }
+            for (std::size_t child = place * ways + 1; child <= place * ways + ways; ++child) {
+                reach(child);
+            }
+        }
+    }
+
+  private:
+    static constexpr std::size_t ways = 4;
+
+    void put(std::size_t place, const node& n) noexcept {
+        nodes_[place] = n;
+        n.item->place = place;
+    }
+
+    void settle(std::size_t place) noexcept {
+        if (place > 0 && nodes_[place] < nodes_[(place - 1) / ways]) {
+            rise(place);
+        } else {
+            sink(place);
+        }
+    }
+
+    void rise(std::size_t place) noexcept {
+        const auto rising = nodes_[place];
+        while (place > 0) {
+            const auto above = (place - 1) / ways;
+            if (!(rising < nodes_[above])) {
+                break;
+            }
+            put(place, nodes_[above]);
+            place = above;
+        }
+        put(place, rising);
+    }
+
+    void sink(std::size_t place) noexcept {
+        const auto sinking = nodes_[place];
+        for (;;) {
+            const auto first = place * ways + 1;
+            if (first >= nodes_.size()) {
+                break;
+            }
+            const auto last = std::min(first + ways, nodes_.size());
+            auto least = first;
+            for (auto child = first + 1; child < last; ++child) {
+                least = nodes_[child] < nodes_[least] ? child : least;
+            }
+            if (!(nodes_[least] < sinking)) {
+                break;
+            }
+            put(place, nodes_[least]);
+            place = least;
+        }
+        put(place, sinking);
+    }
+
+    std::vector<node> nodes_;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/sequence_list.hpp
+// Items in order of their sequence: the members of a queue, a group, a lane, or the children of a parent. New items come at
+// the end, because sequences only grow. Erasing leaves a gap that `restore` can fill again without allocating; `tidy` closes
+// the gaps once nobody can want them back.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+template <class Item>
+class sequence_list {
+  public:
+    struct place {
+        std::uint64_t sequence;
+        Item* item; // null: a gap
+    };
+
+    [[nodiscard]] std::size_t size() const noexcept { return places_.size() - gaps_; }
+    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+    void append(std::uint64_t sequence, Item& item) { places_.push_back({sequence, &item}); }
+
+    /// A place that `restore` will fill.
+    void append_gap(std::uint64_t sequence) {
+        places_.push_back({sequence, nullptr});
+        ++gaps_;
+    }
+
+    /// Not an error if it is not there.
+    void erase(std::uint64_t sequence) noexcept {
+        const auto at = at_or_after(sequence);
+        if (at == places_.end() || at->sequence != sequence || at->item == nullptr) {
+            return;
+        }
+        at->item = nullptr;
+        ++gaps_;
+    }
+
+    /// Fills a gap made since the last `tidy`.
+    void restore(std::uint64_t sequence, Item& item) noexcept {
+        const auto at = at_or_after(sequence);
+        at->item = &item;
+        --gaps_;
+        first_ = std::min(first_, static_cast<std::size_t>(at - places_.begin()));
+    }
+
+    [[nodiscard]] Item* first() noexcept {
+        while (first_ < places_.size() && places_[first_].item == nullptr) {
+            ++first_;
+        }
+        return first_ < places_.size() ? places_[first_].item : nullptr;
+    }
+
+    /// Calls `f(item)` for each item after `sequence`, in order, until it returns false.
+    template <class F>
+    void for_each_after(std::uint64_t sequence, F&& f) const {
+        auto at = std::upper_bound(places_.begin(), places_.end(), sequence,
+                                   [](std::uint64_t s, const place& p) { return s < p.sequence; });
+        for (; at != places_.end(); ++at) {
+            if (at->item != nullptr && !f(*at->item)) {
+                return;
+            }
+        }
+    }
+
+    void tidy() noexcept {
+        if (2 * gaps_ > places_.size()) {
+            std::erase_if(places_, [](const place& p) { return p.item == nullptr; });
+            gaps_ = 0;
+            first_ = 0;
+        }
+    }
+
+  private:
+    [[nodiscard]] auto at_or_after(std::uint64_t sequence) noexcept {
+        return std::lower_bound(places_.begin(), places_.end(), sequence,
+                                [](const place& p, std::uint64_t s) { return p.sequence < s; });
+    }
+
+    std::vector<place> places_;
+    std::size_t gaps_ = 0;
+    std::size_t first_ = 0; // everything before it is a gap
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/row.hpp
+// A stored entry with its places in the indexes, and the indexes it has places in.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+struct row;
+
+/// Looks up by `std::string_view` without making a string.
+struct name_hash {
+    using is_transparent = void;
+    [[nodiscard]] std::size_t operator()(std::string_view name) const noexcept {
+        return std::hash<std::string_view>{}(name);
+    }
+};
+template <class T>
+using by_name = std::unordered_map<std::string, T, name_hash, std::equal_to<>>;
+
+/// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have none.
+struct lane_index {
+    sequence_list<row> live;
+    row* head = nullptr;  ///< the first, whose gate is in the queue's heap
+    std::size_t rows = 0; ///< that point here
+};
+
+/// Members of one group, across queues.
+struct group_index {
+    sequence_list<row> members;
+    std::size_t live = 0;
+    std::size_t unfinished = 0; ///< not yet succeeded; a dead member with a successor does not count, its successor does
+};
+
+/// Entries with the same parent.
+struct family_index {
+    sequence_list<row> children;
+    std::size_t live = 0;
+};
+
+struct queue_index {
+    sequence_list<row> all;
+    heap<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
+    heap<row> ended; ///< what a purge looks at: terminal entries, by (updated_at, sequence)
+    by_name<lane_index> lanes;
+    state_counts counts;
+    std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
+
+    [[nodiscard]] std::optional<time_point> next_due() const noexcept {
+        return gates.empty() ? std::nullopt : std::optional{gates.top().at};
+    }
+
+    /// What readers see while a transaction that touched the queue is open.
+    struct snapshot {
+        state_counts counts;
+        std::optional<time_point> next_due;
+    };
+    std::optional<snapshot> committed;
+    bool stirred = false; ///< that transaction may have brought work nearer
+};
+
+struct row {
+    explicit row(vouch::entry&& e) noexcept : entry(std::move(e)) {}
+
+    vouch::entry entry;
+
+    queue_index* queue = nullptr;
+    lane_index* lane = nullptr;     ///< null: none, or terminal since an earlier commit
+    group_index* group = nullptr;   ///< null: none
+    family_index* family = nullptr; ///< null: no parent
+    row* successor = nullptr;
+    std::size_t place = nowhere; ///< in the queue's `gates` while live, in its `ended` while terminal
+    bool entered = false;        ///< counts and heaps know of it
+
+    // Towards the open transaction.
+    std::size_t record = nowhere; ///< in the journal, if it touched the row
+    bool fresh = false;           ///< it inserted the row: readers do not see it
+    bool purged = false;          ///< it purged the row: it does not see it, readers do
+
+    row* next_free = nullptr;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/ledger.hpp
+// All rows, their indexes, and the journal of the one open transaction. Three primitives change it: `insert`, `change` and
+// `remove`; `commit` forgets the journal and `roll_back` undoes it. It knows nothing of verbs and takes no lock.
+//
+// Rows change in place. Readers of the committed state meanwhile see each touched row as the journal remembers it.
+//
+// Invariants: 1. A row is in `gates` exactly if it is live and not blocked, in `ended` exactly if it is terminal.
+//             2. Whatever may throw comes before the first index is touched, or leaves what `roll_back` can undo.
+//             3. `commit` and `roll_back` neither throw nor allocate.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+enum class view : bool {
+    committed, ///< of everybody outside the open transaction
+    own,       ///< of the open transaction
+};
+
+class ledger {
+  public:
+    // Looking.
+
+    /// What the view sees of a row: its life, or null if the row does not exist for it.
+    [[nodiscard]] const life* seen(const row& r, view v) const noexcept {
+        if (v == view::own) {
+            return r.purged ? nullptr : &r.entry;
+        }
+        if (r.fresh) {
+            return nullptr;
+        }
+        const auto before = r.record == nowhere ? nowhere : journal_[r.record].before;
+        return before == nowhere ? &r.entry : &lives_[before];
+    }
+
+    [[nodiscard]] row* find(const id& wanted, view v) const {
+        return by_id_.find(std::hash<id>{}(wanted),
+                           [&](const row& r) { return r.entry.id == wanted && seen(r, v) != nullptr; });
+    }
+
+    /// The newest generation of (queue, key).
+    [[nodiscard]] row* find(const queue_index& queue, std::string_view key, view v) const {
+        return by_key_.find(key_hash(queue, key), [&](const row& r) {
+            return r.queue == &queue && r.entry.key == key && seen(r, v) != nullptr && !has_successor(r, v);
+        });
+    }
+
+    [[nodiscard]] bool has_successor(const row& r, view v) const noexcept {
+        return r.successor != nullptr && seen(*r.successor, v) != nullptr;
+    }
+
+    [[nodiscard]] queue_index* find_queue(std::string_view name) { return find_in(queues_, name); }
+    [[nodiscard]] group_index* find_group(std::string_view name) { return find_in(groups_, name); }
+    [[nodiscard]] family_index* find_family(const id& parent) { return find_in(families_, parent); }
+
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
+        const auto* const found = find_queue(queue);
+        return found == nullptr ? 0 : found->wakes;
+    }
+
+    [[nodiscard]] queue_index& queue(std::string_view name) {
+        auto* const found = find_queue(name);
+        return found != nullptr ? *found : queues_[std::string(name)];
+    }
+
+    // Changing.
+
+    /// Stores an entry and gives it its sequence. `predecessor` is the dead row it replaces, or null.
+    void insert(entry&& e, row* predecessor) {
+        auto& in = queue(e.queue);
+        touch(in);
+        row& r = allocate(std::move(e));
+        try {
+            remember(r);
+        } catch (...) {
+            free(r);
+            throw;
+        }
+        r.fresh = true;
+        r.queue = &in;
+        r.entry.sequence = ++last_sequence_;
+        link(r);
+        enter(r);
+        if (predecessor != nullptr) {
+            remember(*predecessor);
+            set_successor(*predecessor, &r);
+        }
+    }
+
+    /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. If the verb throws, only `roll_back` can
+    /// follow.
+    template <class Verb>
+    verdict change(row& r, Verb&& verb) {
+        touch(*r.queue);
+        auto& remembered = remember(r);
+        if (!r.fresh && remembered.before == nowhere) {
+            lives_.push_back(r.entry);
+            remembered.before = lives_.size() - 1;
+        }
+        leave(r);
+        const verdict answer = verb(static_cast<life&>(r.entry));
+        enter(r);
+        return answer;
+    }
+
+    /// Takes a terminal row out.
+    void remove(row& r) {
+        touch(*r.queue);
+        remember(r);
+        leave(r);
+        r.purged = true;
+    }
+
+    // Ending.
+
+    void commit() noexcept {
+        for (auto& remembered : journal_) {
+            auto& r = *remembered.target;
+            r.record = nowhere;
+            r.fresh = false;
+            if (r.purged) {
+                unlink(r);
+                free(r);
+            } else if (is_terminal(r.entry.state)) {
+                leave_lane(r);
+            }
+        }
+        for (auto* q : touched_queues_) {
+            q->wakes += q->stirred ? 1U : 0U;
+            q->all.tidy();
+        }
+        forget();
+    }
+
+    void roll_back() noexcept {
+        for (auto at = journal_.rbegin(); at != journal_.rend(); ++at) {
+            restore(*at);
+        }
+        for (auto& remembered : journal_) {
+            auto& r = *remembered.target;
+            r.record = nowhere;
+            if (r.fresh) {
+                unlink(r);
+                free(r);
+            }
+        }
+        forget();
+    }
+
+    /// Whether the open transaction may have brought work nearer in any queue.
+    [[nodiscard]] bool is_stirred() const noexcept {
+        for (const auto* q : touched_queues_) {
+            if (q->stirred) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+  private:
+    struct record {
+        row* target = nullptr;
+        std::size_t before = nowhere; ///< in `lives_`: the committed life, if it may have changed
+    };
+
+    template <class Map, class Key>
+    [[nodiscard]] static auto find_in(Map& map, const Key& key) -> typename Map::mapped_type* {
+        const auto found = map.find(key);
+        return found == map.end() ? nullptr : &found->second;
+    }
+
+    [[nodiscard]] static std::size_t key_hash(const queue_index& queue, std::string_view key) noexcept {
+        return vouch::detail::mix(std::hash<std::string_view>{}(key) ^ std::hash<const void*>{}(&queue));
+    }
+
+    // The journal.
+
+    void touch(queue_index& queue) {
+        if (!queue.committed) {
+            touched_queues_.push_back(&queue);
+            queue.committed = {queue.counts, queue.next_due()};
+        }
+    }
+
+    record& remember(row& r) {
+        if (r.record == nowhere) {
+            journal_.push_back({.target = &r});
+            r.record = journal_.size() - 1;
+        }
+        return journal_[r.record];
+    }
+
+    void restore(record& what) noexcept {
+        auto& r = *what.target;
+        if (r.entered) {
+            leave(r);
+        }
+        if (r.fresh) {
+            auto* const predecessor = r.entry.predecessor.is_nil() ? nullptr : find(r.entry.predecessor, view::committed);
+            if (predecessor != nullptr && predecessor->successor == &r) {
+                set_successor(*predecessor, nullptr);
+            }
+            return; // unlinked once every other row is what it was
+        }
+        r.purged = false;
+        if (what.before != nowhere) {
+            std::swap(static_cast<life&>(r.entry), lives_[what.before]);
+        }
+        enter(r);
+    }
+
+    void forget() noexcept {
+        for (auto* q : touched_queues_) {
+            q->committed.reset();
+            q->stirred = false;
+        }
+        touched_queues_.clear();
+        journal_.clear();
+        lives_.clear();
+    }
+
+    // Places that depend on what never changes.
+
+    void link(row& r) {
+        const auto& e = r.entry;
+        by_id_.insert(std::hash<id>{}(e.id), r);
+        if (!e.key.empty()) {
+            by_key_.insert(key_hash(*r.queue, e.key), r);
+        }
+        r.queue->all.append(e.sequence, r);
+        r.queue->gates.make_room(r.queue->all.size());
+        r.queue->ended.make_room(r.queue->all.size());
+        if (!e.group.empty()) {
+            r.group = &groups_[e.group];
+            r.group->members.append(e.sequence, r);
+        }
+        if (!e.parent.is_nil()) {
+            r.family = &families_[e.parent];
+            r.family->children.append(e.sequence, r);
+        }
+        if (!e.lane.empty()) {
+            r.lane = &r.queue->lanes[e.lane];
+            r.lane->rows += 1;
+            r.lane->live.append_gap(e.sequence);
+        }
+    }
+
+    /// Not an error if `link` did not come to its end.
+    void unlink(row& r) noexcept {
+        const auto& e = r.entry;
+        by_id_.erase(std::hash<id>{}(e.id), r);
+        if (!e.key.empty()) {
+            by_key_.erase(key_hash(*r.queue, e.key), r);
+        }
+        r.queue->all.erase(e.sequence);
+        if (r.group != nullptr && take_out(r.group->members, e.sequence)) {
+            groups_.erase(e.group);
+        }
+        if (r.family != nullptr && take_out(r.family->children, e.sequence)) {
+            families_.erase(e.parent);
+        }
+        leave_lane(r);
+    }
+
+    void leave_lane(row& r) noexcept {
+        if (auto* const lane = std::exchange(r.lane, nullptr)) {
+            lane->rows -= 1;
+            if (lane->rows == 0) {
+                r.queue->lanes.erase(r.entry.lane);
+            } else {
+                lane->live.tidy();
+            }
+        }
+    }
+
+    /// Says whether the list is empty now.
+    static bool take_out(sequence_list<row>& list, std::uint64_t sequence) noexcept {
+        list.erase(sequence);
+        list.tidy();
+        return list.empty();
+    }
+
+    // Places and counts that depend on a row's life: `leave` takes back exactly what `enter` did.
+
+    [[nodiscard]] static std::size_t unfinished(const row& r) noexcept {
+        return r.entry.state == state::succeeded || (r.entry.state == state::dead && r.successor != nullptr) ? 0U : 1U;
+    }
+
+    void enter(row& r) noexcept {
+        const bool live = is_live(r.entry.state);
+        r.entered = true;
+        r.queue->counts[r.entry.state] += 1;
+        if (r.group != nullptr) {
+            r.group->live += live ? 1U : 0U;
+            r.group->unfinished += unfinished(r);
+        }
+        if (r.family != nullptr) {
+            r.family->live += live ? 1U : 0U;
+        }
+        if (!live) {
+            r.queue->ended.push(r, r.entry.updated_at, r.entry.sequence);
+        } else if (r.lane == nullptr) {
+            open_gate(r);
+        } else {
+            r.lane->live.restore(r.entry.sequence, r);
+            find_head(*r.lane);
+        }
+    }
+
+    void leave(row& r) noexcept {
+        const bool live = is_live(r.entry.state);
+        r.entered = false;
+        r.queue->counts[r.entry.state] -= 1;
+        if (r.group != nullptr) {
+            r.group->live -= live ? 1U : 0U;
+            r.group->unfinished -= unfinished(r);
+        }
+        if (r.family != nullptr) {
+            r.family->live -= live ? 1U : 0U;
+        }
+        if (!live) {
+            r.queue->ended.erase(r);
+        } else if (r.lane == nullptr) {
+            r.queue->gates.erase(r);
+        } else {
+            r.lane->live.erase(r.entry.sequence);
+            find_head(*r.lane);
+        }
+    }
+
+    void open_gate(row& r) noexcept {
+        r.queue->gates.push(r, *gate_of(r.entry), r.entry.sequence);
+        r.queue->stirred |= r.entry.state != state::claimed;
+    }
+
+    /// Moves the lane's gate to its first live row.
+    void find_head(lane_index& lane) noexcept {
+        auto* const first = lane.live.first();
+        if (first == lane.head) {
+            return;
+        }
+        if (lane.head != nullptr) {
+            lane.head->queue->gates.erase(*lane.head);
+        }
+        lane.head = first;
+        if (first != nullptr) {
+            open_gate(*first);
+        }
+    }
+
+    void set_successor(row& predecessor, row* successor) noexcept {
+        const bool entered = predecessor.entered;
+        if (entered) {
+            leave(predecessor);
+        }
+        predecessor.successor = successor;
+        if (entered) {
+            enter(predecessor);
+        }
+    }
+
+    // Rows stay where they are; free ones are used again.
+
+    row& allocate(entry&& e) {
+        if (auto* const r = free_) {
+            free_ = std::exchange(r->next_free, nullptr);
+            r->entry = std::move(e);
+            return *r;
+        }
+        return rows_.emplace_back(std::move(e));
+    }
+
+    void free(row& r) noexcept {
+        r = row({});
+        r.next_free = free_;
+        free_ = &r;
+    }
+
+    std::deque<row> rows_;
+    row* free_ = nullptr;
+    std::uint64_t last_sequence_ = 0;
+
+    hash_index<row> by_id_;
+    hash_index<row> by_key_;
+    by_name<queue_index> queues_;
+    by_name<group_index> groups_;
+    std::unordered_map<id, family_index> families_;
+
+    std::vector<record> journal_;
+    std::vector<life> lives_;
+    std::vector<queue_index*> touched_queues_;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/reading.hpp
+// The reader's operations, as a view of the ledger sees them.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+class reading {
+  public:
+    reading(ledger& in, view as) noexcept : ledger_(in), view_(as) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        const auto* const r = ledger_.find(wanted, view_);
+        return r == nullptr ? std::nullopt : std::optional{copy(*r, true)};
+    }
+
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        std::vector<entry> found;
+        const auto take = [&](const row& r) {
+            if (found.size() == q.limit) {
+                return false;
+            }
+            if (matches(r, q)) {
+                found.push_back(copy(r, q.payloads));
+            }
+            return true;
+        };
+        if (q.by == query::path::key) {
+            generations(q, take);
+        } else if (const auto* const rows = path(q)) {
+            rows->for_each_after(q.after, take);
+        }
+        return found;
+    }
+
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        const auto* const q = ledger_.find_queue(queue);
+        if (q == nullptr) {
+            return {};
+        }
+        return view_ == view::committed && q->committed ? q->committed->counts : q->counts;
+    }
+
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        const auto* const q = ledger_.find_queue(queue);
+        if (q == nullptr) {
+            return std::nullopt;
+        }
+        return view_ == view::committed && q->committed ? q->committed->next_due : q->next_due();
+    }
+
+  private:
+    [[nodiscard]] entry copy(const row& r, bool with_payload) const {
+        entry out;
+        for_each_field(
+            [&](std::string_view name, auto& to, const auto& from) {
+                if (with_payload || name != "payload") {
+                    to = from;
+                }
+            },
+            out, std::as_const(r.entry));
+        if (const auto* const l = ledger_.seen(r, view_); l != &r.entry) {
+            static_cast<life&>(out) = *l;
+        }
+        return out;
+    }
+
+    [[nodiscard]] bool matches(const row& r, const query& q) const {
+        const auto* const l = ledger_.seen(r, view_);
+        if (l == nullptr || r.entry.sequence <= q.after) {
+            return false;
+        }
+        const bool on_path = (q.by != query::path::dead || l->state == state::dead) &&
+                             (q.by != query::path::live || is_live(l->state));
+        return on_path && (!q.state || l->state == *q.state) && (q.topic.empty() || r.entry.topic == q.topic);
+    }
+
+    /// The rows of every path but `key`, in sequence.
+    [[nodiscard]] const sequence_list<row>* path(const query& q) const {
+        if (q.by == query::path::group) {
+            const auto* const group = ledger_.find_group(q.group);
+            return group == nullptr ? nullptr : &group->members;
+        }
+        if (q.by == query::path::parent) {
+            const auto* const family = ledger_.find_family(q.parent);
+            return family == nullptr ? nullptr : &family->children;
+        }
+        const auto* const queue = ledger_.find_queue(q.queue);
+        return queue == nullptr ? nullptr : &queue->all;
+    }
+
+    /// Every stored generation of (queue, key), oldest first.
+    template <class Take>
+    void generations(const query& q, const Take& take) const {
+        const auto* const queue = ledger_.find_queue(q.queue);
+        std::vector<const row*> rows;
+        for (const auto* r = queue == nullptr ? nullptr : ledger_.find(*queue, q.key, view_); r != nullptr;
+             r = r->entry.predecessor.is_nil() ? nullptr : ledger_.find(r->entry.predecessor, view_)) {
+            rows.push_back(r);
+        }
+        std::reverse(rows.begin(), rows.end());
+        for (const auto* const r : rows) {
+            if (!take(*r)) {
+                return;
+            }
+        }
+    }
+
+    ledger& ledger_;
+    view view_;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/writing.hpp
+// The writer's operations on the ledger, each as the contract says it. Arguments are valid when they come here.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+class writing {
+  public:
+    explicit writing(ledger& in) noexcept : ledger_(in) {}
+
+    [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
+        if (const auto* const stored = find(d.id)) {
+            return {receipt::kind::duplicate, stored->entry.id};
+        }
+        row* predecessor = nullptr;
+        if (!d.predecessor.is_nil()) {
+            predecessor = find(d.predecessor);
+            if (predecessor == nullptr || predecessor->entry.state != state::dead || predecessor->entry.queue != d.queue) {
+                return {receipt::kind::refused, {}};
+            }
+            if (predecessor->successor != nullptr) {
+                return {receipt::kind::duplicate, predecessor->successor->entry.id};
+            }
+        } else if (!d.key.empty()) {
+            if (const auto* const stored = ledger_.find(ledger_.queue(d.queue), d.key, view::own)) {
+                return {receipt::kind::duplicate, stored->entry.id};
+            }
+        }
+        auto fresh = born(d, now);
+        if (predecessor != nullptr) {
+            fresh.key = predecessor->entry.key;
+            fresh.group = predecessor->entry.group;
+            fresh.lane = predecessor->entry.lane;
+            fresh.generation = predecessor->entry.generation + 1;
+        }
+        ledger_.insert(std::move(fresh), predecessor);
+        return {receipt::kind::inserted, d.id};
+    }
+
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
+        std::vector<row*> taken;
+        const auto take = [&](row& r) {
+            taken.push_back(&r);
+            std::ignore = ledger_.change(r, [&](life& l) {
+                apply(l, request);
+                return verdict::applied;
+            });
+        };
+        auto* const queue = ledger_.find_queue(request.queue);
+        if (queue == nullptr) {
+            return {};
+        }
+        if (request.only.is_nil()) {
+            while (taken.size() < request.limit && !queue->gates.empty() && queue->gates.top().at <= request.now) {
+                take(*queue->gates.top().item);
+            }
+        } else if (auto* const r = find(request.only); r != nullptr && request.limit > 0 && r->queue == queue &&
+                                                       is_open(*r, request.now)) {
+            take(*r);
+        }
+        return copies_by_due(std::move(taken));
+    }
+
+    [[nodiscard]] settlement settle(const vouch::settle& s, time_point now) {
+        auto* const r = find(s.ticket.id);
+        if (r == nullptr) {
+            return {verdict::unknown, false};
+        }
+        const auto answer = ledger_.change(*r, [&](life& l) { return apply(l, s, now); });
+        if (answer != verdict::applied) {
+            return {answer, false};
+        }
+        wake_parent(*r, now);
+        const bool completed =
+            r->entry.state == state::succeeded && r->group != nullptr && r->group->unfinished == 0;
+        return {answer, completed};
+    }
+
+    [[nodiscard]] verdict extend(const ticket& t, time_point now, duration lease) {
+        return change(t.id, [&](life& l) { return apply(l, vouch::extend{t, lease}, now); });
+    }
+
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
+        return change(wanted, [&](life& l) { return apply(l, vouch::nudge{}, now); });
+    }
+
+    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        const auto answer = change(wanted, [&](life& l) { return apply(l, vouch::cancel{error}, now); });
+        if (answer == verdict::applied) {
+            wake_parent(*find(wanted), now);
+        }
+        return answer;
+    }
+
+    [[nodiscard]] std::size_t purge(const purge_request& request) {
+        const auto* const queue = ledger_.find_queue(request.queue);
+        if (queue == nullptr) {
+            return 0;
+        }
+        std::vector<row*> going;
+        queue->ended.walk([&](const heap<row>::node& n) {
+            if (n.at >= request.before || going.size() >= request.limit) {
+                return false;
+            }
+            auto& r = *n.item;
+            if (r.successor == nullptr && (!request.state || r.entry.state == *request.state)) {
+                add_generations(r, going);
+            }
+            return true;
+        });
+        going.resize(std::min(going.size(), request.limit)); // the elder generations go first
+        for (auto* const r : going) {
+            ledger_.remove(*r);
+        }
+        return going.size();
+    }
+
+  private:
+    [[nodiscard]] row* find(const id& wanted) const { return ledger_.find(wanted, view::own); }
+
+    /// Whether a claim may take the row: it has a gate and the gate is open.
+    [[nodiscard]] static bool is_open(const row& r, time_point now) noexcept {
+        return is_live(r.entry.state) && r.place != nowhere && *gate_of(r.entry) <= now;
+    }
+
+    /// Sorts before it copies: an entry is large.
+    [[nodiscard]] static std::vector<entry> copies_by_due(std::vector<row*> rows) {
+        std::sort(rows.begin(), rows.end(), [](const row* a, const row* b) {
+            return std::tie(a->entry.due_at, a->entry.sequence) < std::tie(b->entry.due_at, b->entry.sequence);
+        });
+        std::vector<entry> copies;
+        copies.reserve(rows.size());
+        for (const auto* const r : rows) {
+            copies.push_back(r->entry);
+        }
+        return copies;
+    }
+
+    template <class Verb>
+    verdict change(const id& wanted, Verb&& verb) {
+        auto* const r = find(wanted);
+        return r == nullptr ? verdict::unknown : ledger_.change(*r, verb);
+    }
+
+    void wake_parent(const row& ended, time_point now) {
+        if (is_terminal(ended.entry.state) && !ended.entry.parent.is_nil()) {
+            std::ignore = nudge(ended.entry.parent, now); // absent or terminal: no effect
+        }
+    }
+
+    /// Whether a live entry still needs this terminal one.
+    [[nodiscard]] bool is_needed(const row& r) const {
+        const auto* const children = ledger_.find_family(r.entry.id);
+        return (r.group != nullptr && r.group->live > 0) || (children != nullptr && children->live > 0);
+    }
+
+    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
+    void add_generations(row& newest, std::vector<row*>& going) const {
+        const auto first = going.size();
+        for (auto* r = &newest; r != nullptr; r = r->entry.predecessor.is_nil() ? nullptr : find(r->entry.predecessor)) {
+            going.push_back(r);
+            if (is_needed(*r)) {
+                going.resize(first);
+                return;
+            }
+        }
+        std::reverse(going.begin() + static_cast<std::ptrdiff_t>(first), going.end());
+    }
+
+    ledger& ledger_;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/store.hpp
+// The memory store and its transaction: validation, locking and misuse around the ledger.
+//
+// A store is a handle: copies share the same work, so a second handle is a copy. One transaction is open at a time; `begin`
+// waits for it, and on the thread that has it open says `misuse` instead of waiting for ever. Each operation holds the lock
+// only while it runs, so readers see the committed state at any time and wait for no transaction.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory {
+
+namespace detail {
+
+inline constexpr vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .shared = true};
+
+/// What all handles and transactions of one store share.
+struct shared {
+    std::mutex mutex; ///< guards everything below
+    detail::ledger ledger;
+    bool writing = false;           ///< a transaction is open
+    std::thread::id writer;         ///< the thread that used it last
+    std::condition_variable idle;   ///< no transaction is open
+    std::condition_variable_any stirred; ///< some queue's `wakes` has grown
+
+    void end(bool committed) noexcept {
+        const bool wake = committed && ledger.is_stirred();
+        committed ? ledger.commit() : ledger.roll_back();
+        writing = false;
+        idle.notify_one();
+        if (wake) {
+            stirred.notify_all();
+        }
+    }
+};
+
+} // namespace detail
+
+class transaction {
+    friend class store;
+    explicit transaction(std::shared_ptr<detail::shared> s) noexcept : shared_(std::move(s)) {}
+
+    [[nodiscard]] detail::shared& opened() const {
+        if (!shared_) {
+            throw error(error_kind::misuse, "memory: the transaction is closed");
+        }
+        return *shared_;
+    }
+
+    /// Runs one operation under the lock. An exception in it rolls everything back and closes the transaction.
+    template <class Operation>
+    auto use(Operation&& operation) const {
+        std::exception_ptr fault;
+        {
+            auto& open = opened();
+            const std::lock_guard lock(open.mutex);
+            open.writer = std::this_thread::get_id();
+            try {
+                return operation(open.ledger);
+            } catch (const std::bad_alloc&) {
+                open.end(false);
+            } catch (...) {
+                open.end(false);
+                fault = std::current_exception();
+            }
+        }
+        shared_.reset();
+        if (fault) {
+            std::rethrow_exception(fault);
+        }
+        throw error(error_kind::full, "memory: out of memory, the transaction is rolled back");
+    }
+
+    template <class Item, class Operation>
+    auto each(std::span<const Item> items, Operation&& operation) {
+        return use([&](auto& ledger) {
+            detail::writing writing(ledger);
+            std::vector<decltype(operation(writing, items.front()))> answers;
+            answers.reserve(items.size());
+            for (const auto& item : items) {
+                answers.push_back(operation(writing, item));
+            }
+            return answers;
+        });
+    }
+
+    template <class Look>
+    auto look(Look&& look) const {
+        return use([&](auto& ledger) { return look(detail::reading(ledger, detail::view::own)); });
+    }
+
+    void roll_back() noexcept {
+        if (shared_) {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->end(false);
+        }
+    }
+
+    mutable std::shared_ptr<detail::shared> shared_; // null: closed; a read that fails closes too
+
+  public:
+    transaction(transaction&&) noexcept = default;
+    transaction& operator=(transaction&& other) noexcept {
+        if (this != &other) {
+            roll_back();
+            shared_ = std::move(other.shared_);
+        }
+        return *this;
+    }
+    ~transaction() { roll_back(); }
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return look([&](const auto& reading) { return reading.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        validate(q, detail::can.limits);
+        return look([&](const auto& reading) { return reading.list(q); });
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return look([&](const auto& reading) { return reading.counts(queue); });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return look([&](const auto& reading) { return reading.next_due(queue); });
+    }
+
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        validate(drafts, detail::can);
+        return each(drafts, [&](auto& writing, const draft& d) { return writing.enqueue(d, now); });
+    }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
+        validate(request, detail::can.limits);
+        return use([&](auto& ledger) { return detail::writing(ledger).claim(request); });
+    }
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        validate(settles, detail::can.limits);
+        return each(settles, [&](auto& writing, const vouch::settle& s) { return writing.settle(s, now); });
+    }
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
+        validate(tickets, now, lease, detail::can.limits);
+        return each(tickets, [&](auto& writing, const ticket& t) { return writing.extend(t, now, lease); });
+    }
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
+        return use([&](auto& ledger) { return detail::writing(ledger).nudge(wanted, now); });
+    }
+    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        validate_error_code(error, detail::can.limits);
+        return use([&](auto& ledger) { return detail::writing(ledger).cancel(wanted, error, now); });
+    }
+    std::size_t purge(const purge_request& request) {
+        validate(request, detail::can.limits);
+        return use([&](auto& ledger) { return detail::writing(ledger).purge(request); });
+    }
+
+    void commit() {
+        auto& open = opened();
+        {
+            const std::lock_guard lock(open.mutex);
+            open.end(true);
+        }
+        shared_.reset();
+    }
+
+};
+
+class store {
+    template <class Look>
+    auto look(Look&& look) const {
+        const std::lock_guard lock(shared_->mutex);
+        return look(detail::reading(shared_->ledger, detail::view::committed));
+    }
+
+    std::shared_ptr<detail::shared> shared_;
+
+  public:
+    using transaction = memory::transaction;
+    static constexpr int contract_level = vouch::contract_level;
+
+    store() : shared_(std::make_shared<detail::shared>()) {}
+
+    [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
+
+    [[nodiscard]] transaction begin() {
+        std::unique_lock lock(shared_->mutex);
+        const auto me = std::this_thread::get_id();
+        if (shared_->writing && shared_->writer == me) {
+            throw error(error_kind::misuse, "memory: begin while this thread has a transaction open would wait for ever");
+        }
+        shared_->idle.wait(lock, [&] { return !shared_->writing; });
+        shared_->writing = true;
+        shared_->writer = me;
+        return transaction(shared_);
+    }
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return look([&](const auto& reading) { return reading.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        validate(q, detail::can.limits);
+        return look([&](const auto& reading) { return reading.list(q); });
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return look([&](const auto& reading) { return reading.counts(queue); });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return look([&](const auto& reading) { return reading.next_due(queue); });
+    }
+
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        const std::lock_guard lock(shared_->mutex);
+        return shared_->ledger.wakes(queue);
+    }
+
+    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns `wakes`.
+    std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
+                       std::stop_token stop) const {
+        validate_queue(queue, detail::can.limits);
+        // The longest waits would lead past the last time there is.
+        at_most = std::min<std::chrono::nanoseconds>(at_most, detail::can.limits.lease_max);
+        std::unique_lock lock(shared_->mutex);
+        auto& ledger = shared_->ledger;
+        shared_->stirred.wait_for(lock, stop, at_most, [&] { return ledger.wakes(queue) != seen; });
+        return ledger.wakes(queue);
+    }
+};
+
+static_assert(vouch::waking_store<store>);
+
+} // namespace memory
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory.hpp
+// The memory store: the whole contract in one process, with nothing kept on disk. For unit tests, for work that may die
+// with the process, and as the executable explanation of the contract.
+
+// ---- vouch/observe/audit.hpp
+// The audit trail: one line per terminal outcome and per completed group, appended inside the settling transaction, before
+// the change of state where the outcome is known before. So no outcome is recorded without its line, and no line without
+// its outcome. Failed attempts that will be retried are not audited; the entry's own `last_error` tells of them.
+
+namespace vouch {
+inline namespace v0 {
+
+struct audit_line {
+    enum class kind : std::uint8_t { succeeded, dead, group_completed };
+    audit_line::kind what{};
+    time_point at{};
+    vouch::id id{}; ///< the entry; for a group the one that completed it
+    std::string queue{};
+    std::string topic{};
+    std::string group{};
+    std::string worker{};
+    std::string error{}; ///< a code, never a message
+    std::uint32_t attempts = 0;
+};
+
+[[nodiscard]] constexpr std::string_view name_of(audit_line::kind kind) noexcept {
+    switch (kind) {
+    case audit_line::kind::succeeded: return "succeeded";
+    case audit_line::kind::dead: return "dead";
+    case audit_line::kind::group_completed: return "group_completed";
+    }
+    return "?";
+}
+
+/// Appends a line through the settling transaction. If it throws, nothing of the outcome is recorded: the entry stays
+/// claimed and its lease heals it.
+template <class Transaction>
+using audit_sink = std::function<void(Transaction&, const audit_line&)>;
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/observe/observer.hpp
+// What happened, for whoever wants to log, count or record it. Events are reported after the fact and never throw: an
+// observer can watch, not interfere. They carry names and codes, never payloads or exception texts.
+
+namespace vouch {
+inline namespace v0 {
+
+enum class event_kind : std::uint8_t {
+    enqueued,
+    claimed,
+    started,
+    succeeded,
+    advanced,
+    retried,
+    dead,
+    released,
+    stale,     ///< an outcome came too late: another claim had taken over
+    unsettled, ///< the settling transaction was abandoned; the lease will heal the entry
+    group_completed,
+    lease_lost,
+    purged,
+    store_error,
+};
+
+[[nodiscard]] constexpr std::string_view name_of(event_kind kind) noexcept {
+    switch (kind) {
+    case event_kind::enqueued: return "enqueued";
+    case event_kind::claimed: return "claimed";
+    case event_kind::started: return "started";
+    case event_kind::succeeded: return "succeeded";
+    case event_kind::advanced: return "advanced";
+    case event_kind::retried: return "retried";
+    case event_kind::dead: return "dead";
+    case event_kind::released: return "released";
+    case event_kind::stale: return "stale";
+    case event_kind::unsettled: return "unsettled";
+    case event_kind::group_completed: return "group_completed";
+    case event_kind::lease_lost: return "lease_lost";
+    case event_kind::purged: return "purged";
+    case event_kind::store_error: return "store_error";
+    }
+    return "?";
+}
+
+/// Views are good during the call only. What does not apply to an event is empty.
+struct event {
+    event_kind what{};
+    time_point at{};
+    std::string_view queue{};
+    std::string_view topic{};
+    std::string_view worker{};
+    std::string_view group{};
+    std::string_view error{}; ///< a code, never a message
+    vouch::id id{};
+    std::uint32_t attempt = 0;
+    std::size_t count = 1;
+};
+
+template <class O>
+concept observer = requires(O& o, const event& e) {
+    { o.on(e) } noexcept;
+};
+
+/// Several observers as one; each outlives the list. Not to be changed while events are being reported.
+class observer_list {
+  public:
+    template <observer O>
+    void add(O& o) {
+        observers_.push_back({&o, [](void* self, const event& e) noexcept { static_cast<O*>(self)->on(e); }});
+    }
+
+    [[nodiscard]] bool empty() const noexcept { return observers_.empty(); }
+
+    void on(const event& e) const noexcept {
+        for (const auto& o : observers_) {
+            o.call(o.self, e);
+        }
+    }
+
+  private:
+    struct bound {
+        void* self;
+        void (*call)(void*, const event&) noexcept;
+    };
+    std::vector<bound> observers_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/outbox/topic.hpp
+// Topics are words joined by dots; patterns may have `*` for exactly one word and `#` for any number of words, none
+// included. The rules are RabbitMQ's. Matching allocates nothing.
+
+namespace vouch {
+inline namespace v0 {
+
+namespace detail {
+
+/// Walks the words of a topic; `a..b` has an empty word in the middle.
+class word_cursor {
+  public:
+    constexpr explicit word_cursor(std::string_view text) noexcept : rest_(text) {}
+
+    [[nodiscard]] constexpr bool done() const noexcept { return done_; }
+    [[nodiscard]] constexpr std::string_view word() const noexcept { return rest_.substr(0, rest_.find('.')); }
+    constexpr void next() noexcept {
+        const auto dot = rest_.find('.');
+        done_ = dot == std::string_view::npos;
+        rest_.remove_prefix(done_ ? rest_.size() : dot + 1);
+    }
+
+  private:
+    std::string_view rest_;
+    bool done_ = false;
+};
+
+} // namespace detail
+
+/// Whether the topic fits the pattern. Both are taken as they are; `topic_pattern` validates.
+[[nodiscard]] constexpr bool topic_matches(std::string_view pattern, std::string_view topic) noexcept {
+    detail::word_cursor p(pattern);
+    detail::word_cursor t(topic);
+    // Where to go on from if what follows the last `#` does not fit: let it swallow one word more. Going back to the last
+    // one is enough, because an earlier `#` could only swallow what the last one can.
+    bool has_hash = false;
+    auto after_hash = p;
+    auto swallowed = t;
+    while (!t.done()) {
+        if (!p.done() && p.word() == "#") {
+            p.next();
+            has_hash = true;
+            after_hash = p;
+            swallowed = t;
+        } else if (!p.done() && (p.word() == "*" || p.word() == t.word())) {
+            p.next();
+            t.next();
+        } else if (has_hash) {
+            swallowed.next();
+            t = swallowed;
+            p = after_hash;
+        } else {
+            return false;
+        }
+    }
+    while (!p.done() && p.word() == "#") {
+        p.next();
+    }
+    return p.done();
+}
+
+/// How narrow a pattern is. Less is narrower: fewer `#` first, then fewer `*`, then more words spelled out.
+struct specificity {
+    std::size_t hashes = 0;
+    std::size_t stars = 0;
+    std::size_t spelled = 0;
+
+    [[nodiscard]] friend constexpr std::strong_ordering operator<=>(const specificity& a, const specificity& b) noexcept {
+        if (const auto order = a.hashes <=> b.hashes; order != 0) {
+            return order;
+        }
+        if (const auto order = a.stars <=> b.stars; order != 0) {
+            return order;
+        }
+        return b.spelled <=> a.spelled;
+    }
+    [[nodiscard]] friend constexpr bool operator==(const specificity&, const specificity&) noexcept = default;
+};
+
+/// A validated pattern: not empty, within the limit of a name, no control character, no empty word, and a wildcard only as
+/// a whole word (`a*` is taken for a slip, not for a word).
+class topic_pattern {
+  public:
+    explicit topic_pattern(std::string text) : text_(std::move(text)) {
+        detail::check_required_name({"topic", "pattern"}, text_, limits{}.name_max);
+        for (detail::word_cursor at(text_); !at.done(); at.next()) {
+            const auto word = at.word();
+            if (word.empty()) {
+                detail::refuse({"topic", "pattern"}, "has an empty word");
+            }
+            if (word.size() > 1 && word.find_first_of("*#") != std::string_view::npos) {
+                detail::refuse({"topic", "pattern"}, "has a wildcard that is not a word of its own");
+            }
+            (word == "#" ? specificity_.hashes : word == "*" ? specificity_.stars : specificity_.spelled) += 1;
+        }
+    }
+
+    [[nodiscard]] bool matches(std::string_view topic) const noexcept { return topic_matches(text_, topic); }
+    [[nodiscard]] const std::string& text() const noexcept { return text_; }
+    [[nodiscard]] const vouch::specificity& specificity() const noexcept { return specificity_; }
+
+  private:
+    std::string text_;
+    vouch::specificity specificity_{};
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/outbox/bindings.hpp
+// One event, many listeners: which queues get a copy of an emission that names none. Each copy is an entry with its own
+// retries and its own dead letter.
+
+namespace vouch {
+inline namespace v0 {
+
+class bindings {
+  public:
+    /// Sends emissions whose topic fits `pattern` to `queue` too.
+    bindings& bind(std::string pattern, std::string queue) {
+        detail::check_required_name({"binding", "queue"}, queue, limits{}.name_max);
+        bound_.emplace_back(topic_pattern(std::move(pattern)), std::move(queue));
+        return *this;
+    }
+
+    /// The queues bound to the topic, each once, in the order they were first bound.
+    [[nodiscard]] std::vector<std::string> queues_for(std::string_view topic) const {
+        std::vector<std::string> queues;
+        for (const auto& [pattern, queue] : bound_) {
+            if (pattern.matches(topic) && std::find(queues.begin(), queues.end(), queue) == queues.end()) {
+                queues.push_back(queue);
+            }
+        }
+        return queues;
+    }
+
+  private:
+    std::vector<std::pair<topic_pattern, std::string>> bound_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/outbox/codec.hpp
+// How typed values become payload bytes and back. Specialise `codec<T>` for your own types, with whatever library you
+// like; strings and bytes are built in.
+//
+//   template <> struct vouch::codec<user> {
+//       static std::string encode(const user&);
+//       static user decode(std::string_view);   // throws what it likes if the bytes are no user
+//   };
+
+namespace vouch {
+inline namespace v0 {
+
+template <class T>
+struct codec;
+
+template <>
+struct codec<std::string> {
+    [[nodiscard]] static std::string encode(const std::string& value) { return value; }
+    [[nodiscard]] static std::string decode(std::string_view bytes) { return std::string(bytes); }
+};
+
+template <>
+struct codec<std::vector<std::byte>> {
+    [[nodiscard]] static std::string encode(const std::vector<std::byte>& value) {
+        return value.empty() ? std::string{} : std::string(reinterpret_cast<const char*>(value.data()), value.size());
+    }
+    [[nodiscard]] static std::vector<std::byte> decode(std::string_view bytes) {
+        const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
+        return {first, first + bytes.size()};
+    }
+};
+
+template <class T>
+concept encodable = requires(const T& value) {
+    { codec<T>::encode(value) } -> std::convertible_to<std::string>;
+};
+template <class T>
+concept decodable = requires(std::string_view bytes) {
+    { codec<T>::decode(bytes) } -> std::convertible_to<T>;
+};
+
+template <encodable T>
+[[nodiscard]] std::string encode(const T& value) {
+    return codec<T>::encode(value);
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/outbox/trail.hpp
+// A trail tells how work came about: the ids of the emissions that led to an entry, outermost first, its own last.
+
+namespace vouch {
+inline namespace v0 {
+
+/// The trail below `above`, one emission further. A trail that grows too long keeps its first id, where everything began,
+/// and its last 31.
+[[nodiscard]] inline id_list trail_below(const id_list& above, const id& emission) {
+    const auto most = limits{}.trail_max;
+    id_list out;
+    out.reserve(above.size() + 1);
+    out.assign(above.begin(), above.end());
+    out.push_back(emission);
+    if (out.size() > most) {
+        const auto surplus = static_cast<std::ptrdiff_t>(out.size() - most);
+        out.erase(out.begin() + 1, out.begin() + 1 + surplus);
+    }
+    return out;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/policy/clock.hpp
+// Where the `now` of a call comes from. A clock is any callable that gives a time; the core asks it at its edges and hands
+// the answer down.
+
+namespace vouch {
+inline namespace v0 {
+
+using clock = std::function<time_point()>;
+
+/// The machine's UTC time, in whole microseconds.
+[[nodiscard]] inline time_point system_now() noexcept {
+    return std::chrono::time_point_cast<duration>(std::chrono::system_clock::now());
+}
+
+/// A clock that moves only when told. Copies share one time, so a test keeps one and hands others out. Thread-safe.
+class manual_clock {
+  public:
+    explicit manual_clock(time_point start = time_point{std::chrono::hours{24 * 365 * 50}})
+        : now_(std::make_shared<std::atomic<duration::rep>>(start.time_since_epoch().count())) {}
+
+    [[nodiscard]] time_point operator()() const noexcept { return time_point{duration{now_->load()}}; }
+    void set(time_point now) const noexcept { now_->store(now.time_since_epoch().count()); }
+    void pass(duration by) const noexcept { set(later((*this)(), by)); }
+
+  private:
+    std::shared_ptr<std::atomic<duration::rep>> now_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/policy/id_source.hpp
+// Where fresh ids come from. An id source is any callable that gives a new id; stores never make one.
+
+namespace vouch {
+inline namespace v0 {
+
+using id_source = std::function<id()>;
+
+/// UUIDv7: 48 bits of milliseconds, then a 12-bit count within the millisecond, then 62 random bits. Ids of one source only
+/// grow, also when its clock stands still or runs back. Copies share one state. Thread-safe.
+class uuid7_source {
+  public:
+    /// Random bits from the system.
+    explicit uuid7_source(clock now = system_now) : uuid7_source(std::move(now), system_seed()) {}
+    /// The same clock and seed give the same ids.
+    uuid7_source(clock now, std::uint64_t seed) : shared_(std::make_shared<shared>(std::move(now), seed)) {}
+
+    [[nodiscard]] id operator()() const {
+        const std::lock_guard lock(shared_->mutex);
+        return shared_->next();
+    }
+
+  private:
+    struct shared {
+        shared(clock c, std::uint64_t seed) : now(std::move(c)), random(seed) {}
+
+        [[nodiscard]] id next() {
+            const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
+            // The count overflows into the milliseconds: order is kept, and time catches up.
+            const auto tick = static_cast<std::uint64_t>(since > 0 ? since : 0) << 12;
+            last = tick > last ? tick : last + 1;
+            return {.high = ((last >> 12) << 16) | 0x7000U | (last & 0x0fffU), .low = 0x8000000000000000U | (random() >> 2)};
+        }
+
+        std::mutex mutex;
+        clock now;
+        std::mt19937_64 random;
+        std::uint64_t last = 0;
+    };
+
+    [[nodiscard]] static std::uint64_t system_seed() {
+        std::random_device device;
+        return (std::uint64_t{device()} << 32) | device();
+    }
+
+    std::shared_ptr<shared> shared_;
+};
+
+/// 1, 2, 3 ...: ids a person can tell apart in a test. Copies share one count. Thread-safe.
+class counting_ids {
+  public:
+    explicit counting_ids(std::uint64_t first = 1) : next_(std::make_shared<std::atomic<std::uint64_t>>(first)) {}
+    [[nodiscard]] id operator()() const noexcept { return {.high = 0, .low = next_->fetch_add(1)}; }
+
+  private:
+    std::shared_ptr<std::atomic<std::uint64_t>> next_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/outbox/outbox.hpp
+// The producer's side: turns emissions into drafts, with id, time and trail filled in, and enqueues them through whatever
+// writer the caller has. The outbox never commits: what is emitted lives or dies with the caller's transaction.
+//
+// An outbox is immutable after construction and may be used from several threads, if its clock and ids may.
+
+namespace vouch {
+inline namespace v0 {
+
+/// What a producer says: a draft without the parts the outbox fills in.
+struct emission {
+    std::string queue{};   ///< empty: every queue bound to the topic
+    std::string topic{};   ///< required
+    std::string payload{}; ///< `encode(value)` for typed ones
+    std::string key{};
+    std::string group{};
+    std::string lane{};
+    vouch::id parent{};
+    std::optional<time_point> due_at{};     ///< not before this time
+    std::optional<duration> due_in{};       ///< not before this long from now; not together with `due_at`
+    std::optional<time_point> expires_at{}; ///< no further try from this time on
+    std::optional<duration> expires_in{};   ///< the same, counted from now; not together with `expires_at`
+    std::uint32_t attempts_max = 0;
+    header_list headers{};
+    std::string progress{};
+};
+
+struct outbox_options {
+    vouch::clock clock = system_now;
+    id_source ids = uuid7_source{};
+    vouch::bindings bindings{};
+    std::optional<duration> expires_in{}; ///< for emissions that say nothing of their own
+};
+
+class outbox {
+  public:
+    explicit outbox(outbox_options options = {}) : options_(std::move(options)) {}
+
+    [[nodiscard]] time_point now() const { return options_.clock(); }
+    [[nodiscard]] id fresh_id() const { return options_.ids(); }
+
+    /// A trail for an entry point of the application, so that all it emits can be traced back to it.
+    [[nodiscard]] id_list open_trail() const { return {fresh_id()}; }
+
+    /// Enqueues an emission below the trail `above`: one entry in the named queue, or one per bound queue. One receipt per
+    /// entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
+    template <class Writer>
+    std::vector<receipt> emit(Writer& tx, const emission& e, const id_list& above = {}) const {
+        return emit(tx, std::span(&e, 1), above);
+    }
+
+    /// Many emissions in one operation.
+    template <class Writer>
+    std::vector<receipt> emit(Writer& tx, std::span<const emission> emissions, const id_list& above = {}) const {
+        static_assert(explain_writer<Writer>());
+        const auto at = now();
+        std::vector<draft> all;
+        for (const auto& e : emissions) {
+            append_drafts(all, e, above, fresh_id(), at);
+        }
+        return tx.enqueue(all, at);
+    }
+
+    /// The drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in doubt). In a
+    /// named queue the entry's id is the emission's own; in bound queues ids are derived from it and the queue's name.
+    [[nodiscard]] std::vector<draft> drafts(const emission& e, const id_list& above, const id& emission_id,
+                                            time_point at) const {
+        std::vector<draft> out;
+        append_drafts(out, e, above, emission_id, at);
+        return out;
+    }
+
+  private:
+    void append_drafts(std::vector<draft>& out, const emission& e, const id_list& above, const id& emission_id,
+                       time_point at) const {
+        auto d = draft_of(e, at);
+        d.trail = trail_below(above, emission_id);
+        if (!e.queue.empty()) {
+            d.id = emission_id;
+            d.queue = e.queue;
+            out.push_back(std::move(d));
+            return;
+        }
+        const auto queues = options_.bindings.queues_for(e.topic);
+        if (queues.empty()) {
+            throw error(error_kind::unrouted, "emission: it names no queue and no binding fits its topic");
+        }
+        for (const auto& queue : queues) {
+            d.id = derive(emission_id, queue);
+            d.queue = queue;
+            out.push_back(d);
+        }
+    }
+
+    [[nodiscard]] draft draft_of(const emission& e, time_point at) const {
+        const auto expires_in = e.expires_in || e.expires_at ? e.expires_in : options_.expires_in;
+        return {.topic = e.topic,
+                .payload = e.payload,
+                .key = e.key,
+                .group = e.group,
+                .lane = e.lane,
+                .parent = e.parent,
+                .due_at = either("due", e.due_at, e.due_in, at),
+                .expires_at = either("expires", e.expires_at, expires_in, at),
+                .attempts_max = e.attempts_max,
+                .headers = e.headers,
+                .progress = e.progress};
+    }
+
+    [[nodiscard]] static std::optional<time_point> either(std::string_view what, std::optional<time_point> at,
+                                                          std::optional<duration> in, time_point now) {
+        if (at && in) {
+            detail::refuse({"emission", what}, "is given both as a time and as a length of time");
+        }
+        return in ? std::optional{later(now, *in)} : at;
+    }
+
+    outbox_options options_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/policy/backoff.hpp
+// How long to wait after the n-th attempt. Pure functions: the same entry and attempt always give the same delay, jitter
+// included, so that a schedule can be replayed and a test can pin it. Nothing overflows for any attempt.
+
+namespace vouch {
+inline namespace v0 {
+
+/// min(base * 2^(n-1), max).
+struct exponential {
+    duration base = std::chrono::seconds{30};
+    duration max = std::chrono::hours{1};
+    double jitter = 0; ///< 0 to 1: the share of the delay that may be taken off it
+
+    [[nodiscard]] std::optional<duration> raw(std::uint32_t attempt) const noexcept {
+        auto delay = std::min(base, max);
+        for (std::uint32_t n = 1; n < attempt && delay < max; ++n) {
+            if (delay <= duration::zero()) {
+                break; // doubling nothing stays nothing
+            }
+            delay = delay > max / 2 ? max : delay * 2;
+        }
+        return delay;
+    }
+};
+
+/// The n-th delay of a list; after its end there is no further try. An empty list means none at all.
+struct schedule {
+    std::vector<duration> delays{};
+    double jitter = 0;
+
+    schedule() = default;
+    schedule(std::initializer_list<duration> list, double with_jitter = 0) : delays(list), jitter(with_jitter) {}
+    explicit schedule(std::vector<duration> list, double with_jitter = 0)
+        : delays(std::move(list)), jitter(with_jitter) {}
+
+    [[nodiscard]] std::optional<duration> raw(std::uint32_t attempt) const noexcept {
+        if (attempt > delays.size()) {
+            return std::nullopt;
+        }
+        return delays[attempt - 1];
+    }
+};
+
+/// Always the same.
+struct fixed {
+    duration delay{};
+    double jitter = 0;
+
+    [[nodiscard]] std::optional<duration> raw(std::uint32_t) const noexcept { return delay; }
+};
+
+using backoff = std::variant<exponential, schedule, fixed>;
+
+namespace detail {
+
+/// Takes up to `jitter` of the delay off, by a number in [0, 1) that (entry, attempt) alone decides.
+[[nodiscard]] inline duration jittered(duration delay, double jitter, const id& entry, std::uint32_t attempt) noexcept {
+    const auto share = std::clamp(jitter, 0.0, 1.0);
+    if (!(share > 0) || delay <= duration::zero()) {
+        return std::max(delay, duration::zero());
+    }
+    const auto bits = mix(entry.high ^ mix(entry.low ^ mix(attempt)));
+    const auto unit = static_cast<double>(bits >> 11) * 0x1.0p-53;
+    const auto off = static_cast<double>(delay.count()) * share * unit;
+    return delay - std::min(delay, duration{static_cast<duration::rep>(off)});
+}
+
+} // namespace detail
+
+/// The wait after attempt `attempt` (counted from 1) of this entry; nothing if there is to be no further one.
+[[nodiscard]] inline std::optional<duration> delay_after(const backoff& policy, const id& entry, std::uint32_t attempt) {
+    if (attempt == 0) {
+        throw error(error_kind::invalid_argument, "backoff: attempt is 0, attempts count from 1");
+    }
+    return std::visit(
+        [&](const auto& p) -> std::optional<duration> {
+            const auto raw = p.raw(attempt);
+            return raw ? std::optional{detail::jittered(*raw, p.jitter, entry, attempt)} : std::nullopt;
+        },
+        policy);
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/policy/retention.hpp
+// How long terminal entries stay. Retention is also the dedup window: once an entry is purged its key is free again.
+// Dead entries wait for a person, so both rules say `never` until told otherwise.
+
+namespace vouch {
+inline namespace v0 {
+
+class purge_rule {
+  public:
+    [[nodiscard]] static constexpr purge_rule immediately() noexcept { return purge_rule{duration::zero()}; }
+    [[nodiscard]] static constexpr purge_rule never() noexcept { return purge_rule{std::nullopt}; }
+    [[nodiscard]] static constexpr purge_rule after(duration age) noexcept { return purge_rule{age}; }
+
+    /// The `before` of a purge at `now`; nothing if there is to be none.
+    [[nodiscard]] constexpr std::optional<time_point> before(time_point now) const noexcept {
+        if (!age_) {
+            return std::nullopt;
+        }
+        // A purge spares what ended at `before` itself; one tick more lets an entry go when its age is reached.
+        return later(later(now, -*age_), duration{1});
+    }
+
+  private:
+    constexpr explicit purge_rule(std::optional<duration> age) noexcept : age_(age) {}
+    std::optional<duration> age_;
+};
+
+struct retention {
+    purge_rule succeeded = purge_rule::never();
+    purge_rule dead = purge_rule::never();
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/policy/retry.hpp
+// Whether a failed attempt is tried again, and when. Policy lives here and in the runner; the store carries none.
+// What an entry says goes before what its handler says, and that before the default.
+
+namespace vouch {
+inline namespace v0 {
+
+inline constexpr std::uint32_t default_attempts_max = 8;
+
+struct retry_policy {
+    vouch::backoff backoff = exponential{};
+    std::uint32_t attempts_max = 0; ///< 0: as many as a schedule has delays, and one; else `default_attempts_max`
+};
+
+/// How often this entry may be claimed between two checkpoints.
+[[nodiscard]] inline std::uint32_t attempts_max_of(const entry& e, const retry_policy& policy) noexcept {
+    if (e.attempts_max != 0) {
+        return e.attempts_max;
+    }
+    if (policy.attempts_max != 0) {
+        return policy.attempts_max;
+    }
+    if (const auto* listed = std::get_if<schedule>(&policy.backoff)) {
+        return static_cast<std::uint32_t>(listed->delays.size() + 1);
+    }
+    return default_attempts_max;
+}
+
+/// What a failed attempt of a claimed entry comes to: a retry, or a burial when its attempts or its time are used up.
+[[nodiscard]] inline outcome after_failure(const entry& e, std::string error, const retry_policy& policy, time_point now) {
+    if (e.attempts >= attempts_max_of(e, policy)) {
+        return bury{.error = std::move(error)};
+    }
+    const auto delay = delay_after(policy.backoff, e.id, e.attempts);
+    if (!delay) {
+        return bury{.error = std::move(error)};
+    }
+    return retry{.error = std::move(error), .at = later(now, *delay)};
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/failure.hpp
+// How a handler says that it failed, and what is kept of any exception: a code of the handler's choosing or the name of
+// the exception's class. Its message is never kept, because messages carry other people's data.
+
+#if defined(__GXX_RTTI) || defined(__cpp_rtti) || defined(_CPPRTTI)
+#include <typeinfo>
+#if defined(__has_include)
+#if __has_include(<cxxabi.h>)
+#include <cstdlib>
+#include <cxxabi.h>
+#include <memory>
+#endif
+#endif
+#endif
+
+namespace vouch {
+inline namespace v0 {
+
+/// Thrown by a handler: try again later, by policy, and remember this code.
+class failure : public std::exception {
+  public:
+    explicit failure(std::string code) : code_(std::move(code)) {}
+    [[nodiscard]] const std::string& code() const noexcept { return code_; }
+    [[nodiscard]] const char* what() const noexcept override { return code_.c_str(); }
+
+  private:
+    std::string code_;
+};
+
+/// Thrown by a handler: never try again.
+class reject : public failure {
+  public:
+    explicit reject(std::string code = "rejected") : failure(std::move(code)) {}
+};
+
+/// A code fit for storing: within the limit, no control characters, not cut inside a UTF-8 character.
+[[nodiscard]] inline std::string error_code(std::string_view text) {
+    auto size = text.size() < limits{}.error_max ? text.size() : limits{}.error_max;
+    if (size < text.size()) {
+        while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0U) == 0x80U) {
+            --size;
+        }
+    }
+    std::string code(text.substr(0, size));
+    for (auto& c : code) {
+        const auto byte = static_cast<unsigned char>(c);
+        c = byte < 0x20 || byte == 0x7f ? '?' : c;
+    }
+    return code;
+}
+
+/// The name of an exception's class, as written in the source where the platform can tell.
+[[nodiscard]] inline std::string class_of([[maybe_unused]] const std::exception& e) {
+#if defined(__GXX_RTTI) || defined(__cpp_rtti) || defined(_CPPRTTI)
+    const char* const raw = typeid(e).name();
+#if defined(__has_include)
+#if __has_include(<cxxabi.h>)
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(raw, nullptr, nullptr, &status), std::free);
+    if (status == 0 && plain) {
+        return error_code(plain.get());
+    }
+#endif
+#endif
+    return error_code(raw);
+#else
+    return "exception";
+#endif
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/delivery.hpp
+// What a handler is handed: the claimed entry, and a way to emit follow-ups that are enqueued in the transaction that
+// settles it, so that there is never an outcome without its follow-ups nor the other way round.
+//
+// A delivery belongs to one call of one handler; it is used by one thread.
+
+namespace vouch {
+inline namespace v0 {
+
+class delivery {
+  public:
+    delivery(const vouch::entry& claimed, const outbox& from, time_point now, std::stop_token stop = {})
+        : entry_(claimed), outbox_(from), now_(now), stop_(std::move(stop)) {}
+
+    [[nodiscard]] const vouch::entry& entry() const noexcept { return entry_; }
+    [[nodiscard]] const vouch::id& id() const noexcept { return entry_.id; } ///< the idempotency key to hand on
+    [[nodiscard]] const std::string& queue() const noexcept { return entry_.queue; }
+    [[nodiscard]] const std::string& topic() const noexcept { return entry_.topic; }
+    [[nodiscard]] const std::string& payload() const noexcept { return entry_.payload; }
+    [[nodiscard]] const id_list& trail() const noexcept { return entry_.trail; }
+    [[nodiscard]] std::uint32_t attempt() const noexcept { return entry_.attempts; } ///< counted from 1
+    [[nodiscard]] time_point now() const noexcept { return now_; }                   ///< when the handler was called
+
+    /// Asked to stop: what can be cut short should be. Nobody kills a handler.
+    [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
+
+    [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
+        for (const auto& [key, value] : entry_.headers) {
+            if (key == name) {
+                return value;
+            }
+        }
+        return std::nullopt;
+    }
+
+    /// The payload as a value. Bytes the codec rejects end the entry as dead with `undecodable`.
+    template <decodable T>
+    [[nodiscard]] T as() const {
+        try {
+            return codec<T>::decode(entry_.payload);
+        } catch (...) {
+            throw reject("undecodable");
+        }
+    }
+
+    /// Emits below this delivery's trail, if the handler ends well (succeed or advance). Returns the emission's id. An
+    /// emission that turns out invalid ends the entry as dead with `invalid_emission` or `unrouted`.
+    vouch::id emit(emission e) {
+        const auto fresh = outbox_.fresh_id();
+        emissions_.emplace_back(std::move(e), fresh);
+        return fresh;
+    }
+
+    /// The drafts of everything emitted so far.
+    [[nodiscard]] std::vector<draft> emitted() const {
+        std::vector<draft> out;
+        for (const auto& [e, fresh] : emissions_) {
+            auto drafts = outbox_.drafts(e, entry_.trail, fresh, now_);
+            out.insert(out.end(), std::make_move_iterator(drafts.begin()), std::make_move_iterator(drafts.end()));
+        }
+        return out;
+    }
+
+  private:
+    const vouch::entry& entry_;
+    const outbox& outbox_;
+    time_point now_;
+    std::stop_token stop_;
+    std::vector<std::pair<emission, vouch::id>> emissions_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/handler.hpp
+// The forms a handler may have, brought to one.
+//
+//   [](delivery&) { ... }                       done when it returns
+//   [](delivery&) { return value; }             done, with a result (anything with a codec)
+//   [](delivery&) -> outcome { ... }            says itself what became of it: succeed, retry, bury, release, advance
+//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be left out
+//   struct { R work(delivery&);                 outside any transaction: calls, computes
+//            void record(transaction&, const R&); }  inside the settling transaction: short, no I/O but the store's
+//   struct { ...; outcome ended(delivery&, ending); }  called instead of burying when time or attempts have run out
+
+namespace vouch {
+inline namespace v0 {
+
+/// Why an entry that nobody rejected is about to be buried.
+enum class ending : std::uint8_t { expired, exhausted };
+
+/// What a handler's work came to: an outcome, and what is to be recorded with it in the settling transaction.
+template <class Transaction>
+struct worked {
+    vouch::outcome outcome{};
+    std::function<void(Transaction&)> record{};
+};
+
+template <class Transaction>
+struct handler {
+    std::function<worked<Transaction>(delivery&)> work;
+    std::function<outcome(delivery&, ending)> ended; ///< empty: bury
+};
+
+namespace detail {
+
+template <class R>
+[[nodiscard]] outcome outcome_of(R&& returned) {
+    using value = std::remove_cvref_t<R>;
+    if constexpr (std::constructible_from<outcome, R>) {
+        return outcome(std::forward<R>(returned));
+    } else if constexpr (std::convertible_to<R, std::string>) {
+        return succeed{.result = std::string(std::forward<R>(returned))};
+    } else if constexpr (encodable<value>) {
+        return succeed{.result = encode(returned)};
+    } else {
+        return succeed{};
+    }
+}
+
+/// Calls a handler with what it takes: the decoded payload (unless `T` is void) and the delivery, if it wants it.
+template <class T, class F>
+decltype(auto) call(F& f, delivery& d) {
+    if constexpr (std::is_void_v<T>) {
+        if constexpr (std::invocable<F&, delivery&>) {
+            return f(d);
+        } else {
+            return f();
+        }
+    } else if constexpr (std::invocable<F&, const T&, delivery&>) {
+        return f(static_cast<const T&>(d.as<T>()), d);
+    } else {
+        return f(static_cast<const T&>(d.as<T>()));
+    }
+}
+
+template <class Transaction, class T, class F>
+[[nodiscard]] worked<Transaction> work_plain(F& f, delivery& d) {
+    if constexpr (std::is_void_v<decltype(call<T>(f, d))>) {
+        call<T>(f, d);
+        return {.outcome = succeed{}};
+    } else {
+        auto returned = call<T>(f, d);
+        static_assert(std::constructible_from<outcome, decltype(returned)> ||
+                          std::convertible_to<decltype(returned), std::string> || encodable<decltype(returned)>,
+                      "vouch: a handler returns nothing, an outcome, or a value with a codec");
+        return {.outcome = outcome_of(std::move(returned))};
+    }
+}
+
+template <class Transaction, class H>
+[[nodiscard]] worked<Transaction> work_and_record(const std::shared_ptr<H>& h, delivery& d) {
+    if constexpr (std::is_void_v<decltype(h->work(d))>) {
+        h->work(d);
+        return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
+    } else {
+        auto returned = std::make_shared<decltype(h->work(d))>(h->work(d));
+        auto became = outcome_of(std::as_const(*returned));
+        return {.outcome = std::move(became),
+                .record = [h, returned](Transaction& tx) { h->record(tx, std::as_const(*returned)); }};
+    }
+}
+
+} // namespace detail
+
+/// Brings any of the forms above to the one a router keeps. `T` is the payload's type, void for none.
+template <class Transaction, class T = void, class H>
+[[nodiscard]] handler<Transaction> make_handler(H&& given) {
+    using type = std::decay_t<H>;
+    auto h = std::make_shared<type>(std::forward<H>(given));
+    handler<Transaction> out;
+    if constexpr (requires(delivery& d) { h->work(d); }) {
+        if constexpr (requires(delivery& d, Transaction& tx) { h->record(tx, h->work(d)); } ||
+                      requires(Transaction& tx) { h->record(tx); }) {
+            out.work = [h](delivery& d) { return detail::work_and_record<Transaction>(h, d); };
+        } else {
+            auto work = [h](delivery& d) { return h->work(d); };
+            out.work = [work](delivery& d) { return detail::work_plain<Transaction, void>(work, d); };
+        }
+    } else {
+        out.work = [h](delivery& d) { return detail::work_plain<Transaction, T>(*h, d); };
+    }
+    if constexpr (requires(delivery& d) {
+                      { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
+                  }) {
+        out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
+    }
+    return out;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/router.hpp
+// Which handler gets an entry, by its topic, within one queue. The most specific pattern that fits wins (fewest `#`, then
+// fewest `*`, then most words spelled out); of equals the one registered first.
+//
+// A router is filled before it is used and then only read, by as many threads as like.
+
+namespace vouch {
+inline namespace v0 {
+
+template <class Store>
+class router {
+    static_assert(explain_store<Store>());
+
+  public:
+    using transaction = typename Store::transaction;
+
+    struct route {
+        topic_pattern pattern;
+        vouch::handler<transaction> handler;
+        std::optional<retry_policy> retry; ///< unset: the runner's
+    };
+
+    /// Hands entries whose topic fits to `handler`, in any of the forms of `handler.hpp`.
+    template <class Handler>
+    router& on(std::string pattern, Handler&& handler, std::optional<retry_policy> retry = {}) {
+        return add(std::move(pattern), make_handler<transaction>(std::forward<Handler>(handler)), std::move(retry));
+    }
+
+    /// The same, with the payload decoded to a `T`.
+    template <class T, class Handler>
+    router& on(std::string pattern, Handler&& handler, std::optional<retry_policy> retry = {}) {
+        static_assert(decodable<T>, "vouch: specialise vouch::codec for the payload's type");
+        return add(std::move(pattern), make_handler<transaction, T>(std::forward<Handler>(handler)), std::move(retry));
+    }
+
+    /// The route of a topic, or null if nobody handles it.
+    [[nodiscard]] const route* find(std::string_view topic) const noexcept {
+        for (const auto& r : routes_) {
+            if (r.pattern.matches(topic)) {
+                return &r;
+            }
+        }
+        return nullptr;
+    }
+
+  private:
+    router& add(std::string pattern, vouch::handler<transaction> handler, std::optional<retry_policy> retry) {
+        route added{topic_pattern(std::move(pattern)), std::move(handler), std::move(retry)};
+        const auto before = std::upper_bound(routes_.begin(), routes_.end(), added, [](const route& a, const route& b) {
+            return a.pattern.specificity() < b.pattern.specificity();
+        });
+        routes_.insert(before, std::move(added));
+        return *this;
+    }
+
+    std::vector<route> routes_; // most specific first, equals as registered
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/handling.hpp
+// From a claimed entry to a settle that is sure to be valid: finds the handler, calls it, turns whatever happens into an
+// outcome, and checks that the store will take it. Everything a handler can do wrong is converted here and nowhere else.
+
+namespace vouch {
+inline namespace v0 {
+
+/// How the settle of a handled entry fared.
+struct landing {
+    enum class kind : std::uint8_t {
+        landed,
+        stale,     ///< another claim had taken over
+        unsettled, ///< a hook threw; the entry stays claimed and its lease heals it
+    };
+    landing::kind what = kind::landed;
+    bool group_completed = false;
+    std::string error{}; ///< unsettled: a code for what was thrown
+};
+
+/// A claimed entry with what became of it, ready to be settled.
+template <class Store>
+struct handled {
+    vouch::entry entry{};
+    vouch::outcome outcome{};
+    std::vector<draft> emissions{};
+    std::function<void(typename Store::transaction&)> record{};
+    const retry_policy* retry = nullptr; ///< that applies to this entry
+
+    // Kept by settling, so that a batch can be given again after a fault of the store.
+    std::optional<vouch::landing> landing{};
+    bool in_doubt = false; ///< an earlier commit may have landed
+};
+
+namespace detail {
+
+/// Brings an outcome within the limits of the store.
+struct make_valid {
+    const limits& limit;
+
+    outcome operator()(succeed o) const {
+        return o.result.size() > limit.result_max ? outcome{bury{.error = "result_too_large"}} : outcome{std::move(o)};
+    }
+    outcome operator()(retry o) const { return retry{.error = error_code(o.error), .at = o.at}; }
+    outcome operator()(bury o) const {
+        if (o.result && o.result->size() > limit.result_max) {
+            return bury{.error = "result_too_large"};
+        }
+        return bury{.error = error_code(o.error), .result = std::move(o.result)};
+    }
+    outcome operator()(release o) const { return o; }
+    outcome operator()(advance o) const {
+        return o.progress.size() > limit.progress_max ? outcome{bury{.error = "progress_too_large"}}
+                                                      : outcome{std::move(o)};
+    }
+};
+
+[[nodiscard]] inline bool goes_on(const outcome& o) noexcept {
+    return std::holds_alternative<succeed>(o) || std::holds_alternative<advance>(o);
+}
+
+/// What is kept of the exception being handled: its code, and whether another try makes sense.
+struct caught {
+    std::string code;
+    bool is_permanent = false;
+
+    /// Call inside a catch clause.
+    [[nodiscard]] static caught current() {
+        try {
+            throw;
+        } catch (const reject& e) {
+            return {error_code(e.code()), true};
+        } catch (const failure& e) {
+            return {error_code(e.code())};
+        } catch (const std::exception& e) {
+            return {class_of(e)};
+        } catch (...) {
+            return {"unknown_exception"};
+        }
+    }
+};
+
+} // namespace detail
+
+template <class Store>
+class handling {
+  public:
+    handling(const router<Store>& routes, const outbox& from, const retry_policy& fallback, const capabilities& can)
+        : router_(routes), outbox_(from), fallback_(fallback), can_(can) {}
+
+    [[nodiscard]] handled<Store> operator()(entry claimed, std::stop_token stop) const {
+        handled<Store> h{.entry = std::move(claimed)};
+        const auto* const route = router_.find(h.entry.topic);
+        if (route == nullptr) {
+            h.outcome = bury{.error = "no_handler"};
+            return h;
+        }
+        h.retry = route->retry ? &*route->retry : &fallback_;
+        delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
+        if (h.entry.expires_at && *h.entry.expires_at <= d.now()) {
+            end(h, *route, d, ending::expired, "expired");
+        } else if (h.entry.attempts > attempts_max_of(h.entry, *h.retry)) {
+            end(h, *route, d, ending::exhausted, "attempts_exhausted");
+        } else {
+            work(h, *route, d);
+        }
+        finish(h, d);
+        return h;
+    }
+
+    /// The outcome of an entry whose work went well but could not be recorded.
+    static void fail_recording(handled<Store>& h, const detail::caught& why, time_point now) {
+        h.outcome = why.is_permanent ? outcome{bury{.error = why.code}} : after_failure(h.entry, why.code, *h.retry, now);
+        h.emissions.clear();
+        h.record = nullptr;
+    }
+
+  private:
+    using route_type = typename router<Store>::route;
+
+    void work(handled<Store>& h, const route_type& route, delivery& d) const {
+        try {
+            auto worked = route.handler.work(d);
+            h.outcome = std::move(worked.outcome);
+            h.record = std::move(worked.record);
+        } catch (...) {
+            const auto why = detail::caught::current();
+            if (why.is_permanent) {
+                h.outcome = bury{.error = why.code};
+                return;
+            }
+            h.outcome = after_failure(h.entry, why.code, *h.retry, d.now());
+            if (std::holds_alternative<bury>(h.outcome)) {
+                end(h, route, d, ending::exhausted, why.code);
+                return;
+            }
+        }
+        const auto* const again = std::get_if<retry>(&h.outcome);
+        if (again != nullptr && h.entry.expires_at && again->at >= *h.entry.expires_at) {
+            end(h, route, d, ending::expired, "expired");
+        }
+    }
+
+    /// Time or attempts have run out. `ended` may turn the entry round; a claim beyond twice attempts_max calls nobody.
+    void end(handled<Store>& h, const route_type& route, delivery& d, ending why, std::string code) const {
+        const std::uint64_t most = attempts_max_of(h.entry, *h.retry);
+        const std::uint64_t claims = h.entry.attempts;
+        if (!route.handler.ended || claims > 2 * most) {
+            h.outcome = bury{.error = std::move(code)};
+            return;
+        }
+        try {
+            h.outcome = route.handler.ended(d, why);
+        } catch (...) {
+            const auto error = detail::caught::current();
+            const auto again = claims < most ? claims : claims - most + 1; // the delays begin anew
+            const auto delay = delay_after(h.retry->backoff, h.entry.id, static_cast<std::uint32_t>(again));
+            if (error.is_permanent || claims == 2 * most || !delay) {
+                h.outcome = bury{.error = error.code};
+            } else {
+                h.outcome = retry{.error = error.code, .at = later(d.now(), *delay)};
+            }
+        }
+    }
+
+    /// Emissions and records go with succeed and advance only, and nothing is sent that the store would refuse.
+    void finish(handled<Store>& h, const delivery& d) const {
+        h.outcome = std::visit(detail::make_valid{can_.limits}, std::move(h.outcome));
+        if (detail::goes_on(h.outcome)) {
+            try {
+                h.emissions = d.emitted();
+                validate(h.emissions, can_);
+                return;
+            } catch (const error& e) {
+                h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
+            }
+        }
+        h.emissions.clear();
+        h.record = nullptr;
+    }
+
+    const router<Store>& router_;
+    const outbox& outbox_;
+    const retry_policy& fallback_;
+    const capabilities& can_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/report.hpp
+// What a pass of the runner came to, in numbers and line by line. The same store, clock, ids and handlers give the same
+// report, byte for byte.
+
+namespace vouch {
+inline namespace v0 {
+
+/// One entry's end of a claim.
+struct trace_line {
+    vouch::id id{};
+    std::string topic{};
+    std::uint32_t attempt = 0;
+    event_kind what{};
+    std::string error{}; ///< a code, never a message
+
+    [[nodiscard]] friend bool operator==(const trace_line&, const trace_line&) = default;
+};
+
+[[nodiscard]] inline std::string to_string(const trace_line& line) {
+    auto out = to_string(line.id) + ' ' + line.topic + " attempt " + std::to_string(line.attempt) + ": ";
+    out += name_of(line.what);
+    if (!line.error.empty()) {
+        out += " (" + line.error + ')';
+    }
+    return out;
+}
+
+struct report {
+    std::size_t claimed = 0;
+    std::size_t succeeded = 0;
+    std::size_t advanced = 0;
+    std::size_t retried = 0;
+    std::size_t dead = 0;
+    std::size_t released = 0;
+    std::size_t stale = 0;     ///< outcomes refused because another claim had taken over
+    std::size_t unsettled = 0; ///< outcomes given up because an audit sink or a group callback threw; the lease heals them
+    std::vector<trace_line> trace{};
+
+    report& operator+=(const report& other) {
+        claimed += other.claimed;
+        succeeded += other.succeeded;
+        advanced += other.advanced;
+        retried += other.retried;
+        dead += other.dead;
+        released += other.released;
+        stale += other.stale;
+        unsettled += other.unsettled;
+        trace.insert(trace.end(), other.trace.begin(), other.trace.end());
+        return *this;
+    }
+
+    [[nodiscard]] friend bool operator==(const report&, const report&) = default;
+};
+
+/// One line per entry.
+[[nodiscard]] inline std::string to_string(const report& r) {
+    std::string out;
+    for (const auto& line : r.trace) {
+        out += to_string(line) + '\n';
+    }
+    return out;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/settling.hpp
+// Settles handled entries in one transaction, in a fixed order: records, emissions, audit, settles, group callbacks, the
+// next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back and the
+// entries are settled one by one under the same rule. No handler is called again.
+
+namespace vouch {
+inline namespace v0 {
+
+/// What runs inside the settling transaction. What throws there leaves the entry claimed; its lease heals it.
+template <class Transaction>
+struct settling_hooks {
+    audit_sink<Transaction> audit{};
+    std::function<void(Transaction&, const std::string& group, const entry& last)> group_complete{};
+};
+
+template <class Store>
+class settling {
+  public:
+    using transaction = typename Store::transaction;
+
+    settling(Store& store, const outbox& from, const settling_hooks<transaction>& hooks)
+        : store_(store), outbox_(from), hooks_(hooks) {}
+
+    /// Settles every entry of the batch that has no landing yet and gives it one. If `next` is given and all goes well at
+    /// once, claims in the same commit and returns what was claimed. Throws the store's faults; then the same batch may be
+    /// given again.
+    [[nodiscard]] std::vector<entry> operator()(std::span<handled<Store>> batch, const claim_request* next) {
+        if (std::none_of(batch.begin(), batch.end(), [](const auto& h) { return h.landing || h.in_doubt; })) {
+            try {
+                if (auto tried = try_once(batch, next); tried.committed) {
+                    return std::move(tried.claimed);
+                }
+            } catch (const error& e) {
+                if (!e.is_in_doubt()) {
+                    throw;
+                }
+                // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
+                for (auto& h : batch) {
+                    h.in_doubt = true;
+                }
+            } catch (...) { // NOLINT(bugprone-empty-catch): whose fault it was comes out one by one
+            }
+        }
+        for (auto& h : batch) {
+            if (!h.landing) {
+                settle_alone(h);
+            }
+        }
+        return {};
+    }
+
+  private:
+    struct attempt {
+        bool committed = false;
+        std::vector<entry> claimed{};
+    };
+
+    /// Thrown past the transaction when a handler's own `record` failed.
+    struct record_failed {
+        detail::caught why;
+    };
+
+    void settle_alone(handled<Store>& h) {
+        for (int left = transact_tries; !h.landing; --left) {
+            try {
+                if (h.in_doubt && had_landed(h)) {
+                    h.landing = landing{};
+                } else if (!try_once(std::span(&h, 1), nullptr).committed) {
+                    h.landing = landing{.what = landing::kind::stale};
+                }
+            } catch (const record_failed& e) {
+                handling<Store>::fail_recording(h, e.why, outbox_.now());
+            } catch (const error& e) {
+                h.in_doubt = h.in_doubt || e.is_in_doubt();
+                if (!e.is_in_doubt() || left == 1) {
+                    throw;
+                }
+            } catch (...) {
+                h.landing = landing{.what = landing::kind::unsettled, .error = detail::caught::current().code};
+            }
+        }
+    }
+
+    /// Whether a settle whose commit was in doubt has taken place: the ticket is used up, or the entry already purged.
+    [[nodiscard]] bool had_landed(const handled<Store>& h) const {
+        const auto stored = store_.find(h.entry.id);
+        return !stored || (stored->epoch == h.entry.epoch && stored->state != state::claimed);
+    }
+
+    [[nodiscard]] attempt try_once(std::span<handled<Store>> batch, const claim_request* next) {
+        for (int left = transact_tries;; --left) {
+            try {
+                return in_transaction(batch, next);
+            } catch (const error& e) {
+                if (e.kind() != error_kind::conflict || e.is_in_doubt() || left == 1) {
+                    throw;
+                }
+            }
+        }
+    }
+
+    [[nodiscard]] attempt in_transaction(std::span<handled<Store>> batch, const claim_request* next) {
+        const auto now = outbox_.now();
+        transaction tx = store_.begin();
+        for (const auto& h : batch) {
+            record(tx, h);
+        }
+        std::vector<settle> settles;
+        settles.reserve(batch.size());
+        for (const auto& h : batch) {
+            if (!h.emissions.empty()) {
+                tx.enqueue(h.emissions, now);
+            }
+        }
+        for (const auto& h : batch) {
+            audit_outcome(tx, h, now);
+            settles.push_back({ticket_of(h.entry), h.outcome});
+        }
+        const auto settlements = tx.settle(settles, now);
+        for (const auto& s : settlements) {
+            if (s.verdict != verdict::applied) {
+                return {}; // rolls back
+            }
+        }
+        for (std::size_t i = 0; i < settlements.size(); ++i) {
+            if (settlements[i].group_completed) {
+                complete_group(tx, batch[i].entry, now);
+            }
+        }
+        attempt out;
+        if (next != nullptr) {
+            out.claimed = tx.claim(*next);
+        }
+        tx.commit();
+        out.committed = true;
+        for (std::size_t i = 0; i < settlements.size(); ++i) {
+            batch[i].landing = landing{.group_completed = settlements[i].group_completed};
+        }
+        return out;
+    }
+
+    /// What goes wrong in a handler's own part is the handler's failure; what goes wrong in the store is the store's.
+    void record(transaction& tx, const handled<Store>& h) const {
+        if (!h.record) {
+            return;
+        }
+        try {
+            h.record(tx);
+        } catch (const error& e) {
+            if (e.is_transient() || e.is_in_doubt()) {
+                throw;
+            }
+            throw record_failed{detail::caught::current()};
+        } catch (...) {
+            throw record_failed{detail::caught::current()};
+        }
+    }
+
+    void audit_outcome(transaction& tx, const handled<Store>& h, time_point now) const {
+        if (!hooks_.audit) {
+            return;
+        }
+        if (std::holds_alternative<succeed>(h.outcome)) {
+            hooks_.audit(tx, line(audit_line::kind::succeeded, h.entry, now));
+        } else if (const auto* const dead = std::get_if<bury>(&h.outcome)) {
+            auto l = line(audit_line::kind::dead, h.entry, now);
+            l.error = dead->error;
+            hooks_.audit(tx, l);
+        }
+    }
+
+    void complete_group(transaction& tx, const entry& last, time_point now) const {
+        if (hooks_.audit) {
+            hooks_.audit(tx, line(audit_line::kind::group_completed, last, now));
+        }
+        if (hooks_.group_complete) {
+            hooks_.group_complete(tx, last.group, last);
+        }
+    }
+
+    [[nodiscard]] static audit_line line(audit_line::kind what, const entry& e, time_point now) {
+        return {.what = what,
+                .at = now,
+                .id = e.id,
+                .queue = e.queue,
+                .topic = e.topic,
+                .group = e.group,
+                .worker = e.worker,
+                .attempts = e.attempts};
+    }
+
+    Store& store_;
+    const outbox& outbox_;
+    const settling_hooks<transaction>& hooks_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/runner.hpp
+// One deterministic pass over a queue: claim, handle each, settle. No threads, sleeps, clocks or randomness of its own: the
+// same store, clock, ids and handlers give the same trace. The phases are public, so that something else (a worker, a
+// simulator, a debugger) can stop between any two.
+//
+// A runner is used by one thread at a time; several runners may share store, outbox and router.
+
+namespace vouch {
+inline namespace v0 {
+
+struct runner_options {
+    std::string queue{};
+    std::string worker = "runner";             ///< who claims; shown to operators
+    std::size_t batch_size = 50;               ///< entries per claim
+    duration lease = std::chrono::minutes{5};  ///< must comfortably exceed what a batch takes
+    retry_policy retry{};                      ///< for routes and entries that say nothing of their own
+    std::size_t passes_max = 1'000'000;        ///< after which `run_until_idle` gives up
+};
+
+template <class Store>
+class runner {
+    static_assert(explain_store<Store>());
+
+  public:
+    using transaction = typename Store::transaction;
+    using batch = std::vector<handled<Store>>;
+
+    /// Store, outbox and router outlive the runner. Throws `invalid_argument` for options no claim would take.
+    runner(Store& store, const outbox& from, const router<Store>& routes, runner_options options)
+        : store_(store), outbox_(from), router_(routes), options_(std::move(options)), can_(store.capabilities()) {
+        validate(request(time_point{}), can_.limits);
+        if (options_.batch_size == 0) {
+            detail::refuse({"runner", "batch_size"}, "is 0, it would never claim anything");
+        }
+    }
+
+    // Watching.
+
+    template <observer O>
+    void observe(O& o) {
+        observers_.add(o);
+    }
+    /// Called in the settling transaction: before each terminal outcome, and after a settle that completed a group.
+    void audit(audit_sink<transaction> sink) { hooks_.audit = std::move(sink); }
+    /// Called in the settling transaction, once per fall of the group's unfinished members to zero.
+    void on_group_complete(std::function<void(transaction&, const std::string& group, const entry& last)> callback) {
+        hooks_.group_complete = std::move(callback);
+    }
+
+    // Phases. Each is a boundary at which a process may die: what was claimed and not settled comes back when its lease
+    // is over.
+
+    [[nodiscard]] std::vector<entry> claim() { return claimed(vouch::claim(store_, request(outbox_.now()))); }
+
+    /// This entry only, if it is due now.
+    [[nodiscard]] std::vector<entry> claim(const id& only) {
+        auto wanted = request(outbox_.now());
+        wanted.only = only;
+        return claimed(vouch::claim(store_, wanted));
+    }
+
+    /// Calls the handler and makes sure that what comes of it can be settled.
+    [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) {
+        tell(event_kind::started, e);
+        return handling<Store>(router_, outbox_, options_.retry, can_)(std::move(e), std::move(stop));
+    }
+
+    /// Handles all; what has not been started when a stop is requested is handed back untouched.
+    [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop = {}) {
+        batch out;
+        out.reserve(entries.size());
+        for (auto& e : entries) {
+            if (stop.stop_requested()) {
+                out.push_back({.entry = std::move(e), .outcome = release{}});
+            } else {
+                out.push_back(handle(std::move(e), stop));
+            }
+        }
+        return out;
+    }
+
+    /// Throws the store's faults; then the same batch may be settled again, under the same tickets.
+    report settle(batch& handled) { return settle(handled, nullptr).first; }
+
+    /// The same, and the next claim in the same commit.
+    [[nodiscard]] std::pair<report, std::vector<entry>> settle_and_claim(batch& handled) {
+        const auto next = request(outbox_.now());
+        return settle(handled, &next);
+    }
+
+    // Passes.
+
+    report run_once(const std::stop_token& stop = {}) { return pass(claim(), stop); }
+
+    /// Dispatches one entry right away, if it is due: for producers that do not want to wait for the next pass.
+    report run_only(const id& only) { return pass(claim(only), {}); }
+
+    /// Passes until nothing is due, each settle in one commit with the next claim.
+    report run_until_idle(const std::stop_token& stop = {}) {
+        report total;
+        auto entries = claim();
+        total.claimed += entries.size();
+        for (std::size_t passes = 0; !entries.empty(); ++passes) {
+            auto done = handle_all(std::move(entries), stop);
+            if (stop.stop_requested()) {
+                total += settle(done);
+                return total;
+            }
+            check_passes(passes);
+            auto [settled, next] = settle_and_claim(done);
+            total += settled;
+            total.claimed += next.size();
+            entries = std::move(next);
+        }
+        return total;
+    }
+
+    /// Passes until nothing is left to wait for, moving the clock to each next due time. For tests: hours pass at once.
+    report run_until_idle(const manual_clock& time) {
+        report total;
+        for (std::size_t passes = 0;; ++passes) {
+            check_passes(passes);
+            total += run_until_idle();
+            const auto next = store_.next_due(options_.queue);
+            if (!next) {
+                return total;
+            }
+            if (*next > time()) {
+                time.set(*next);
+            }
+        }
+    }
+
+  private:
+    [[nodiscard]] claim_request request(time_point now) const {
+        return {.queue = options_.queue,
+                .limit = options_.batch_size,
+                .now = now,
+                .lease = options_.lease,
+                .worker = options_.worker};
+    }
+
+    [[nodiscard]] std::vector<entry> claimed(std::vector<entry> entries) const {
+        for (const auto& e : entries) {
+            tell(event_kind::claimed, e);
+        }
+        return entries;
+    }
+
+    report pass(std::vector<entry> entries, const std::stop_token& stop) {
+        const auto count = entries.size();
+        auto done = handle_all(std::move(entries), stop);
+        auto out = settle(done);
+        out.claimed = count;
+        return out;
+    }
+
+    std::pair<report, std::vector<entry>> settle(batch& handled, const claim_request* next) {
+        report out;
+        if (handled.empty()) {
+            return {out, next == nullptr ? std::vector<entry>{} : claim()};
+        }
+        auto next_batch = settling<Store>(store_, outbox_, hooks_)(std::span(handled), next);
+        for (const auto& h : handled) {
+            note(out, h, *h.landing);
+        }
+        return {std::move(out), claimed(std::move(next_batch))};
+    }
+
+    void note(report& out, const handled<Store>& h, const landing& l) const {
+        auto line = trace_line{.id = h.entry.id, .topic = h.entry.topic, .attempt = h.entry.attempts};
+        if (l.what == landing::kind::landed) {
+            std::tie(line.what, line.error) = std::visit(named{}, h.outcome);
+        } else {
+            line.what = l.what == landing::kind::stale ? event_kind::stale : event_kind::unsettled;
+            line.error = l.error;
+        }
+        count(out, line.what) += 1;
+        tell(line.what, h.entry, line.error);
+        if (l.what == landing::kind::landed) {
+            for (const auto& d : h.emissions) {
+                tell_enqueued(d);
+            }
+            if (l.group_completed) {
+                tell(event_kind::group_completed, h.entry);
+            }
+        }
+        out.trace.push_back(std::move(line));
+    }
+
+    struct named {
+        using told = std::pair<event_kind, std::string>;
+        told operator()(const succeed&) const { return {event_kind::succeeded, {}}; }
+        told operator()(const retry& o) const { return {event_kind::retried, o.error}; }
+        told operator()(const bury& o) const { return {event_kind::dead, o.error}; }
+        told operator()(const release&) const { return {event_kind::released, {}}; }
+        told operator()(const advance&) const { return {event_kind::advanced, {}}; }
+    };
+
+    [[nodiscard]] static std::size_t& count(report& out, event_kind what) noexcept {
+        switch (what) {
+        case event_kind::succeeded: return out.succeeded;
+        case event_kind::advanced: return out.advanced;
+        case event_kind::retried: return out.retried;
+        case event_kind::dead: return out.dead;
+        case event_kind::released: return out.released;
+        case event_kind::stale: return out.stale;
+        default: return out.unsettled;
+        }
+    }
+
+    void tell(event_kind what, const entry& e, std::string_view error = {}) const {
+        if (observers_.empty()) {
+            return;
+        }
+        observers_.on({.what = what,
+                       .at = outbox_.now(),
+                       .queue = e.queue,
+                       .topic = e.topic,
+                       .worker = options_.worker,
+                       .group = e.group,
+                       .error = error,
+                       .id = e.id,
+                       .attempt = e.attempts});
+    }
+
+    void tell_enqueued(const draft& d) const {
+        if (!observers_.empty()) {
+            observers_.on({.what = event_kind::enqueued,
+                           .at = outbox_.now(),
+                           .queue = d.queue,
+                           .topic = d.topic,
+                           .worker = options_.worker,
+                           .group = d.group,
+                           .id = d.id});
+        }
+    }
+
+    void check_passes(std::size_t passes) const {
+        if (passes >= options_.passes_max) {
+            throw error(error_kind::misuse, "runner: still not idle after " + std::to_string(passes) +
+                                                " passes; some handler keeps handing its entry back");
+        }
+    }
+
+    Store& store_;
+    const outbox& outbox_;
+    const router<Store>& router_;
+    runner_options options_;
+    capabilities can_;
+    observer_list observers_;
+    settling_hooks<transaction> hooks_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+#endif // VOUCH_SINGLE_HEADER
