@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <latch>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -141,16 +141,18 @@ TEST_CASE("manual clock: stops at the end of time") {
 
 TEST_CASE("manual clock: no step is lost when threads take them together") {
     const manual_clock clock(t0);
+    std::latch start(4);
     std::vector<std::jthread> threads;
     for (int t = 0; t < 4; ++t) {
-        threads.emplace_back([clock] {
-            for (int n = 0; n < 20'000; ++n) {
+        threads.emplace_back([&] {
+            start.arrive_and_wait();
+            for (int n = 0; n < 50'000; ++n) {
                 clock.pass(1us);
             }
         });
     }
     threads.clear();
-    CHECK(clock() == t0 + 80'000us);
+    CHECK(clock() == t0 + 200'000us);
 }
 
 TEST_CASE("system clock: whole microseconds, near the system's own") {

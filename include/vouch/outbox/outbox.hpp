@@ -79,8 +79,8 @@ class outbox {
         return tx.enqueue(all, at);
     }
 
-    /// The drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in doubt). In a
-    /// named queue the entry's id is the emission's own; in bound queues ids are derived from it and the queue's name.
+    /// The drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in doubt). If it
+    /// goes to one queue, the entry's id is the emission's own; if to several, each is derived from it and the queue's name.
     [[nodiscard]] std::vector<draft> drafts(const emission& e, const id_list& above, const id& emission_id,
                                             time_point at) const {
         std::vector<draft> out;
@@ -93,18 +93,12 @@ class outbox {
                        time_point at) const {
         auto d = draft_of(e, at);
         d.trail = trail_below(above, emission_id);
-        if (!e.queue.empty()) {
-            d.id = emission_id;
-            d.queue = e.queue;
-            out.push_back(std::move(d));
-            return;
-        }
-        const auto queues = options_.bindings.queues_for(e.topic);
+        const auto queues = e.queue.empty() ? options_.bindings.queues_for(e.topic) : std::vector{e.queue};
         if (queues.empty()) {
             throw error(error_kind::unrouted, "emission: it names no queue and no binding fits its topic");
         }
         for (const auto& queue : queues) {
-            d.id = derive(emission_id, queue);
+            d.id = queues.size() == 1 ? emission_id : derive(emission_id, queue);
             d.queue = queue;
             out.push_back(d);
         }
