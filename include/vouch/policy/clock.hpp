@@ -27,7 +27,11 @@ class manual_clock {
 
     [[nodiscard]] time_point operator()() const noexcept { return time_point{duration{now_->load()}}; }
     void set(time_point now) const noexcept { now_->store(now.time_since_epoch().count()); }
-    void pass(duration by) const noexcept { set(later((*this)(), by)); }
+    void pass(duration by) const noexcept {
+        auto seen = now_->load();
+        while (!now_->compare_exchange_weak(seen, later(time_point{duration{seen}}, by).time_since_epoch().count())) {
+        }
+    }
 
   private:
     std::shared_ptr<std::atomic<duration::rep>> now_;
