@@ -2,14 +2,21 @@
 // Where fresh ids come from. An id source is any callable that gives a new id; stores never make one.
 #pragma once
 
+// <random> would cost every including file more than this one call is worth.
+#if __has_include(<sys/random.h>)
+#include <sys/random.h>
+#else
+#include <random>
+#endif
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <utility>
+#include <vouch/contract/error.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/policy/clock.hpp>
@@ -19,12 +26,30 @@ inline namespace v0 {
 
 using id_source = std::function<id()>;
 
+namespace detail {
+
+/// 64 bits nobody else has.
+[[nodiscard]] inline std::uint64_t system_seed() {
+#if __has_include(<sys/random.h>)
+    std::uint64_t seed = 0;
+    if (getentropy(&seed, sizeof seed) != 0) {
+        throw error(error_kind::io, "id_source: the system gives no random bits");
+    }
+    return seed;
+#else
+    std::random_device device;
+    return (std::uint64_t{device()} << 32) | device();
+#endif
+}
+
+} // namespace detail
+
 /// UUIDv7: 48 bits of milliseconds, then a 12-bit count within the millisecond, then 62 random bits. Ids of one source only
 /// grow, also when its clock stands still or runs back. Copies share one state. Thread-safe.
 class uuid7_source {
   public:
     /// Random bits from the system.
-    explicit uuid7_source(clock now = system_now) : uuid7_source(std::move(now), system_seed()) {}
+    explicit uuid7_source(clock now = system_now) : uuid7_source(std::move(now), detail::system_seed()) {}
     /// The same clock and seed give the same ids.
     uuid7_source(clock now, std::uint64_t seed) : shared_(std::make_shared<shared>(std::move(now), seed)) {}
 
@@ -35,7 +60,7 @@ class uuid7_source {
 
   private:
     struct shared {
-        shared(clock c, std::uint64_t seed) : now(std::move(c)), random(seed) {}
+        shared(clock c, std::uint64_t seed) : now(std::move(c)), state(seed) {}
 
         [[nodiscard]] id next() {
             const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
@@ -45,16 +70,14 @@ class uuid7_source {
             return {.high = ((last >> 12) << 16) | 0x7000U | (last & 0x0fffU), .low = 0x8000000000000000U | (random() >> 2)};
         }
 
+        /// SplitMix64: ids must differ, not be secret.
+        [[nodiscard]] std::uint64_t random() noexcept { return detail::mix(state += 0x9e3779b97f4a7c15U); }
+
         std::mutex mutex;
         clock now;
-        std::mt19937_64 random;
+        std::uint64_t state;
         std::uint64_t last = 0;
     };
-
-    [[nodiscard]] static std::uint64_t system_seed() {
-        std::random_device device;
-        return (std::uint64_t{device()} << 32) | device();
-    }
 
     std::shared_ptr<shared> shared_;
 };
