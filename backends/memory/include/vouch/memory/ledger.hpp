@@ -64,6 +64,12 @@ class ledger {
         return r.successor != nullptr && seen(*r.successor, v) != nullptr;
     }
 
+    /// The dead row this one replaced, or null: there was none, it is purged, or another row has its id now.
+    [[nodiscard]] row* predecessor_of(const row& r, view v) const {
+        auto* const found = r.entry.predecessor.is_nil() ? nullptr : find(r.entry.predecessor, v);
+        return found != nullptr && found->successor == &r ? found : nullptr;
+    }
+
     [[nodiscard]] queue_index* find_queue(std::string_view name) { return find_in(queues_, name); }
     [[nodiscard]] group_index* find_group(std::string_view name) { return find_in(groups_, name); }
     [[nodiscard]] family_index* find_family(const id& parent) { return find_in(families_, parent); }
@@ -211,8 +217,7 @@ class ledger {
             leave(r);
         }
         if (r.fresh) {
-            auto* const predecessor = r.entry.predecessor.is_nil() ? nullptr : find(r.entry.predecessor, view::committed);
-            if (predecessor != nullptr && predecessor->successor == &r) {
+            if (auto* const predecessor = predecessor_of(r, view::committed)) {
                 set_successor(*predecessor, nullptr);
             }
             return; // unlinked once every other row is what it was

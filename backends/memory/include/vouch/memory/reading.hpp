@@ -107,7 +107,7 @@ class reading {
         const auto* const queue = ledger_.find_queue(q.queue);
         std::vector<const row*> rows;
         for (const auto* r = queue == nullptr ? nullptr : ledger_.find(*queue, q.key, view_); r != nullptr;
-             r = r->entry.predecessor.is_nil() ? nullptr : ledger_.find(r->entry.predecessor, view_)) {
+             r = ledger_.predecessor_of(*r, view_)) {
             rows.push_back(r);
         }
         std::reverse(rows.begin(), rows.end());

@@ -175,7 +175,7 @@ class writing {
     /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
     void add_generations(row& newest, std::vector<row*>& going) const {
         const auto first = going.size();
-        for (auto* r = &newest; r != nullptr; r = r->entry.predecessor.is_nil() ? nullptr : find(r->entry.predecessor)) {
+        for (auto* r = &newest; r != nullptr; r = ledger_.predecessor_of(*r, view::own)) {
             going.push_back(r);
             if (is_needed(*r)) {
                 going.resize(first);
