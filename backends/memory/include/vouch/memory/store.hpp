@@ -202,6 +202,10 @@ class store {
     static constexpr int contract_level = vouch::contract_level;
 
     store() : shared_(std::make_shared<detail::shared>()) {}
+    // Copied where others are moved, so that a handle is never without its work.
+    store(const store&) = default;
+    store& operator=(const store&) = default;
+    ~store() = default;
 
     [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
 
