@@ -20,6 +20,7 @@
 #include <stop_token>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 #include <vouch/contract/capability.hpp>
@@ -69,6 +70,12 @@ class transaction {
             throw error(error_kind::misuse, "memory: the transaction is closed");
         }
         return *shared_;
+    }
+
+    /// What validation goes by; a closed transaction says so before it looks at any argument.
+    [[nodiscard]] const vouch::capabilities& can() const {
+        std::ignore = opened();
+        return detail::can;
     }
 
     /// Runs one operation under the lock. An exception in it rolls everything back and closes the transaction.
@@ -137,43 +144,43 @@ class transaction {
         return look([&](const auto& reading) { return reading.find(wanted); });
     }
     [[nodiscard]] std::vector<entry> list(const query& q) const {
-        validate(q, detail::can.limits);
+        validate(q, can().limits);
         return look([&](const auto& reading) { return reading.list(q); });
     }
     [[nodiscard]] state_counts counts(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
+        validate_queue(queue, can().limits);
         return look([&](const auto& reading) { return reading.counts(queue); });
     }
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
+        validate_queue(queue, can().limits);
         return look([&](const auto& reading) { return reading.next_due(queue); });
     }
 
     std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
-        validate(drafts, detail::can);
+        validate(drafts, can());
         return each(drafts, [&](auto& writing, const draft& d) { return writing.enqueue(d, now); });
     }
     [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
-        validate(request, detail::can.limits);
+        validate(request, can().limits);
         return use([&](auto& ledger) { return detail::writing(ledger).claim(request); });
     }
     [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
-        validate(settles, detail::can.limits);
+        validate(settles, can().limits);
         return each(settles, [&](auto& writing, const vouch::settle& s) { return writing.settle(s, now); });
     }
     [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
-        validate(tickets, now, lease, detail::can.limits);
+        validate(tickets, now, lease, can().limits);
         return each(tickets, [&](auto& writing, const ticket& t) { return writing.extend(t, now, lease); });
     }
     [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
         return use([&](auto& ledger) { return detail::writing(ledger).nudge(wanted, now); });
     }
     [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
-        validate_error_code(error, detail::can.limits);
+        validate_error_code(error, can().limits);
         return use([&](auto& ledger) { return detail::writing(ledger).cancel(wanted, error, now); });
     }
     std::size_t purge(const purge_request& request) {
-        validate(request, detail::can.limits);
+        validate(request, can().limits);
         return use([&](auto& ledger) { return detail::writing(ledger).purge(request); });
     }
 
