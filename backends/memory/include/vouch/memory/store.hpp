@@ -48,6 +48,9 @@ struct shared {
     std::condition_variable idle;   ///< no transaction is open
     std::condition_variable_any stirred; ///< some queue's `wakes` has grown
 
+    /// Made ahead, because there may be no memory left to say so: copying it allocates nothing.
+    const error out_of_memory{error_kind::full, "memory: out of memory"};
+
     void end(bool committed) noexcept {
         const bool wake = committed && ledger.is_stirred();
         committed ? ledger.commit() : ledger.roll_back();
@@ -95,11 +98,11 @@ class transaction {
                 fault = std::current_exception();
             }
         }
-        shared_.reset();
+        const auto closed = std::exchange(shared_, nullptr);
         if (fault) {
             std::rethrow_exception(fault);
         }
-        throw error(error_kind::full, "memory: out of memory, the transaction is rolled back");
+        throw closed->out_of_memory;
     }
 
     template <class Item, class Operation>
@@ -199,7 +202,11 @@ class store {
     template <class Look>
     auto look(Look&& look) const {
         const std::lock_guard lock(shared_->mutex);
-        return look(detail::reading(shared_->ledger, detail::view::committed));
+        try {
+            return look(detail::reading(shared_->ledger, detail::view::committed));
+        } catch (const std::bad_alloc&) {
+            throw shared_->out_of_memory;
+        }
     }
 
     std::shared_ptr<detail::shared> shared_;
