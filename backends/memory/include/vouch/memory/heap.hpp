@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A four-way heap by (time, sequence) whose items know their place, so that any of them can be moved or taken out in
-// O(log n). Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
+// A four-way heap by (time, sequence) whose items know their place, so that any of them can be taken out in O(log n).
+// Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
+
 #include <vouch/contract/time.hpp>
 
 namespace vouch {
@@ -15,18 +18,23 @@ namespace memory::detail {
 
 inline constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
-/// `Item` has a public `std::size_t place`, `nowhere` while it is in no heap.
+struct moment {
+    time_point at{};
+    std::uint64_t sequence = 0;
+
+    [[nodiscard]] friend constexpr auto operator<=>(const moment&, const moment&) noexcept = default;
+};
+
+/// `Item` has a public `place` with the `moment when` it is ordered by and its index `in_heap`, `nowhere` while it is
+/// in no heap.
 template <class Item>
 class heap {
   public:
     struct node {
-        time_point at;
-        std::uint64_t sequence;
+        moment when; // beside the item, so that a comparison touches no item
         Item* item;
 
-        [[nodiscard]] friend bool operator<(const node& a, const node& b) noexcept {
-            return a.at != b.at ? a.at < b.at : a.sequence < b.sequence;
-        }
+        [[nodiscard]] friend bool operator<(const node& a, const node& b) noexcept { return a.when < b.when; }
     };
 
     void make_room(std::size_t items) {
@@ -38,15 +46,13 @@ class heap {
     [[nodiscard]] bool empty() const noexcept { return nodes_.empty(); }
     [[nodiscard]] const node& top() const noexcept { return nodes_.front(); }
 
-    void push(Item& item, time_point at, std::uint64_t sequence) noexcept {
-        nodes_.push_back({at, sequence, &item});
-        item.place = nodes_.size() - 1;
-        rise(item.place);
+    void push(Item& item) noexcept {
+        nodes_.push_back({item.place.when, &item});
+        rise(nodes_.size() - 1);
     }
 
     void erase(Item& item) noexcept {
-        const auto hole = item.place;
-        item.place = nowhere;
+        const auto hole = std::exchange(item.place.in_heap, nowhere);
         const auto last = nodes_.back();
         nodes_.pop_back();
         if (hole < nodes_.size()) {
@@ -55,12 +61,7 @@ class heap {
         }
     }
 
-    void move(Item& item, time_point at) noexcept {
-        nodes_[item.place].at = at;
-        settle(item.place);
-    }
-
-    /// Visits items in order, without moving them, until `visit(node)` returns false. O(k log k) for k visits.
+    /// Visits items in order, without moving them, until `visit(item)` returns false. O(k log k) for k visits.
     template <class Visit>
     void walk(Visit&& visit) const {
         std::vector<std::size_t> edge;
@@ -76,7 +77,7 @@ class heap {
             std::pop_heap(edge.begin(), edge.end(), further);
             const auto place = edge.back();
             edge.pop_back();
-            if (!visit(nodes_[place])) {
+            if (!visit(*nodes_[place].item)) {
                 return;
             }
             for (std::size_t child = place * ways + 1; child <= place * ways + ways; ++child) {
@@ -90,7 +91,7 @@ class heap {
 
     void put(std::size_t place, const node& n) noexcept {
         nodes_[place] = n;
-        n.item->place = place;
+        n.item->place.in_heap = place;
     }
 
     void settle(std::size_t place) noexcept {

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -108,8 +107,8 @@ class ledger {
         }
     }
 
-    /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. If the verb throws, only `roll_back` can
-    /// follow.
+    /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. If the verb throws, only `roll_back`
+    /// can follow.
     template <class Verb>
     verdict change(row& r, Verb&& verb) {
         touch(*r.queue);
@@ -318,7 +317,7 @@ class ledger {
             r.family->live += live ? 1U : 0U;
         }
         if (!live) {
-            r.queue->ended.push(r, r.entry.updated_at, r.entry.sequence);
+            r.queue->ended.push(r, {r.entry.updated_at, r.entry.sequence});
         } else if (r.lane == nullptr) {
             open_gate(r);
         } else {
@@ -349,7 +348,7 @@ class ledger {
     }
 
     void open_gate(row& r) noexcept {
-        r.queue->gates.push(r, *gate_of(r.entry), r.entry.sequence);
+        r.queue->gates.push(r, {*gate_of(r.entry), r.entry.sequence});
         r.queue->stirred |= r.entry.state != state::claimed;
     }
 
@@ -387,7 +386,10 @@ class ledger {
             r->entry = std::move(e);
             return *r;
         }
-        return rows_.emplace_back(std::move(e));
+        if (blocks_.empty() || blocks_.back().size() == blocks_.back().capacity()) {
+            blocks_.emplace_back().reserve(rows_per_block);
+        }
+        return blocks_.back().emplace_back(std::move(e));
     }
 
     void free(row& r) noexcept {
@@ -396,7 +398,8 @@ class ledger {
         free_ = &r;
     }
 
-    std::deque<row> rows_;
+    static constexpr std::size_t rows_per_block = 64;
+    std::vector<std::vector<row>> blocks_; // full but the last; none ever grows beyond what it reserved
     row* free_ = nullptr;
     std::uint64_t last_sequence_ = 0;
 

@@ -10,17 +10,42 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/memory/heap.hpp>
 #include <vouch/memory/sequence_list.hpp>
+#include <vouch/memory/timeline.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
-struct row;
+struct queue_index;
+struct lane_index;
+struct group_index;
+struct family_index;
+
+struct row {
+    explicit row(vouch::entry&& e) noexcept : entry(std::move(e)) {}
+
+    vouch::entry entry;
+
+    queue_index* queue = nullptr;
+    lane_index* lane = nullptr;     ///< null: none, or terminal since an earlier commit
+    group_index* group = nullptr;   ///< null: none
+    family_index* family = nullptr; ///< null: no parent
+    row* successor = nullptr;
+    timeline_place<row> place; ///< in the queue's `gates` while live, in its `ended` while terminal
+    bool entered = false;      ///< counts and timelines know of it
+
+    // Towards the open transaction.
+    std::size_t record = nowhere; ///< in the journal, if it touched the row
+    bool fresh = false;           ///< it inserted the row: readers do not see it
+    bool purged = false;          ///< it purged the row: it does not see it, readers do
+
+    row* next_free = nullptr;
+};
 
 /// Looks up by `std::string_view` without making a string.
 struct name_hash {
@@ -35,7 +60,7 @@ using by_name = std::unordered_map<std::string, T, name_hash, std::equal_to<>>;
 /// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have none.
 struct lane_index {
     sequence_list<row> live;
-    row* head = nullptr;  ///< the first, whose gate is in the queue's heap
+    row* head = nullptr;  ///< the first, whose gate is in the queue's `gates`
     std::size_t rows = 0; ///< that point here
 };
 
@@ -43,7 +68,8 @@ struct lane_index {
 struct group_index {
     sequence_list<row> members;
     std::size_t live = 0;
-    std::size_t unfinished = 0; ///< not yet succeeded; a dead member with a successor does not count, its successor does
+    /// Not yet succeeded; a dead member with a successor does not count, its successor does.
+    std::size_t unfinished = 0;
 };
 
 /// Entries with the same parent.
@@ -54,14 +80,21 @@ struct family_index {
 
 struct queue_index {
     sequence_list<row> all;
-    heap<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
-    heap<row> ended; ///< what a purge looks at: terminal entries, by (updated_at, sequence)
+    timeline<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
+    timeline<row> ended; ///< what a purge looks at: terminal entries, by (updated_at, sequence)
     by_name<lane_index> lanes;
     state_counts counts;
     std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
 
     [[nodiscard]] std::optional<time_point> next_due() const noexcept {
-        return gates.empty() ? std::nullopt : std::optional{gates.top().at};
+        const auto* const first = gates.first();
+        return first == nullptr ? std::nullopt : std::optional{first->place.when.at};
+    }
+
+    /// The first row a claim may take, or null.
+    [[nodiscard]] row* first_open(time_point now) const noexcept {
+        auto* const first = gates.first();
+        return first != nullptr && first->place.when.at <= now ? first : nullptr;
     }
 
     /// What readers see while a transaction that touched the queue is open.
@@ -71,27 +104,6 @@ struct queue_index {
     };
     std::optional<snapshot> committed;
     bool stirred = false; ///< that transaction may have brought work nearer
-};
-
-struct row {
-    explicit row(vouch::entry&& e) noexcept : entry(std::move(e)) {}
-
-    vouch::entry entry;
-
-    queue_index* queue = nullptr;
-    lane_index* lane = nullptr;     ///< null: none, or terminal since an earlier commit
-    group_index* group = nullptr;   ///< null: none
-    family_index* family = nullptr; ///< null: no parent
-    row* successor = nullptr;
-    std::size_t place = nowhere; ///< in the queue's `gates` while live, in its `ended` while terminal
-    bool entered = false;        ///< counts and heaps know of it
-
-    // Towards the open transaction.
-    std::size_t record = nowhere; ///< in the journal, if it touched the row
-    bool fresh = false;           ///< it inserted the row: readers do not see it
-    bool purged = false;          ///< it purged the row: it does not see it, readers do
-
-    row* next_free = nullptr;
 };
 
 } // namespace memory::detail

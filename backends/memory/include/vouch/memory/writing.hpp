@@ -69,8 +69,12 @@ class writing {
             return {};
         }
         if (request.only.is_nil()) {
-            while (taken.size() < request.limit && !queue->gates.empty() && queue->gates.top().at <= request.now) {
-                take(*queue->gates.top().item);
+            while (taken.size() < request.limit) {
+                auto* const r = queue->first_open(request.now);
+                if (r == nullptr) {
+                    break;
+                }
+                take(*r);
             }
         } else if (auto* const r = find(request.only); r != nullptr && request.limit > 0 && r->queue == queue &&
                                                        is_open(*r, request.now)) {
@@ -116,11 +120,10 @@ class writing {
             return 0;
         }
         std::vector<row*> going;
-        queue->ended.walk([&](const heap<row>::node& n) {
-            if (n.at >= request.before || going.size() >= request.limit) {
+        queue->ended.walk([&](row& r) {
+            if (r.entry.updated_at >= request.before || going.size() >= request.limit) {
                 return false;
             }
-            auto& r = *n.item;
             if (r.successor == nullptr && (!request.state || r.entry.state == *request.state)) {
                 add_generations(r, going);
             }
@@ -138,7 +141,8 @@ class writing {
 
     /// Whether a claim may take the row: it has a gate and the gate is open.
     [[nodiscard]] static bool is_open(const row& r, time_point now) noexcept {
-        return is_live(r.entry.state) && r.place != nowhere && *gate_of(r.entry) <= now;
+        const bool is_blocked = r.lane != nullptr && r.lane->head != &r;
+        return is_live(r.entry.state) && !is_blocked && *gate_of(r.entry) <= now;
     }
 
     /// Sorts before it copies: an entry is large.
