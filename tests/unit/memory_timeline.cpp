@@ -12,9 +12,9 @@
 #include "catch.hpp"
 #include "property.hpp"
 
-using vouch::memory::detail::moment;
+namespace timeline_test {
 
-namespace {
+using vouch::memory::detail::moment;
 
 struct item {
     vouch::memory::detail::timeline_place<item> place;
@@ -25,7 +25,7 @@ constexpr moment at(std::int64_t time, std::uint64_t sequence) {
     return {vouch::time_point{vouch::duration{time}}, sequence};
 }
 
-std::vector<moment> walked(const timeline& line, std::size_t at_most = 10'000) {
+inline std::vector<moment> walked(const timeline& line, std::size_t at_most = 10'000) {
     std::vector<moment> seen;
     line.walk([&](const item& i) {
         seen.push_back(i.place.when);
@@ -34,9 +34,7 @@ std::vector<moment> walked(const timeline& line, std::size_t at_most = 10'000) {
     return seen;
 }
 
-std::vector<moment> sorted(const std::set<moment>& moments) { return {moments.begin(), moments.end()}; }
-
-} // namespace
+inline std::vector<moment> sorted(const std::set<moment>& moments) { return {moments.begin(), moments.end()}; }
 
 TEST_CASE("timeline: an empty one has no first and nothing to walk") {
     const timeline line;
@@ -102,3 +100,5 @@ TEST_CASE("timeline: agrees with a sorted set whatever comes and goes") {
         }
     });
 }
+
+} // namespace timeline_test
