@@ -79,16 +79,9 @@ class outbox {
         return tx.enqueue(all, at);
     }
 
-    /// The drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in doubt). If it
-    /// goes to one queue, the entry's id is the emission's own; if to several, each is derived from it and the queue's name.
-    [[nodiscard]] std::vector<draft> drafts(const emission& e, const id_list& above, const id& emission_id,
-                                            time_point at) const {
-        std::vector<draft> out;
-        append_drafts(out, e, above, emission_id, at);
-        return out;
-    }
-
-  private:
+    /// Appends the drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in doubt).
+    /// If it goes to one queue, the entry's id is the emission's own; if to several, each is derived from it and the
+    /// queue's name.
     void append_drafts(std::vector<draft>& out, const emission& e, const id_list& above, const id& emission_id,
                        time_point at) const {
         auto d = draft_of(e, at);
@@ -104,6 +97,7 @@ class outbox {
         }
     }
 
+  private:
     [[nodiscard]] draft draft_of(const emission& e, time_point at) const {
         const auto expires_in = e.expires_in || e.expires_at ? e.expires_in : options_.expires_in;
         return {.topic = e.topic,

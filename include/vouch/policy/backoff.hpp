@@ -82,16 +82,21 @@ namespace detail {
 } // namespace detail
 
 /// The wait after attempt `attempt` (counted from 1) of this entry; nothing if there is to be no further one.
-[[nodiscard]] inline std::optional<duration> delay_after(const backoff& policy, const id& entry, std::uint32_t attempt) {
+[[nodiscard]] inline std::optional<duration> delay_after(const backoff& how, const id& entry, std::uint32_t attempt) {
     if (attempt == 0) {
         throw error(error_kind::invalid_argument, "backoff: attempt is 0, attempts count from 1");
     }
-    return std::visit(
-        [&](const auto& p) -> std::optional<duration> {
-            const auto raw = p.raw(attempt);
-            return raw ? std::optional{detail::jittered(*raw, p.jitter, entry, attempt)} : std::nullopt;
-        },
-        policy);
+    const auto after = [&](const auto& policy) -> std::optional<duration> {
+        const auto raw = policy.raw(attempt);
+        return raw ? std::optional{detail::jittered(*raw, policy.jitter, entry, attempt)} : std::nullopt;
+    };
+    if (const auto* const doubling = std::get_if<exponential>(&how)) {
+        return after(*doubling);
+    }
+    if (const auto* const listed = std::get_if<schedule>(&how)) {
+        return after(*listed);
+    }
+    return after(std::get<fixed>(how));
 }
 
 } // namespace v0

@@ -70,8 +70,7 @@ class delivery {
     [[nodiscard]] std::vector<draft> emitted() const {
         std::vector<draft> out;
         for (const auto& [e, fresh] : emissions_) {
-            auto drafts = outbox_.drafts(e, entry_.trail, fresh, now_);
-            out.insert(out.end(), std::make_move_iterator(drafts.begin()), std::make_move_iterator(drafts.end()));
+            outbox_.append_drafts(out, e, entry_.trail, fresh, now_);
         }
         return out;
     }

@@ -53,7 +53,9 @@ struct report {
         released += other.released;
         stale += other.stale;
         unsettled += other.unsettled;
-        trace.insert(trace.end(), other.trace.begin(), other.trace.end());
+        for (const auto& line : other.trace) {
+            trace.push_back(line);
+        }
         return *this;
     }
 

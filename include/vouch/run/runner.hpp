@@ -13,7 +13,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -199,7 +198,7 @@ class runner {
     void note(report& out, const handled<Store>& h, const landing& l) const {
         auto line = trace_line{.id = h.entry.id, .topic = h.entry.topic, .attempt = h.entry.attempts};
         if (l.what == landing::kind::landed) {
-            std::tie(line.what, line.error) = std::visit(named{}, h.outcome);
+            std::visit(name_outcome{line}, h.outcome);
         } else {
             line.what = l.what == landing::kind::stale ? event_kind::stale : event_kind::unsettled;
             line.error = l.error;
@@ -217,13 +216,17 @@ class runner {
         out.trace.push_back(std::move(line));
     }
 
-    struct named {
-        using told = std::pair<event_kind, std::string>;
-        told operator()(const succeed&) const { return {event_kind::succeeded, {}}; }
-        told operator()(const retry& o) const { return {event_kind::retried, o.error}; }
-        told operator()(const bury& o) const { return {event_kind::dead, o.error}; }
-        told operator()(const release&) const { return {event_kind::released, {}}; }
-        told operator()(const advance&) const { return {event_kind::advanced, {}}; }
+    struct name_outcome {
+        trace_line& line;
+        void operator()(const succeed&) const { line.what = event_kind::succeeded; }
+        void operator()(const retry& o) const { tell(event_kind::retried, o.error); }
+        void operator()(const bury& o) const { tell(event_kind::dead, o.error); }
+        void operator()(const release&) const { line.what = event_kind::released; }
+        void operator()(const advance&) const { line.what = event_kind::advanced; }
+        void tell(event_kind what, const std::string& error) const {
+            line.what = what;
+            line.error = error;
+        }
     };
 
     [[nodiscard]] static std::size_t& count(report& out, event_kind what) noexcept {
