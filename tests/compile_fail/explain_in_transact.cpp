@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// expect: vouch: a writer needs `std::vector<entry> claim(const claim_request&)`
+#include "whole.hpp"
+
+// Whoever hands such a store to vouch reads the sentence too.
+struct lacking : whole::transaction {
+    void claim() = delete;
+};
+
+void use(whole::store_of<lacking>& store) {
+    vouch::transact(store, [](auto&) {});
+}
