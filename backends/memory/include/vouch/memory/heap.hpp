@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A four-way heap by (time, sequence) whose items know their place, so that any of them can be taken out in O(log n).
+// An eight-way heap by (time, sequence) whose items know their place, so that any of them can be taken out in O(log n).
 // Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
 #pragma once
 
@@ -87,7 +87,7 @@ class heap {
     }
 
   private:
-    static constexpr std::size_t ways = 4;
+    static constexpr std::size_t ways = 8;
 
     void put(std::size_t place, const node& n) noexcept {
         nodes_[place] = n;
