@@ -241,6 +241,48 @@ TEST_CASE("ended: is called when time runs out, and after crashes") {
     CHECK(box.find(got.id)->progress == "turned");
 }
 
+TEST_CASE("ended: nothing the failed attempt emitted goes with it") {
+    struct eager {
+        void work(delivery& d) {
+            d.emit({.queue = "next", .topic = "forward"});
+            throw vouch::failure("x");
+        }
+        vouch::outcome ended(delivery& d, vouch::ending) {
+            d.emit({.queue = "next", .topic = "back"});
+            return vouch::succeed{};
+        }
+    };
+    sandbox box;
+    box.on("t", eager{});
+    box.emit({.topic = "t", .attempts_max = 1});
+    box.run_once();
+    CHECK(box.emitted("forward") == 0);
+    CHECK(box.emitted("back") == 1);
+}
+
+TEST_CASE("attempts: a retry the handler asks for on its last attempt is dead with the handler's code") {
+    const auto e = ended_with([](delivery& d) { return vouch::retry{"bank_down", d.now() + 1h}; },
+                              {.topic = "t", .attempts_max = 1});
+    CHECK(e.state == state::dead);
+    CHECK(e.last_error == "bank_down");
+}
+
+TEST_CASE("failure: the wait for the next attempt begins when this one ends") {
+    sandbox box({.retry = {.backoff = vouch::fixed{30s}}});
+    box.on("t", [&](delivery&) {
+        box.pass(60s);
+        throw vouch::failure("slow");
+    });
+    const auto got = box.emit({.topic = "t"});
+    box.run_once();
+    CHECK(box.find(got.id)->due_at == box.start() + 90s);
+}
+
+TEST_CASE("failure: an error of ours is kept by its kind") {
+    const auto e = ended_with([](delivery&) { throw vouch::error(vouch::error_kind::busy, "somewhere"); });
+    CHECK(e.last_error == "busy");
+}
+
 TEST_CASE("ended: an entry is claimed twice attempts_max times at most, then it is buried") {
     sandbox box;
     int worked = 0;

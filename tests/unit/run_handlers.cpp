@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The forms a handler may have, and which handler gets an entry.
+#include <functional>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -23,12 +25,27 @@ struct money {
     int cents = 0;
 };
 
+struct fragile {};
+
 } // namespace
 
 template <>
 struct vouch::codec<money> {
     static std::string encode(const money& m) { return std::to_string(m.cents); }
     static money decode(std::string_view bytes) { return {std::stoi(std::string(bytes))}; }
+};
+
+template <>
+struct vouch::codec<fragile> {
+    static fragile decode(std::string_view bytes) {
+        if (bytes == "memory") {
+            throw std::bad_alloc();
+        }
+        if (bytes == "reject") {
+            throw vouch::reject("wrong_version");
+        }
+        throw 1;
+    }
 };
 
 namespace {
@@ -168,6 +185,52 @@ TEST_CASE("handler: the delivery tells topic, queue, attempt, trail, headers, id
     CHECK(run_one(box, {.topic = "a.b", .headers = {{"lang", "en"}}}).state == state::succeeded);
 }
 
+TEST_CASE("handler: a codec that runs out of memory says nothing about the payload, one that fails says it in its own words") {
+    sandbox box;
+    box.on<fragile>("t", [](const fragile&) {});
+    const auto oom = run_one(box, {.topic = "t", .payload = "memory"});
+    CHECK(oom.state == state::retrying);
+    CHECK(oom.last_error == "std::bad_alloc");
+    CHECK(run_one(box, {.topic = "t", .payload = "reject"}).last_error == "wrong_version");
+    CHECK(run_one(box, {.topic = "t", .payload = "else"}).last_error == "undecodable");
+}
+
+TEST_CASE("handler: what it returns may refer to its payload") {
+    sandbox box;
+    box.on<std::string>("t", [](const std::string& s) -> const std::string& { return s; });
+    box.on("view", [](delivery& d) { return std::string_view(d.payload()); });
+    const std::string longer_than_any_small_string(100, 'x');
+    CHECK(run_one(box, {.topic = "t", .payload = longer_than_any_small_string}).result == longer_than_any_small_string);
+    CHECK(run_one(box, {.topic = "view", .payload = "v"}).result == "v");
+}
+
+TEST_CASE("handler: work may take a typed payload, and record may leave out what work returned") {
+    struct typed {
+        std::vector<std::string>* log;
+        int work(const money& m, delivery&) { return m.cents; }
+        void record(vouch::memory::transaction&) { log->push_back("recorded"); }
+    };
+    sandbox box;
+    std::vector<std::string> log;
+    box.on<money>("t", typed{&log});
+    CHECK(run_one(box, {.topic = "t", .payload = "7"}).result == "7");
+    CHECK(log == std::vector<std::string>{"recorded"});
+}
+
+TEST_CASE("handler: functions, const callables and std::function will do") {
+    sandbox box;
+    const auto constant = [](delivery&) { return "const"; };
+    const std::function<std::string(delivery&)> wrapped = [](delivery&) { return std::string("wrapped"); };
+    box.on("const", constant);
+    box.on("wrapped", wrapped);
+    box.on("function", +[](delivery&) { return "function"; });
+    box.on("generic", [](auto&) { return "generic"; });
+    CHECK(run_one(box, {.topic = "const"}).result == "const");
+    CHECK(run_one(box, {.topic = "wrapped"}).result == "wrapped");
+    CHECK(run_one(box, {.topic = "function"}).result == "function");
+    CHECK(run_one(box, {.topic = "generic"}).result == "generic");
+}
+
 TEST_CASE("router: the most specific pattern wins, whatever the order of registration") {
     sandbox box;
     std::string got;
@@ -216,4 +279,6 @@ TEST_CASE("router: a handler's retry policy goes before the default, an entry's 
     CHECK(attempts({.topic = "own"}) == 3);
     CHECK(attempts({.topic = "none"}) == 1);
     CHECK(attempts({.topic = "default", .attempts_max = 5}) == 5);
+    box.on("backoff", [] { throw vouch::failure("x"); }, {.backoff = vouch::fixed{2s}});
+    CHECK(attempts({.topic = "backoff"}) == 2); // what the route leaves open is the default's
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The settling transaction: its fixed order, that it is all or nothing, and what happens when it cannot be had.
+#include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -226,14 +229,44 @@ TEST_CASE("in doubt: of settle and claim in one commit, the settle is repeated a
             s.put(n);
         }
         s.store.plan().fates = {commit_fate::fine, fate};
-        const auto done = s.runner.run_until_idle();
-        CHECK(done.succeeded == 50);
-        CHECK(s.called == 50);
+        // Landed: ten are claimed by nobody, and wait for the lease. Lost: they are claimed after all.
+        const std::size_t at_once = fate == commit_fate::landed_in_doubt ? 50 : 60;
+        CHECK(s.runner.run_until_idle().succeeded == at_once);
+        CHECK(s.called == static_cast<int>(at_once));
         s.clock.pass(5min);
-        CHECK(s.runner.run_until_idle().succeeded == 10);
+        CHECK(s.runner.run_until_idle().succeeded == 60 - at_once);
         CHECK(s.called == 60);
         CHECK(s.follow_ups() == 60);
     }
+}
+
+TEST_CASE("in doubt: what a group's completion brought is told once, also when the commit had landed") {
+    stage s;
+    int completed = 0;
+    s.runner.on_group_complete([&](auto&, const std::string&, const vouch::entry&) { ++completed; });
+    vouch::testing::recorder seen;
+    s.runner.observe(seen);
+    s.put(1, "g");
+    s.store.plan().fates = {commit_fate::fine, commit_fate::landed_in_doubt};
+    CHECK(s.runner.run_once().succeeded == 1);
+    CHECK(completed == 1);
+    CHECK(seen.count(event_kind::group_completed) == 1);
+    CHECK(seen.count(event_kind::enqueued, "follow") == 1);
+}
+
+TEST_CASE("in doubt: an enqueue by itself is repeated with the same ids, and lands once") {
+    for (const auto fate : {commit_fate::lost_in_doubt, commit_fate::landed_in_doubt}) {
+        stage s;
+        s.store.plan().fates = {fate, fate};
+        const auto got = s.outbox.emit(s.store, {{.queue = "q", .topic = "t"}, {.queue = "q", .topic = "t"}});
+        REQUIRE(got.size() == 2);
+        CHECK(got[0].what == vouch::receipt::kind::inserted);
+        CHECK(got[1].what == vouch::receipt::kind::inserted);
+        CHECK(s.counts().total() == 2);
+    }
+    stage s;
+    s.store.plan().fates.assign(100, commit_fate::lost_in_doubt);
+    CHECK(error_of([&] { s.outbox.emit(s.store, {.queue = "q", .topic = "t"}); })->is_in_doubt());
 }
 
 TEST_CASE("settling: a fault of the store goes to the caller, who may settle the same batch again") {
@@ -279,4 +312,111 @@ TEST_CASE("record: what it throws is the handler's failure, and nothing of the a
     const auto rejected = box.emit({.topic = "never"});
     box.run_once();
     CHECK(box.find(rejected.id)->last_error == "no_such_row");
+}
+
+TEST_CASE("record: a failure of the last attempt, or past the expiry, goes to `ended` like any other") {
+    struct turning {
+        int* ended_calls;
+        std::string work(delivery&) { return "r"; }
+        void record(vouch::memory::transaction&, const std::string&) { throw vouch::failure("constraint"); }
+        vouch::outcome ended(delivery&, vouch::ending) {
+            ++*ended_calls;
+            return vouch::advance{.progress = "turned"};
+        }
+    };
+    int ended_calls = 0;
+    sandbox box({.retry = {.backoff = vouch::fixed{10s}}});
+    box.on("t", turning{&ended_calls});
+    const auto last = box.emit({.topic = "t", .attempts_max = 1});
+    const auto late = box.emit({.topic = "t", .expires_in = 5s});
+    box.run_once();
+    CHECK(ended_calls == 2);
+    CHECK(box.find(last.id)->progress == "turned");
+    CHECK(box.find(late.id)->progress == "turned");
+}
+
+TEST_CASE("hooks: one that fails for one entry does not hold up the others, whatever it throws") {
+    using kind = vouch::error_kind;
+    for (const auto thrown : {kind::invalid_argument, kind::unrouted, kind::misuse, kind::busy, kind::io}) {
+        stage s;
+        s.runner.audit([&](auto&, const vouch::audit_line& l) {
+            if (l.id == id_of(2)) {
+                throw vouch::error(thrown, "from the sink");
+            }
+        });
+        s.put(1);
+        s.put(2);
+        s.put(3);
+        const auto done = s.runner.run_once();
+        CHECK(done.succeeded == 2);
+        CHECK(done.unsettled == 1);
+        CHECK(done.trace[1].error == name_of(thrown));
+        CHECK(s.called == 3);
+        CHECK(s.store.find(id_of(2))->state == state::claimed);
+    }
+}
+
+TEST_CASE("hooks: one that leaves the transaction unusable costs its own entry only") {
+    stage s;
+    s.runner.on_group_complete([&](auto& tx, const std::string&, const vouch::entry&) {
+        const std::vector<vouch::draft> bad(1);
+        tx.enqueue(bad, t0); // invalid: no id
+    });
+    s.put(1, "g");
+    s.put(2);
+    const auto done = s.runner.run_once();
+    CHECK(done.succeeded == 1);
+    CHECK(done.unsettled == 1);
+}
+
+TEST_CASE("settling: conflicts that do not end for a batch are tried one by one") {
+    stage s;
+    s.put(1);
+    s.put(2);
+    auto batch = s.runner.handle_all(s.runner.claim());
+    s.store.plan().fates.assign(16, commit_fate::conflict);
+    CHECK(s.runner.settle(batch).succeeded == 2);
+    CHECK(s.called == 2);
+}
+
+TEST_CASE("run_until_idle: goes on after a batch that had to be settled one by one") {
+    sandbox box;
+    int recorded = 0;
+    box.on("t", recording{[&] {
+        if (++recorded == 1) {
+            throw vouch::reject("first");
+        }
+    }});
+    for (int n = 0; n < 100; ++n) {
+        box.emit({.topic = "t"});
+    }
+    const auto done = box.runner().run_until_idle();
+    CHECK(done.succeeded + done.dead == 100);
+    CHECK(box.store().counts("test").live() == 0);
+}
+
+TEST_CASE("run_until_idle: the next claim sees what the settle in the same commit made due") {
+    // A clock that moves on whenever it is asked, as real ones do.
+    auto ticks = std::make_shared<std::int64_t>(0);
+    const vouch::outbox outbox({.clock = [ticks] { return t0 + vouch::duration{++*ticks}; }});
+    vouch::memory::store store;
+    vouch::router<vouch::memory::store> router;
+    int steps = 0;
+    router.on("t", [&](delivery&) -> vouch::outcome {
+        return ++steps < 6 ? vouch::outcome{vouch::advance{.progress = std::to_string(steps)}} : vouch::succeed{};
+    });
+    outbox.emit(store, {.queue = "q", .topic = "t"});
+    CHECK(vouch::runner(store, outbox, router, {.queue = "q"}).run_until_idle().succeeded == 1);
+    CHECK(steps == 6);
+}
+
+TEST_CASE("emissions: a duplicate is not told as enqueued") {
+    sandbox box;
+    box.on("t", [](delivery& d) { d.emit({.queue = "next", .topic = "follow", .key = "once"}); });
+    box.emit({.topic = "t"});
+    box.emit({.topic = "t"});
+    box.run_once();
+    const auto events = box.events();
+    CHECK(std::count_if(events.begin(), events.end(), [](const auto& e) { return e.what == event_kind::enqueued; }) == 1);
+    CHECK(box.emitted("follow") == 1);
 }

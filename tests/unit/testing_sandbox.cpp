@@ -28,6 +28,29 @@ TEST_CASE("sandbox: a handler is tested in five lines") {
     CHECK(box.emitted("mail.goodbye") == 0);
 }
 
+TEST_CASE("sandbox: sees what anybody emits, and only what is stored") {
+    sandbox box;
+    vouch::transact(box.store(), [&](auto& tx) { box.outbox().emit(tx, {.queue = "elsewhere", .topic = "mine"}); });
+    {
+        auto tx = box.store().begin();
+        box.outbox().emit(tx, {.topic = "rolled.back"});
+    }
+    box.emit({.topic = "once", .key = "k"});
+    box.emit({.topic = "once", .key = "k"});
+    CHECK(box.emitted("mine") == 1);
+    CHECK(box.emitted("rolled.back") == 0);
+    CHECK(box.emitted("once") == 1);
+    CHECK(box.table().find("elsewhere") != std::string::npos);
+}
+
+TEST_CASE("sandbox: bindings of its own are the only ones") {
+    sandbox box({.bindings = vouch::bindings{}.bind("user.*", "mail").bind("user.*", "audit")});
+    box.emit({.topic = "user.created"});
+    CHECK(box.store().counts("mail").total() == 1);
+    CHECK(box.store().counts("audit").total() == 1);
+    CHECK(kind_of([&] { box.emit({.topic = "order.placed"}); }) == vouch::error_kind::unrouted);
+}
+
 TEST_CASE("sandbox: tells what would run next, and when") {
     sandbox box;
     CHECK_FALSE(box.next());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -48,9 +49,27 @@ auto transact(Store& store, Work&& work) {
     }
 }
 
+/// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored once; a
+/// draft that turns out to be stored by then counts as inserted.
 template <class Store>
 std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
-    return transact(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
+    bool in_doubt = false;
+    for (int left = transact_tries - 1;; --left) {
+        try {
+            auto receipts = transact(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
+            for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
+                if (receipts[i].id == drafts[i].id) {
+                    receipts[i].what = receipt::kind::inserted;
+                }
+            }
+            return receipts;
+        } catch (const error& e) {
+            if (!e.is_in_doubt() || left == 0) {
+                throw;
+            }
+            in_doubt = true;
+        }
+    }
 }
 
 template <class Store>
@@ -63,7 +82,7 @@ namespace detail {
 /// `fresh` names the successor. An entry with a parent is a command of a saga: its end has been seen and acted upon, so
 /// the saga is what can be requeued.
 template <class Writer>
-receipt succeed_dead(Writer& tx, const id& dead, const id& fresh, time_point now, bool keep_progress) {
+receipt replace_dead(Writer& tx, const id& dead, const id& fresh, time_point now, bool keep_progress) {
     const auto found = tx.find(dead);
     if (!found || found->state != state::dead || !found->parent.is_nil()) {
         return {};
@@ -87,14 +106,14 @@ receipt succeed_dead(Writer& tx, const id& dead, const id& fresh, time_point now
 template <class Writer>
 [[nodiscard]] receipt requeue(Writer& tx, const id& dead, const id& fresh, time_point now) {
     static_assert(explain_writer<Writer>());
-    return detail::succeed_dead(tx, dead, fresh, now, false);
+    return detail::replace_dead(tx, dead, fresh, now, false);
 }
 
 /// As `requeue`, but the successor goes on from the dead entry's last checkpoint.
 template <class Writer>
 [[nodiscard]] receipt resume(Writer& tx, const id& dead, const id& fresh, time_point now) {
     static_assert(explain_writer<Writer>());
-    return detail::succeed_dead(tx, dead, fresh, now, true);
+    return detail::replace_dead(tx, dead, fresh, now, true);
 }
 
 } // namespace v0

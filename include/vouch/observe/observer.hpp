@@ -78,8 +78,6 @@ class observer_list {
         observers_.push_back({&o, [](void* self, const event& e) noexcept { static_cast<O*>(self)->on(e); }});
     }
 
-    [[nodiscard]] bool empty() const noexcept { return observers_.empty(); }
-
     void on(const event& e) const noexcept {
         for (const auto& o : observers_) {
             o.call(o.self, e);

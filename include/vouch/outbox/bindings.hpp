@@ -24,6 +24,8 @@ class bindings {
         return *this;
     }
 
+    [[nodiscard]] bool empty() const noexcept { return bound_.empty(); }
+
     /// The queues bound to the topic, each once, in the order they were first bound.
     [[nodiscard]] std::vector<std::string> queues_for(std::string_view topic) const {
         std::vector<std::string> queues;

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 #include <vouch/contract/draft.hpp>
@@ -16,6 +18,8 @@
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/contract/transact.hpp>
+#include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/outbox/bindings.hpp>
 #include <vouch/outbox/trail.hpp>
@@ -45,14 +49,18 @@ struct emission {
 
 struct outbox_options {
     vouch::clock clock = system_now;
-    id_source ids = uuid7_source{};
+    id_source ids{}; ///< empty: UUIDv7 from the clock
     vouch::bindings bindings{};
     std::optional<duration> expires_in{}; ///< for emissions that say nothing of their own
 };
 
 class outbox {
   public:
-    explicit outbox(outbox_options options = {}) : options_(std::move(options)) {}
+    explicit outbox(outbox_options options = {}) : options_(std::move(options)) {
+        if (!options_.ids) {
+            options_.ids = uuid7_source(options_.clock);
+        }
+    }
 
     [[nodiscard]] time_point now() const { return options_.clock(); }
     [[nodiscard]] id fresh_id() const { return options_.ids(); }
@@ -62,21 +70,32 @@ class outbox {
 
     /// Enqueues an emission below the trail `above`: one entry in the named queue, or one per bound queue. One receipt per
     /// entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
-    template <class Writer>
-    std::vector<receipt> emit(Writer& tx, const emission& e, const id_list& above = {}) const {
-        return emit(tx, std::span(&e, 1), above);
+    ///
+    /// Through a writer it becomes part of that transaction. Given a store it commits by itself, and resolves a commit in
+    /// doubt: the drafts are made once and enqueued once.
+    template <class Target>
+    std::vector<receipt> emit(Target& to, const emission& e, const id_list& above = {}) const {
+        return emit(to, std::span(&e, 1), above);
     }
 
     /// Many emissions in one operation.
-    template <class Writer>
-    std::vector<receipt> emit(Writer& tx, std::span<const emission> emissions, const id_list& above = {}) const {
-        static_assert(explain_writer<Writer>());
+    template <class Target>
+    std::vector<receipt> emit(Target& to, std::initializer_list<emission> emissions, const id_list& above = {}) const {
+        return emit(to, std::span(emissions.begin(), emissions.size()), above);
+    }
+    template <class Target>
+    std::vector<receipt> emit(Target& to, std::span<const emission> emissions, const id_list& above = {}) const {
         const auto at = now();
         std::vector<draft> all;
         for (const auto& e : emissions) {
             append_drafts(all, e, above, fresh_id(), at);
         }
-        return tx.enqueue(all, at);
+        if constexpr (requires { typename Target::transaction; }) {
+            return enqueue(to, all, at);
+        } else {
+            static_assert(explain_writer<Target>());
+            return to.enqueue(all, at);
+        }
     }
 
     /// Appends the drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in doubt).

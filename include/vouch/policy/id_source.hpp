@@ -5,6 +5,7 @@
 // <random> would cost every including file more than this one call is worth.
 #if __has_include(<sys/random.h>)
 #include <sys/random.h>
+#include <unistd.h>
 #else
 #include <random>
 #endif
@@ -15,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/id.hpp>
@@ -42,16 +44,26 @@ namespace detail {
 #endif
 }
 
+/// Tells a forked child from its parent.
+[[nodiscard]] inline std::int64_t process_id() noexcept {
+#if __has_include(<sys/random.h>)
+    return getpid();
+#else
+    return 0;
+#endif
+}
+
 } // namespace detail
 
 /// UUIDv7: 48 bits of milliseconds, then a 12-bit count within the millisecond, then 62 random bits. Ids of one source only
 /// grow, also when its clock stands still or runs back. Copies share one state. Thread-safe.
 class uuid7_source {
   public:
-    /// Random bits from the system.
-    explicit uuid7_source(clock now = system_now) : uuid7_source(std::move(now), detail::system_seed()) {}
+    /// Random bits from the system; a forked child gets its own.
+    explicit uuid7_source(clock now = system_now)
+        : shared_(std::make_shared<shared>(std::move(now), detail::system_seed(), detail::process_id())) {}
     /// The same clock and seed give the same ids.
-    uuid7_source(clock now, std::uint64_t seed) : shared_(std::make_shared<shared>(std::move(now), seed)) {}
+    uuid7_source(clock now, std::uint64_t seed) : shared_(std::make_shared<shared>(std::move(now), seed, std::nullopt)) {}
 
     [[nodiscard]] id operator()() const {
         const std::lock_guard lock(shared_->mutex);
@@ -60,7 +72,7 @@ class uuid7_source {
 
   private:
     struct shared {
-        shared(clock c, std::uint64_t seed) : now(std::move(c)), state(seed) {}
+        shared(clock c, std::uint64_t seed, std::optional<std::int64_t> p) : now(std::move(c)), state(seed), process(p) {}
 
         [[nodiscard]] id next() {
             const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
@@ -71,11 +83,18 @@ class uuid7_source {
         }
 
         /// SplitMix64: ids must differ, not be secret.
-        [[nodiscard]] std::uint64_t random() noexcept { return detail::mix(state += 0x9e3779b97f4a7c15U); }
+        [[nodiscard]] std::uint64_t random() {
+            if (process && *process != detail::process_id()) {
+                process = detail::process_id();
+                state = detail::system_seed();
+            }
+            return detail::mix(state += 0x9e3779b97f4a7c15U);
+        }
 
         std::mutex mutex;
         clock now;
         std::uint64_t state;
+        std::optional<std::int64_t> process; ///< unset: seeded by the caller, the same in every process
         std::uint64_t last = 0;
     };
 

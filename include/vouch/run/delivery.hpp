@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -26,6 +27,9 @@ class delivery {
   public:
     delivery(const vouch::entry& claimed, const outbox& from, time_point now, std::stop_token stop = {})
         : entry_(claimed), outbox_(from), now_(now), stop_(std::move(stop)) {}
+
+    delivery(const delivery&) = delete; // an emission on a copy would be lost
+    delivery& operator=(const delivery&) = delete;
 
     [[nodiscard]] const vouch::entry& entry() const noexcept { return entry_; }
     [[nodiscard]] const vouch::id& id() const noexcept { return entry_.id; } ///< the idempotency key to hand on
@@ -53,6 +57,10 @@ class delivery {
     [[nodiscard]] T as() const {
         try {
             return codec<T>::decode(entry_.payload);
+        } catch (const failure&) {
+            throw; // the codec chose its own words
+        } catch (const std::bad_alloc&) {
+            throw; // says nothing about the bytes
         } catch (...) {
             throw reject("undecodable");
         }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The forms a handler may have, brought to one.
 //
-//   [](delivery&) { ... }                       done when it returns
-//   [](delivery&) { return value; }             done, with a result (anything with a codec)
+//   [](delivery&) { ... }                       done when it returns; the delivery may be left out
+//   [](delivery&) { return value; }             done, with a result: a string, or anything with a codec
 //   [](delivery&) -> outcome { ... }            says itself what became of it: succeed, retry, bury, release, advance
 //   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be left out
-//   struct { R work(delivery&);                 outside any transaction: calls, computes
-//            void record(transaction&, const R&); }  inside the settling transaction: short, no I/O but the store's
-//   struct { ...; outcome ended(delivery&, ending); }  called instead of burying when time or attempts have run out
+//   struct { R work(delivery&);                 any of the above as a member, outside any transaction: calls, computes
+//            void record(transaction&, const R&);      inside the settling transaction: short, no I/O but the store's
+//            outcome ended(delivery&, ending); }       instead of burying when time or attempts have run out
+//
+// `record` and `ended` may be left out. An entry that has expired is handed to `ended` only, never to `work` again.
 #pragma once
 
 #include <concepts>
@@ -15,8 +17,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+
 #include <vouch/contract/outcome.hpp>
 #include <vouch/outbox/codec.hpp>
 #include <vouch/run/delivery.hpp>
@@ -43,61 +47,97 @@ struct handler {
 namespace detail {
 
 template <class R>
+concept returnable = std::constructible_from<outcome, R> || std::convertible_to<R, std::string_view> ||
+                     encodable<std::remove_cvref_t<R>>;
+
+template <class R>
 [[nodiscard]] outcome outcome_of(R&& returned) {
-    using value = std::remove_cvref_t<R>;
     if constexpr (std::constructible_from<outcome, R>) {
         return outcome(std::forward<R>(returned));
-    } else if constexpr (std::convertible_to<R, std::string>) {
-        return succeed{.result = std::string(std::forward<R>(returned))};
-    } else if constexpr (encodable<value>) {
+    } else if constexpr (std::convertible_to<R, std::string_view>) {
+        return succeed{.result = std::string(std::string_view(returned))};
+    } else if constexpr (encodable<std::remove_cvref_t<R>>) {
         return succeed{.result = encode(returned)};
     } else {
         return succeed{};
     }
 }
 
-/// Calls a handler with what it takes: the decoded payload (unless `T` is void) and the delivery, if it wants it.
-template <class T, class F>
-decltype(auto) call(F& f, delivery& d) {
+/// Calls `f` with the payload (unless `T` is void) and the delivery, as far as it takes them.
+template <class T, class F, class Body>
+decltype(auto) call(F& f, const Body& body, delivery& d) {
     if constexpr (std::is_void_v<T>) {
+        static_assert(std::invocable<F&, delivery&> || std::invocable<F&>,
+                      "vouch: a handler takes `delivery&` or nothing; with on<T>() it takes `const T&`, then `delivery&`");
         if constexpr (std::invocable<F&, delivery&>) {
             return f(d);
         } else {
             return f();
         }
-    } else if constexpr (std::invocable<F&, const T&, delivery&>) {
-        return f(static_cast<const T&>(d.as<T>()), d);
     } else {
-        return f(static_cast<const T&>(d.as<T>()));
+        static_assert(std::invocable<F&, const T&, delivery&> || std::invocable<F&, const T&>,
+                      "vouch: a handler of on<T>() takes `const T&`, or `const T&` and then `delivery&`");
+        if constexpr (std::invocable<F&, const T&, delivery&>) {
+            return f(body, d);
+        } else {
+            return f(body);
+        }
+    }
+}
+
+struct no_body {};
+
+/// The payload as the handler wants it; it lives as long as what the handler returns may refer to it.
+template <class T>
+[[nodiscard]] auto body_of(const delivery& d) {
+    if constexpr (std::is_void_v<T>) {
+        return no_body{};
+    } else {
+        return d.as<T>();
     }
 }
 
 template <class Transaction, class T, class F>
-[[nodiscard]] worked<Transaction> work_plain(F& f, delivery& d) {
-    if constexpr (std::is_void_v<decltype(call<T>(f, d))>) {
-        call<T>(f, d);
+[[nodiscard]] worked<Transaction> run_work(F& f, delivery& d) {
+    const auto body = body_of<T>(d);
+    using returned = decltype(call<T>(f, body, d));
+    if constexpr (std::is_void_v<returned>) {
+        call<T>(f, body, d);
         return {.outcome = succeed{}};
     } else {
-        auto returned = call<T>(f, d);
-        static_assert(std::constructible_from<outcome, decltype(returned)> ||
-                          std::convertible_to<decltype(returned), std::string> || encodable<decltype(returned)>,
-                      "vouch: a handler returns nothing, an outcome, or a value with a codec");
-        return {.outcome = outcome_of(std::move(returned))};
+        static_assert(returnable<returned>,
+                      "vouch: a handler returns nothing, an outcome, a string, or a value with a vouch::codec");
+        return {.outcome = outcome_of(call<T>(f, body, d))};
     }
 }
 
-template <class Transaction, class H>
-[[nodiscard]] worked<Transaction> work_and_record(const std::shared_ptr<H>& h, delivery& d) {
-    if constexpr (std::is_void_v<decltype(h->work(d))>) {
-        h->work(d);
+/// What `work` returned is kept for `record`.
+template <class Transaction, class T, class H, class F>
+[[nodiscard]] worked<Transaction> run_work_and_record(const std::shared_ptr<H>& h, F& work, delivery& d) {
+    const auto body = body_of<T>(d);
+    using returned = decltype(call<T>(work, body, d));
+    if constexpr (std::is_void_v<returned>) {
+        call<T>(work, body, d);
+        static_assert(requires(Transaction& tx) { h->record(tx); },
+                      "vouch: the `record` of a `work` that returns nothing takes `transaction&`");
         return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
     } else {
-        auto returned = std::make_shared<decltype(h->work(d))>(h->work(d));
-        auto became = outcome_of(std::as_const(*returned));
-        return {.outcome = std::move(became),
-                .record = [h, returned](Transaction& tx) { h->record(tx, std::as_const(*returned)); }};
+        using kept = std::remove_cvref_t<returned>;
+        const auto value = std::make_shared<const kept>(call<T>(work, body, d));
+        if constexpr (requires(Transaction& tx) { h->record(tx, *value); }) {
+            return {.outcome = outcome_of(*value), .record = [h, value](Transaction& tx) { h->record(tx, *value); }};
+        } else {
+            static_assert(requires(Transaction& tx) { h->record(tx); },
+                          "vouch: `record` takes `transaction&` and then, if it likes, what `work` returned as `const R&`");
+            return {.outcome = outcome_of(*value), .record = [h](Transaction& tx) { h->record(tx); }};
+        }
     }
 }
+
+template <class H>
+concept has_record = requires { &H::record; };
+template <class H>
+concept has_ended = requires { &H::ended; };
 
 } // namespace detail
 
@@ -107,20 +147,23 @@ template <class Transaction, class T = void, class H>
     using type = std::decay_t<H>;
     auto h = std::make_shared<type>(std::forward<H>(given));
     handler<Transaction> out;
-    if constexpr (requires(delivery& d) { h->work(d); }) {
-        if constexpr (requires(delivery& d, Transaction& tx) { h->record(tx, h->work(d)); } ||
-                      requires(Transaction& tx) { h->record(tx); }) {
-            out.work = [h](delivery& d) { return detail::work_and_record<Transaction>(h, d); };
+    if constexpr (requires { &type::work; }) {
+        auto work = [h](auto&&... args) -> decltype(h->work(std::forward<decltype(args)>(args)...)) {
+            return h->work(std::forward<decltype(args)>(args)...);
+        };
+        if constexpr (detail::has_record<type>) {
+            out.work = [h, work](delivery& d) { return detail::run_work_and_record<Transaction, T>(h, work, d); };
         } else {
-            auto work = [h](delivery& d) { return h->work(d); };
-            out.work = [work](delivery& d) { return detail::work_plain<Transaction, void>(work, d); };
+            out.work = [work](delivery& d) { return detail::run_work<Transaction, T>(work, d); };
         }
     } else {
-        out.work = [h](delivery& d) { return detail::work_plain<Transaction, T>(*h, d); };
+        static_assert(!detail::has_record<type>, "vouch: a handler with `record` has a `work` too");
+        out.work = [h](delivery& d) { return detail::run_work<Transaction, T>(*h, d); };
     }
-    if constexpr (requires(delivery& d) {
-                      { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
-                  }) {
+    if constexpr (detail::has_ended<type>) {
+        static_assert(requires(delivery& d) {
+            { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
+        }, "vouch: `ended` is `outcome ended(delivery&, ending)`");
         out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
     }
     return out;

@@ -17,6 +17,7 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/validate.hpp>
+#include <vouch/contract/verdict.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/run/delivery.hpp>
@@ -46,11 +47,12 @@ struct handled {
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
     std::function<void(typename Store::transaction&)> record{};
-    const retry_policy* retry = nullptr; ///< that applies to this entry
 
     // Kept by settling, so that a batch can be given again after a fault of the store.
     std::optional<vouch::landing> landing{};
-    bool in_doubt = false; ///< an earlier commit may have landed
+    std::vector<receipt> receipts{}; ///< of the emissions, as the last try got them
+    bool completes_group = false;    ///< as the last try was told
+    bool in_doubt = false;           ///< an earlier commit may have landed
 };
 
 namespace detail {
@@ -93,6 +95,8 @@ struct caught {
             return {error_code(e.code()), true};
         } catch (const failure& e) {
             return {error_code(e.code())};
+        } catch (const error& e) {
+            return {std::string(name_of(e.kind()))};
         } catch (const std::exception& e) {
             return {class_of(e)};
         } catch (...) {
@@ -109,79 +113,135 @@ class handling {
     handling(const router<Store>& routes, const outbox& from, const retry_policy& fallback, const capabilities& can)
         : router_(routes), outbox_(from), fallback_(fallback), can_(can) {}
 
-    [[nodiscard]] handled<Store> operator()(entry claimed, std::stop_token stop) const {
+    /// `started` is called right before the handler is.
+    template <class Started>
+    [[nodiscard]] handled<Store> operator()(entry claimed, std::stop_token stop, Started&& started) const {
         handled<Store> h{.entry = std::move(claimed)};
         const auto* const route = router_.find(h.entry.topic);
         if (route == nullptr) {
             h.outcome = bury{.error = "no_handler"};
             return h;
         }
-        h.retry = route->retry ? &*route->retry : &fallback_;
-        delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
-        if (h.entry.expires_at && *h.entry.expires_at <= d.now()) {
-            end(h, *route, d, ending::expired, "expired");
-        } else if (h.entry.attempts > attempts_max_of(h.entry, *h.retry)) {
-            end(h, *route, d, ending::exhausted, "attempts_exhausted");
-        } else {
-            work(h, *route, d);
+        delivery d(h.entry, outbox_, outbox_.now(), stop);
+        auto spent = spent_before(h.entry, *route, d.now());
+        if (!spent) {
+            started(h.entry);
+            spent = work(h, *route, d);
         }
-        finish(h, d);
+        if (spent) {
+            end(h, *route, *spent, std::move(stop));
+        } else {
+            finish(h, d);
+        }
         return h;
     }
 
-    /// The outcome of an entry whose work went well but could not be recorded.
-    static void fail_recording(handled<Store>& h, const detail::caught& why, time_point now) {
-        h.outcome = why.is_permanent ? outcome{bury{.error = why.code}} : after_failure(h.entry, why.code, *h.retry, now);
+    /// What becomes of an entry whose work went well but could not be recorded: the attempt failed.
+    void fail_recording(handled<Store>& h, const detail::caught& why) const {
         h.emissions.clear();
+        h.receipts.clear();
         h.record = nullptr;
+        const auto* const route = router_.find(h.entry.topic);
+        if (const auto spent = fail(h, *route, why)) {
+            end(h, *route, *spent, {});
+        }
     }
 
   private:
     using route_type = typename router<Store>::route;
 
-    void work(handled<Store>& h, const route_type& route, delivery& d) const {
+    /// Time or attempts have run out, and what the entry is to be buried with.
+    struct spending {
+        ending why;
+        std::string code;
+    };
+
+    [[nodiscard]] const retry_policy& policy_of(const route_type& route) const noexcept {
+        return route.retry ? *route.retry : fallback_;
+    }
+
+    /// What a route leaves open the runner's policy decides.
+    [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const noexcept {
+        const bool open = route.retry && route.retry->attempts_max == 0 &&
+                          !std::holds_alternative<schedule>(route.retry->backoff);
+        return attempts_max_of(e, open ? fallback_ : policy_of(route));
+    }
+
+    [[nodiscard]] std::optional<spending> spent_before(const entry& e, const route_type& route, time_point now) const {
+        if (e.expires_at && *e.expires_at <= now) {
+            return spending{ending::expired, "expired"};
+        }
+        if (e.attempts > attempts_max(e, route)) {
+            return spending{ending::exhausted, "attempts_exhausted"};
+        }
+        return std::nullopt;
+    }
+
+    [[nodiscard]] std::optional<spending> work(handled<Store>& h, const route_type& route, delivery& d) const {
         try {
             auto worked = route.handler.work(d);
             h.outcome = std::move(worked.outcome);
             h.record = std::move(worked.record);
         } catch (...) {
-            const auto why = detail::caught::current();
-            if (why.is_permanent) {
-                h.outcome = bury{.error = why.code};
-                return;
-            }
-            h.outcome = after_failure(h.entry, why.code, *h.retry, d.now());
-            if (std::holds_alternative<bury>(h.outcome)) {
-                end(h, route, d, ending::exhausted, why.code);
-                return;
-            }
+            return fail(h, route, detail::caught::current());
         }
-        const auto* const again = std::get_if<retry>(&h.outcome);
-        if (again != nullptr && h.entry.expires_at && again->at >= *h.entry.expires_at) {
-            end(h, route, d, ending::expired, "expired");
-        }
+        return spent_after(h, route);
     }
 
-    /// Time or attempts have run out. `ended` may turn the entry round; a claim beyond twice attempts_max calls nobody.
-    void end(handled<Store>& h, const route_type& route, delivery& d, ending why, std::string code) const {
-        const std::uint64_t most = attempts_max_of(h.entry, *h.retry);
+    /// The attempt ends here: that is when the wait for the next one begins.
+    [[nodiscard]] std::optional<spending> fail(handled<Store>& h, const route_type& route,
+                                               const detail::caught& why) const {
+        if (why.is_permanent) {
+            h.outcome = bury{.error = why.code};
+            return std::nullopt;
+        }
+        const auto delay = delay_after(policy_of(route).backoff, h.entry.id, h.entry.attempts);
+        if (!delay) {
+            return spending{ending::exhausted, why.code};
+        }
+        h.outcome = retry{.error = why.code, .at = later(outbox_.now(), *delay)};
+        return spent_after(h, route);
+    }
+
+    /// A retry that can never come is none.
+    [[nodiscard]] std::optional<spending> spent_after(const handled<Store>& h, const route_type& route) const {
+        const auto* const again = std::get_if<retry>(&h.outcome);
+        if (again == nullptr) {
+            return std::nullopt;
+        }
+        if (h.entry.attempts >= attempts_max(h.entry, route)) {
+            return spending{ending::exhausted, again->error};
+        }
+        if (h.entry.expires_at && again->at >= *h.entry.expires_at) {
+            return spending{ending::expired, "expired"};
+        }
+        return std::nullopt;
+    }
+
+    /// Buries, unless the handler's `ended` turns the entry round: with a delivery of its own, so that nothing of the failed
+    /// attempt is left. A claim beyond twice attempts_max calls nobody.
+    void end(handled<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
+        h.record = nullptr;
+        const std::uint64_t most = attempts_max(h.entry, route);
         const std::uint64_t claims = h.entry.attempts;
         if (!route.handler.ended || claims > 2 * most) {
-            h.outcome = bury{.error = std::move(code)};
+            h.outcome = std::visit(detail::make_valid{can_.limits}, outcome{bury{.error = spent.code}});
             return;
         }
+        delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
         try {
-            h.outcome = route.handler.ended(d, why);
+            h.outcome = route.handler.ended(d, spent.why);
         } catch (...) {
             const auto error = detail::caught::current();
             const auto again = claims < most ? claims : claims - most + 1; // the delays begin anew
-            const auto delay = delay_after(h.retry->backoff, h.entry.id, static_cast<std::uint32_t>(again));
+            const auto delay = delay_after(policy_of(route).backoff, h.entry.id, static_cast<std::uint32_t>(again));
             if (error.is_permanent || claims == 2 * most || !delay) {
                 h.outcome = bury{.error = error.code};
             } else {
-                h.outcome = retry{.error = error.code, .at = later(d.now(), *delay)};
+                h.outcome = retry{.error = error.code, .at = later(outbox_.now(), *delay)};
             }
         }
+        finish(h, d);
     }
 
     /// Emissions and records go with succeed and advance only, and nothing is sent that the store would refuse.

@@ -32,17 +32,25 @@ class router {
         std::optional<retry_policy> retry; ///< unset: the runner's
     };
 
-    /// Hands entries whose topic fits to `handler`, in any of the forms of `handler.hpp`.
+    /// Hands entries whose topic fits to `handler`, in any of the forms of `handler.hpp`, and retries by the runner's policy.
     template <class Handler>
-    router& on(std::string pattern, Handler&& handler, std::optional<retry_policy> retry = {}) {
+    router& on(std::string pattern, Handler&& handler) {
+        return add(std::move(pattern), make_handler<transaction>(std::forward<Handler>(handler)), {});
+    }
+    /// The same, with a retry policy of its own.
+    template <class Handler>
+    router& on(std::string pattern, Handler&& handler, retry_policy retry) {
         return add(std::move(pattern), make_handler<transaction>(std::forward<Handler>(handler)), std::move(retry));
     }
 
     /// The same, with the payload decoded to a `T`.
     template <class T, class Handler>
-    router& on(std::string pattern, Handler&& handler, std::optional<retry_policy> retry = {}) {
-        static_assert(decodable<T>, "vouch: specialise vouch::codec for the payload's type");
-        return add(std::move(pattern), make_handler<transaction, T>(std::forward<Handler>(handler)), std::move(retry));
+    router& on(std::string pattern, Handler&& handler) {
+        return add(std::move(pattern), make_typed<T>(std::forward<Handler>(handler)), {});
+    }
+    template <class T, class Handler>
+    router& on(std::string pattern, Handler&& handler, retry_policy retry) {
+        return add(std::move(pattern), make_typed<T>(std::forward<Handler>(handler)), std::move(retry));
     }
 
     /// The route of a topic, or null if nobody handles it.
@@ -56,6 +64,12 @@ class router {
     }
 
   private:
+    template <class T, class Handler>
+    [[nodiscard]] static vouch::handler<transaction> make_typed(Handler&& handler) {
+        static_assert(decodable<T>, "vouch: specialise vouch::codec for the payload's type");
+        return make_handler<transaction, T>(std::forward<Handler>(handler));
+    }
+
     router& add(std::string pattern, vouch::handler<transaction> handler, std::optional<retry_policy> retry) {
         route added{topic_pattern(std::move(pattern)), std::move(handler), std::move(retry)};
         const auto before = std::upper_bound(routes_.begin(), routes_.end(), added, [](const route& a, const route& b) {

@@ -3,7 +3,8 @@
 // same store, clock, ids and handlers give the same trace. The phases are public, so that something else (a worker, a
 // simulator, a debugger) can stop between any two.
 //
-// A runner is used by one thread at a time; several runners may share store, outbox and router.
+// A runner is used by one thread at a time, but for `handle`, which several may call at once; several runners may share store,
+// outbox and router.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -56,11 +58,15 @@ class runner {
     /// Store, outbox and router outlive the runner. Throws `invalid_argument` for options no claim would take.
     runner(Store& store, const outbox& from, const router<Store>& routes, runner_options options)
         : store_(store), outbox_(from), router_(routes), options_(std::move(options)), can_(store.capabilities()) {
-        validate(request(time_point{}), can_.limits);
+        validate(request(time_point{}, options_.batch_size), can_.limits);
         if (options_.batch_size == 0) {
             detail::refuse({"runner", "batch_size"}, "is 0, it would never claim anything");
         }
     }
+
+    runner(Store&, const outbox&&, const router<Store>&, runner_options) = delete; // it would outlive its outbox
+    runner(Store&, const outbox&, const router<Store>&&, runner_options) = delete; // it would outlive its router
+    runner(Store&, const outbox&&, const router<Store>&&, runner_options) = delete;
 
     // Watching.
 
@@ -78,23 +84,27 @@ class runner {
     // Phases. Each is a boundary at which a process may die: what was claimed and not settled comes back when its lease
     // is over.
 
-    [[nodiscard]] std::vector<entry> claim() { return claimed(vouch::claim(store_, request(outbox_.now()))); }
+    [[nodiscard]] std::vector<entry> claim() { return claim(options_.batch_size); }
+
+    /// No more than `limit`.
+    [[nodiscard]] std::vector<entry> claim(std::size_t limit) {
+        return claimed(vouch::claim(store_, request(outbox_.now(), limit)));
+    }
 
     /// This entry only, if it is due now.
     [[nodiscard]] std::vector<entry> claim(const id& only) {
-        auto wanted = request(outbox_.now());
+        auto wanted = request(outbox_.now(), 1);
         wanted.only = only;
         return claimed(vouch::claim(store_, wanted));
     }
 
     /// Calls the handler and makes sure that what comes of it can be settled.
-    [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) {
-        tell(event_kind::started, e);
-        return handling<Store>(router_, outbox_, options_.retry, can_)(std::move(e), std::move(stop));
+    [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) const {
+        return rules()(std::move(e), std::move(stop), [this](const entry& s) { tell(event_kind::started, s, outbox_.now()); });
     }
 
     /// Handles all; what has not been started when a stop is requested is handed back untouched.
-    [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop = {}) {
+    [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop = {}) const {
         batch out;
         out.reserve(entries.size());
         for (auto& e : entries) {
@@ -108,12 +118,17 @@ class runner {
     }
 
     /// Throws the store's faults; then the same batch may be settled again, under the same tickets.
-    report settle(batch& handled) { return settle(handled, nullptr).first; }
+    report settle(batch& handled) {
+        std::ignore = land(handled, nullptr);
+        return note_all(handled);
+    }
 
-    /// The same, and the next claim in the same commit.
+    /// The same, and the next claim in the same commit where that is possible, else after it.
     [[nodiscard]] std::pair<report, std::vector<entry>> settle_and_claim(batch& handled) {
-        const auto next = request(outbox_.now());
-        return settle(handled, &next);
+        const auto next = request(outbox_.now(), options_.batch_size);
+        auto got = land(handled, &next);
+        auto done = note_all(handled);
+        return {std::move(done), got ? claimed(std::move(*got)) : claim()};
     }
 
     // Passes.
@@ -130,11 +145,11 @@ class runner {
         total.claimed += entries.size();
         for (std::size_t passes = 0; !entries.empty(); ++passes) {
             auto done = handle_all(std::move(entries), stop);
-            if (stop.stop_requested()) {
+            if (stop.stop_requested() || passes + 1 >= options_.passes_max) {
                 total += settle(done);
+                check_passes(passes + 1);
                 return total;
             }
-            check_passes(passes);
             auto [settled, next] = settle_and_claim(done);
             total += settled;
             total.claimed += next.size();
@@ -156,21 +171,26 @@ class runner {
             if (*next > time()) {
                 time.set(*next);
             }
+            if (outbox_.now() < *next) {
+                throw error(error_kind::misuse, "runner: the clock given is not the outbox's; moving it moves nothing");
+            }
         }
     }
 
   private:
-    [[nodiscard]] claim_request request(time_point now) const {
+    [[nodiscard]] claim_request request(time_point now, std::size_t limit) const {
         return {.queue = options_.queue,
-                .limit = options_.batch_size,
+                .limit = limit,
                 .now = now,
                 .lease = options_.lease,
                 .worker = options_.worker};
     }
 
+    [[nodiscard]] handling<Store> rules() const { return {router_, outbox_, options_.retry, can_}; }
+
     [[nodiscard]] std::vector<entry> claimed(std::vector<entry> entries) const {
         for (const auto& e : entries) {
-            tell(event_kind::claimed, e);
+            tell(event_kind::claimed, e, *e.last_attempt_at);
         }
         return entries;
     }
@@ -183,35 +203,41 @@ class runner {
         return out;
     }
 
-    std::pair<report, std::vector<entry>> settle(batch& handled, const claim_request* next) {
-        report out;
+    [[nodiscard]] std::optional<std::vector<entry>> land(batch& handled, const claim_request* next) {
         if (handled.empty()) {
-            return {out, next == nullptr ? std::vector<entry>{} : claim()};
+            return std::nullopt;
         }
-        auto next_batch = settling<Store>(store_, outbox_, hooks_)(std::span(handled), next);
-        for (const auto& h : handled) {
-            note(out, h, *h.landing);
-        }
-        return {std::move(out), claimed(std::move(next_batch))};
+        const auto how = rules();
+        return settling<Store>(store_, outbox_, how, hooks_)(std::span(handled), next);
     }
 
-    void note(report& out, const handled<Store>& h, const landing& l) const {
+    [[nodiscard]] report note_all(const batch& handled) const {
+        report out;
+        const auto now = outbox_.now();
+        for (const auto& h : handled) {
+            note(out, h, *h.landing, now);
+        }
+        return out;
+    }
+
+    void note(report& out, const handled<Store>& h, const landing& l, time_point now) const {
         auto line = trace_line{.id = h.entry.id, .topic = h.entry.topic, .attempt = h.entry.attempts};
-        if (l.what == landing::kind::landed) {
+        const bool landed = l.what == landing::kind::landed;
+        if (landed) {
             std::visit(name_outcome{line}, h.outcome);
         } else {
             line.what = l.what == landing::kind::stale ? event_kind::stale : event_kind::unsettled;
             line.error = l.error;
         }
         count(out, line.what) += 1;
-        tell(line.what, h.entry, line.error);
-        if (l.what == landing::kind::landed) {
-            for (const auto& d : h.emissions) {
-                tell_enqueued(d);
+        tell(line.what, h.entry, now, line.error);
+        for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
+            if (h.receipts[i].what == receipt::kind::inserted) {
+                tell_enqueued(h.emissions[i], now);
             }
-            if (l.group_completed) {
-                tell(event_kind::group_completed, h.entry);
-            }
+        }
+        if (landed && l.group_completed) {
+            tell(event_kind::group_completed, h.entry, now);
         }
         out.trace.push_back(std::move(line));
     }
@@ -241,12 +267,9 @@ class runner {
         }
     }
 
-    void tell(event_kind what, const entry& e, std::string_view error = {}) const {
-        if (observers_.empty()) {
-            return;
-        }
+    void tell(event_kind what, const entry& e, time_point at, std::string_view error = {}) const {
         observers_.on({.what = what,
-                       .at = outbox_.now(),
+                       .at = at,
                        .queue = e.queue,
                        .topic = e.topic,
                        .worker = options_.worker,
@@ -256,16 +279,14 @@ class runner {
                        .attempt = e.attempts});
     }
 
-    void tell_enqueued(const draft& d) const {
-        if (!observers_.empty()) {
-            observers_.on({.what = event_kind::enqueued,
-                           .at = outbox_.now(),
-                           .queue = d.queue,
-                           .topic = d.topic,
-                           .worker = options_.worker,
-                           .group = d.group,
-                           .id = d.id});
-        }
+    void tell_enqueued(const draft& d, time_point at) const {
+        observers_.on({.what = event_kind::enqueued,
+                       .at = at,
+                       .queue = d.queue,
+                       .topic = d.topic,
+                       .worker = options_.worker,
+                       .group = d.group,
+                       .id = d.id});
     }
 
     void check_passes(std::size_t passes) const {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -37,25 +38,25 @@ class settling {
   public:
     using transaction = typename Store::transaction;
 
-    settling(Store& store, const outbox& from, const settling_hooks<transaction>& hooks)
-        : store_(store), outbox_(from), hooks_(hooks) {}
+    settling(Store& store, const outbox& from, const handling<Store>& rules, const settling_hooks<transaction>& hooks)
+        : store_(store), outbox_(from), handling_(rules), hooks_(hooks) {}
 
     /// Settles every entry of the batch that has no landing yet and gives it one. If `next` is given and all goes well at
-    /// once, claims in the same commit and returns what was claimed. Throws the store's faults; then the same batch may be
-    /// given again.
-    [[nodiscard]] std::vector<entry> operator()(std::span<handled<Store>> batch, const claim_request* next) {
+    /// once, claims in the same commit and returns what was claimed; else returns nothing, and nothing was claimed. Throws
+    /// the store's faults; then the same batch may be given again.
+    [[nodiscard]] std::optional<std::vector<entry>> operator()(std::span<handled<Store>> batch, const claim_request* next) {
         if (std::none_of(batch.begin(), batch.end(), [](const auto& h) { return h.landing || h.in_doubt; })) {
             try {
-                if (auto tried = try_once(batch, next); tried.committed) {
+                if (auto tried = try_once(batch, next); tried.answer == verdict::applied) {
                     return std::move(tried.claimed);
                 }
             } catch (const error& e) {
-                if (!e.is_in_doubt()) {
+                if (is_fault(e) && !e.is_in_doubt()) {
                     throw;
                 }
                 // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
                 for (auto& h : batch) {
-                    h.in_doubt = true;
+                    h.in_doubt = e.is_in_doubt();
                 }
             } catch (...) { // NOLINT(bugprone-empty-catch): whose fault it was comes out one by one
             }
@@ -65,12 +66,12 @@ class settling {
                 settle_alone(h);
             }
         }
-        return {};
+        return std::nullopt;
     }
 
   private:
     struct attempt {
-        bool committed = false;
+        verdict answer = verdict::applied; ///< else: of the first settle that was refused; all is rolled back
         std::vector<entry> claimed{};
     };
 
@@ -78,32 +79,55 @@ class settling {
     struct record_failed {
         detail::caught why;
     };
+    /// Thrown past the transaction when an audit sink or a group callback failed.
+    struct hook_failed {
+        detail::caught why;
+    };
+
+    /// Whether it is the store that is in trouble, and not what was asked of it.
+    [[nodiscard]] static bool is_fault(const error& e) noexcept {
+        return e.is_in_doubt() || e.kind() == error_kind::busy || e.kind() == error_kind::full ||
+               e.kind() == error_kind::io || e.kind() == error_kind::read_only || e.kind() == error_kind::corrupt;
+    }
 
     void settle_alone(handled<Store>& h) {
+        const auto landed = [&](verdict answer) {
+            const bool had_landed = h.in_doubt && (answer == verdict::repeated || answer == verdict::unknown);
+            if (had_landed) {
+                h.landing = landing{.group_completed = h.completes_group};
+            } else if (answer != verdict::applied) {
+                h.landing = landing{.what = landing::kind::stale};
+            }
+        };
         for (int left = transact_tries; !h.landing; --left) {
             try {
-                if (h.in_doubt && had_landed(h)) {
-                    h.landing = landing{};
-                } else if (!try_once(std::span(&h, 1), nullptr).committed) {
-                    h.landing = landing{.what = landing::kind::stale};
+                if (h.in_doubt) {
+                    landed(ask(h));
+                }
+                if (!h.landing) {
+                    landed(try_once(std::span(&h, 1), nullptr).answer);
                 }
             } catch (const record_failed& e) {
-                handling<Store>::fail_recording(h, e.why, outbox_.now());
+                handling_.fail_recording(h, e.why);
+            } catch (const hook_failed& e) {
+                h.landing = landing{.what = landing::kind::unsettled, .error = e.why.code};
             } catch (const error& e) {
                 h.in_doubt = h.in_doubt || e.is_in_doubt();
-                if (!e.is_in_doubt() || left == 1) {
+                if (e.is_in_doubt() ? left == 1 : is_fault(e) || e.kind() == error_kind::conflict) {
                     throw;
                 }
-            } catch (...) {
-                h.landing = landing{.what = landing::kind::unsettled, .error = detail::caught::current().code};
+                if (!e.is_in_doubt()) {
+                    h.landing = landing{.what = landing::kind::unsettled, .error = std::string(name_of(e.kind()))};
+                }
             }
         }
     }
 
-    /// Whether a settle whose commit was in doubt has taken place: the ticket is used up, or the entry already purged.
-    [[nodiscard]] bool had_landed(const handled<Store>& h) const {
-        const auto stored = store_.find(h.entry.id);
-        return !stored || (stored->epoch == h.entry.epoch && stored->state != state::claimed);
+    /// What a settle would be answered. Tells whether one whose commit was in doubt has landed, and changes nothing.
+    [[nodiscard]] verdict ask(const handled<Store>& h) {
+        transaction tx = store_.begin();
+        const settle again{ticket_of(h.entry), h.outcome};
+        return tx.settle(std::span(&again, 1), outbox_.now()).front().verdict;
     }
 
     [[nodiscard]] attempt try_once(std::span<handled<Store>> batch, const claim_request* next) {
@@ -121,57 +145,57 @@ class settling {
     [[nodiscard]] attempt in_transaction(std::span<handled<Store>> batch, const claim_request* next) {
         const auto now = outbox_.now();
         transaction tx = store_.begin();
-        for (const auto& h : batch) {
-            record(tx, h);
+        for (auto& h : batch) {
+            guard<record_failed>([&] { h.record ? h.record(tx) : void(); });
+        }
+        for (auto& h : batch) {
+            if (!h.emissions.empty()) {
+                h.receipts = tx.enqueue(h.emissions, now);
+            }
         }
         std::vector<settle> settles;
         settles.reserve(batch.size());
-        for (const auto& h : batch) {
-            if (!h.emissions.empty()) {
-                tx.enqueue(h.emissions, now);
-            }
-        }
-        for (const auto& h : batch) {
-            audit_outcome(tx, h, now);
+        for (auto& h : batch) {
+            guard<hook_failed>([&] { audit_outcome(tx, h, now); });
             settles.push_back({ticket_of(h.entry), h.outcome});
         }
         const auto settlements = tx.settle(settles, now);
         for (const auto& s : settlements) {
             if (s.verdict != verdict::applied) {
-                return {}; // rolls back
+                return {.answer = s.verdict}; // rolls back
             }
         }
         for (std::size_t i = 0; i < settlements.size(); ++i) {
-            if (settlements[i].group_completed) {
-                complete_group(tx, batch[i].entry, now);
+            batch[i].completes_group = settlements[i].group_completed;
+            if (batch[i].completes_group) {
+                guard<hook_failed>([&] { complete_group(tx, batch[i].entry, now); });
             }
         }
         attempt out;
         if (next != nullptr) {
-            out.claimed = tx.claim(*next);
+            auto request = *next;
+            request.now = now; // what this transaction made due is claimed with it
+            out.claimed = tx.claim(request);
         }
         tx.commit();
-        out.committed = true;
-        for (std::size_t i = 0; i < settlements.size(); ++i) {
-            batch[i].landing = landing{.group_completed = settlements[i].group_completed};
+        for (auto& h : batch) {
+            h.landing = landing{.group_completed = h.completes_group};
         }
         return out;
     }
 
-    /// What goes wrong in a handler's own part is the handler's failure; what goes wrong in the store is the store's.
-    void record(transaction& tx, const handled<Store>& h) const {
-        if (!h.record) {
-            return;
-        }
+    /// What goes wrong in people's own parts is theirs; a conflict is the transaction's, and so is a commit in doubt.
+    template <class Failed, class Part>
+    static void guard(Part&& part) {
         try {
-            h.record(tx);
+            part();
         } catch (const error& e) {
-            if (e.is_transient() || e.is_in_doubt()) {
+            if (e.kind() == error_kind::conflict || e.is_in_doubt()) {
                 throw;
             }
-            throw record_failed{detail::caught::current()};
+            throw Failed{detail::caught::current()};
         } catch (...) {
-            throw record_failed{detail::caught::current()};
+            throw Failed{detail::caught::current()};
         }
     }
 
@@ -210,6 +234,7 @@ class settling {
 
     Store& store_;
     const outbox& outbox_;
+    const handling<Store>& handling_;
     const settling_hooks<transaction>& hooks_;
 };
 

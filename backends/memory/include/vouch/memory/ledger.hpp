@@ -4,6 +4,8 @@
 //
 // Rows change in place. Readers of the committed state meanwhile see each touched row as the journal remembers it.
 //
+// `Seam` is for tests (`seam.hpp`).
+//
 // Invariants: 1. A row is in `gates` exactly if it is live and not blocked, in `ended` exactly if it is terminal.
 //             2. Whatever may throw comes before the first index is touched, or leaves what `roll_back` can undo.
 //             3. `commit` and `roll_back` neither throw nor allocate.
@@ -21,6 +23,7 @@
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/memory/hash_index.hpp>
 #include <vouch/memory/row.hpp>
+#include <vouch/memory/seam.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -31,8 +34,11 @@ enum class view : bool {
     own,       ///< of the open transaction
 };
 
+template <class Seam>
 class ledger {
   public:
+    explicit ledger(Seam seam = {}) : seam_(std::move(seam)) {}
+
     // Looking.
 
     /// What the view sees of a row: its life, or null if the row does not exist for it.
@@ -78,6 +84,15 @@ class ledger {
         return found == nullptr ? 0 : found->wakes;
     }
 
+    /// Names of queues that have held anything.
+    [[nodiscard]] std::vector<std::string> queue_names() const {
+        std::vector<std::string> names;
+        for (const auto& [name, queue] : queues_) {
+            names.push_back(name);
+        }
+        return names;
+    }
+
     [[nodiscard]] queue_index& queue(std::string_view name) {
         auto* const found = find_queue(name);
         return found != nullptr ? *found : queues_[std::string(name)];
@@ -105,6 +120,7 @@ class ledger {
             remember(*predecessor);
             set_successor(*predecessor, &r);
         }
+        seam_("inserted");
     }
 
     /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. If the verb throws, only `roll_back`
@@ -120,6 +136,7 @@ class ledger {
         leave(r);
         const verdict answer = verb(static_cast<life&>(r.entry));
         enter(r);
+        seam_("changed");
         return answer;
     }
 
@@ -129,6 +146,7 @@ class ledger {
         remember(r);
         leave(r);
         r.purged = true;
+        seam_("removed");
     }
 
     // Ending.
@@ -412,6 +430,7 @@ class ledger {
     std::vector<record> journal_;
     std::vector<life> lives_;
     std::vector<queue_index*> touched_queues_;
+    Seam seam_;
 };
 
 } // namespace memory::detail

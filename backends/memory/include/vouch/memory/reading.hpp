@@ -17,9 +17,10 @@ namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
+template <class Seam>
 class reading {
   public:
-    reading(ledger& in, view as) noexcept : ledger_(in), view_(as) {}
+    reading(ledger<Seam>& in, view as) noexcept : ledger_(in), view_(as) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
         const auto* const r = ledger_.find(wanted, view_);
@@ -118,7 +119,7 @@ class reading {
         }
     }
 
-    ledger& ledger_;
+    ledger<Seam>& ledger_;
     view view_;
 };
 

@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <tuple>
@@ -29,6 +30,7 @@
 #include <vouch/contract/validate.hpp>
 #include <vouch/memory/ledger.hpp>
 #include <vouch/memory/reading.hpp>
+#include <vouch/memory/seam.hpp>
 #include <vouch/memory/writing.hpp>
 
 namespace vouch {
@@ -40,9 +42,12 @@ namespace detail {
 inline constexpr vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .shared = true};
 
 /// What all handles and transactions of one store share.
+template <class Seam>
 struct shared {
+    explicit shared(Seam seam) : ledger(std::move(seam)) {}
+
     std::mutex mutex; ///< guards everything below
-    detail::ledger ledger;
+    detail::ledger<Seam> ledger;
     bool writing = false;           ///< a transaction is open
     std::thread::id writer;         ///< the thread that used it last
     std::condition_variable idle;   ///< no transaction is open
@@ -64,11 +69,17 @@ struct shared {
 
 } // namespace detail
 
-class transaction {
-    friend class store;
-    explicit transaction(std::shared_ptr<detail::shared> s) noexcept : shared_(std::move(s)) {}
+template <class Seam>
+class basic_store;
 
-    [[nodiscard]] detail::shared& opened() const {
+template <class Seam = no_seam>
+class basic_transaction {
+    using shared = detail::shared<Seam>;
+
+    friend class basic_store<Seam>;
+    explicit basic_transaction(std::shared_ptr<shared> s) noexcept : shared_(std::move(s)) {}
+
+    [[nodiscard]] shared& opened() const {
         if (!shared_) {
             throw error(error_kind::misuse, "memory: the transaction is closed");
         }
@@ -130,18 +141,18 @@ class transaction {
         }
     }
 
-    mutable std::shared_ptr<detail::shared> shared_; // null: closed; a read that fails closes too
+    mutable std::shared_ptr<shared> shared_; // null: closed; a read that fails closes too
 
   public:
-    transaction(transaction&&) noexcept = default;
-    transaction& operator=(transaction&& other) noexcept {
+    basic_transaction(basic_transaction&&) noexcept = default;
+    basic_transaction& operator=(basic_transaction&& other) noexcept {
         if (this != &other) {
             roll_back();
             shared_ = std::move(other.shared_);
         }
         return *this;
     }
-    ~transaction() { roll_back(); }
+    ~basic_transaction() { roll_back(); }
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
         return look([&](const auto& reading) { return reading.find(wanted); });
@@ -198,7 +209,10 @@ class transaction {
 
 };
 
-class store {
+template <class Seam = no_seam>
+class basic_store {
+    using shared = detail::shared<Seam>;
+
     template <class Look>
     auto look(Look&& look) const {
         const std::lock_guard lock(shared_->mutex);
@@ -209,17 +223,17 @@ class store {
         }
     }
 
-    std::shared_ptr<detail::shared> shared_;
+    std::shared_ptr<shared> shared_;
 
   public:
-    using transaction = memory::transaction;
+    using transaction = basic_transaction<Seam>;
     static constexpr int contract_level = vouch::contract_level;
 
-    store() : shared_(std::make_shared<detail::shared>()) {}
+    explicit basic_store(Seam seam = {}) : shared_(std::make_shared<shared>(std::move(seam))) {}
     // Copied where others are moved, so that a handle is never without its work.
-    store(const store&) = default;
-    store& operator=(const store&) = default;
-    ~store() = default;
+    basic_store(const basic_store&) = default;
+    basic_store& operator=(const basic_store&) = default;
+    ~basic_store() = default;
 
     [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
 
@@ -251,6 +265,12 @@ class store {
         return look([&](const auto& reading) { return reading.next_due(queue); });
     }
 
+    /// Every queue something was ever enqueued to, in no order. Not part of the contract.
+    [[nodiscard]] std::vector<std::string> queues() const {
+        const std::lock_guard lock(shared_->mutex);
+        return shared_->ledger.queue_names();
+    }
+
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
         validate_queue(queue, detail::can.limits);
         const std::lock_guard lock(shared_->mutex);
@@ -270,7 +290,8 @@ class store {
     }
 };
 
-static_assert(vouch::waking_store<store>);
+using store = basic_store<>;
+using transaction = basic_transaction<>;
 
 } // namespace memory
 } // namespace v0

@@ -22,9 +22,10 @@ namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
+template <class Seam>
 class writing {
   public:
-    explicit writing(ledger& in) noexcept : ledger_(in) {}
+    explicit writing(ledger<Seam>& in) noexcept : ledger_(in) {}
 
     [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
         if (const auto* const stored = find(d.id)) {
@@ -189,7 +190,7 @@ class writing {
         std::reverse(going.begin() + static_cast<std::ptrdiff_t>(first), going.end());
     }
 
-    ledger& ledger_;
+    ledger<Seam>& ledger_;
 };
 
 } // namespace memory::detail
