@@ -12,6 +12,8 @@
 #include "property.hpp"
 #include "support.hpp"
 
+namespace outbox_emit_test {
+
 using namespace support;
 using vouch::emission;
 
@@ -222,3 +224,5 @@ TEST_CASE("codec: strings and bytes come back as they went") {
     CHECK(vouch::codec<std::vector<std::byte>>::decode(vouch::encode(bytes)) == bytes);
     CHECK(vouch::codec<std::vector<std::byte>>::decode(vouch::encode(std::vector<std::byte>{})).empty());
 }
+
+} // namespace outbox_emit_test

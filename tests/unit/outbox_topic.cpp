@@ -10,6 +10,8 @@
 #include "property.hpp"
 #include "support.hpp"
 
+namespace outbox_topic_test {
+
 using namespace support;
 
 namespace {
@@ -128,3 +130,5 @@ TEST_CASE("topic: narrower patterns come first") {
     CHECK_FALSE(narrower("a.*", "*.b"));
     CHECK_FALSE(narrower("*.b", "a.*"));
 }
+
+} // namespace outbox_topic_test

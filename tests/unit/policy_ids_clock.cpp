@@ -7,10 +7,15 @@
 #include <thread>
 #include <vector>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
 #include "support.hpp"
+
+namespace policy_ids_clock_test {
 
 using namespace support;
 using vouch::id;
@@ -161,3 +166,27 @@ TEST_CASE("system clock: whole microseconds, near the system's own") {
     CHECK(now >= std::chrono::floor<vouch::duration>(before));
     CHECK(now <= std::chrono::system_clock::now());
 }
+
+
+TEST_CASE("uuid7: a forked child makes ids of its own") {
+    const vouch::manual_clock still(t0);
+    const vouch::uuid7_source ids{vouch::clock(still)};
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const auto child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        const auto made = ids().low;
+        const auto written = write(ends[1], &made, sizeof made);
+        _exit(written == static_cast<ssize_t>(sizeof made) ? 0 : 1);
+    }
+    std::uint64_t theirs = 0;
+    REQUIRE(read(ends[0], &theirs, sizeof theirs) == static_cast<ssize_t>(sizeof theirs));
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    close(ends[0]);
+    close(ends[1]);
+    CHECK(ids().low != theirs);
+}
+
+} // namespace policy_ids_clock_test

@@ -11,6 +11,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace readme_handlers_test {
+
 using namespace support;
 
 namespace {
@@ -30,10 +32,14 @@ bool charge(const order&) { return bank_is_up; }
 
 } // namespace
 
+} // namespace readme_handlers_test
+
 template <>
-struct vouch::codec<order> {
-    static order decode(std::string_view bytes) { return {"A-1", std::stoi(std::string(bytes))}; }
+struct vouch::codec<readme_handlers_test::order> {
+    static readme_handlers_test::order decode(std::string_view bytes) { return {"A-1", std::stoi(std::string(bytes))}; }
 };
+
+namespace readme_handlers_test {
 
 TEST_CASE("readme: its handlers do what it says") {
     vouch::testing::sandbox router; // takes handlers as a router does
@@ -71,3 +77,5 @@ TEST_CASE("readme: its handlers do what it says") {
     CHECK(run({.topic = "order.placed", .payload = "100"}).state == vouch::state::succeeded);
     CHECK(router.emitted("order.charged") == 1);
 }
+
+} // namespace readme_handlers_test

@@ -14,6 +14,8 @@
 #include "property.hpp"
 #include "support.hpp"
 
+namespace run_convergence_test {
+
 using namespace support;
 using vouch::delivery;
 
@@ -121,3 +123,5 @@ TEST_CASE("runner: any handlers and any crashes, and every entry ends succeeded 
         RC_ASSERT(end.most_calls <= attempts_max);
     });
 }
+
+} // namespace run_convergence_test

@@ -10,16 +10,18 @@
 #include "catch.hpp"
 #include "support.hpp"
 
-using namespace support;
-using vouch::delivery;
-using vouch::state;
-using vouch::testing::sandbox;
-
 namespace shop {
 struct card_declined : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 } // namespace shop
+
+namespace run_failures_test {
+
+using namespace support;
+using vouch::delivery;
+using vouch::state;
+using vouch::testing::sandbox;
 
 namespace {
 
@@ -307,3 +309,5 @@ TEST_CASE("ended: an entry is claimed twice attempts_max times at most, then it 
     CHECK(told.empty());
     CHECK(box.find(other.id)->last_error == "attempts_exhausted");
 }
+
+} // namespace run_failures_test

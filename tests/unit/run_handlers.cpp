@@ -14,6 +14,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace run_handlers_test {
+
 using namespace support;
 using vouch::delivery;
 using vouch::state;
@@ -29,15 +31,17 @@ struct fragile {};
 
 } // namespace
 
+} // namespace run_handlers_test
+
 template <>
-struct vouch::codec<money> {
-    static std::string encode(const money& m) { return std::to_string(m.cents); }
-    static money decode(std::string_view bytes) { return {std::stoi(std::string(bytes))}; }
+struct vouch::codec<run_handlers_test::money> {
+    static std::string encode(const run_handlers_test::money& m) { return std::to_string(m.cents); }
+    static run_handlers_test::money decode(std::string_view bytes) { return {std::stoi(std::string(bytes))}; }
 };
 
 template <>
-struct vouch::codec<fragile> {
-    static fragile decode(std::string_view bytes) {
+struct vouch::codec<run_handlers_test::fragile> {
+    static run_handlers_test::fragile decode(std::string_view bytes) {
         if (bytes == "memory") {
             throw std::bad_alloc();
         }
@@ -47,6 +51,8 @@ struct vouch::codec<fragile> {
         throw 1;
     }
 };
+
+namespace run_handlers_test {
 
 namespace {
 
@@ -83,10 +89,14 @@ struct only_work {
 
 } // namespace
 
+} // namespace run_handlers_test
+
 template <>
 struct vouch::codec<int> {
     static std::string encode(const int& i) { return std::to_string(i); }
 };
+
+namespace run_handlers_test {
 
 TEST_CASE("handler: returning nothing means done") {
     sandbox box;
@@ -282,3 +292,5 @@ TEST_CASE("router: a handler's retry policy goes before the default, an entry's 
     box.on("backoff", [] { throw vouch::failure("x"); }, {.backoff = vouch::fixed{2s}});
     CHECK(attempts({.topic = "backoff"}) == 2); // what the route leaves open is the default's
 }
+
+} // namespace run_handlers_test

@@ -12,6 +12,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace run_passes_test {
+
 using namespace support;
 using vouch::delivery;
 using vouch::event_kind;
@@ -203,3 +205,5 @@ TEST_CASE("runner: options no claim would take are refused at once") {
     CHECK(kind({.queue = "q", .batch_size = 10'001}) == vouch::error_kind::invalid_argument);
     CHECK(kind({.queue = "q", .lease = 0s}) == vouch::error_kind::invalid_argument);
 }
+
+} // namespace run_passes_test

@@ -15,6 +15,8 @@
 #include "scripted_store.hpp"
 #include "support.hpp"
 
+namespace run_settling_test {
+
 using namespace support;
 using vouch::delivery;
 using vouch::event_kind;
@@ -420,3 +422,5 @@ TEST_CASE("emissions: a duplicate is not told as enqueued") {
     CHECK(std::count_if(events.begin(), events.end(), [](const auto& e) { return e.what == event_kind::enqueued; }) == 1);
     CHECK(box.emitted("follow") == 1);
 }
+
+} // namespace run_settling_test

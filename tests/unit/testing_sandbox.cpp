@@ -8,6 +8,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace testing_sandbox_test {
+
 using namespace support;
 using vouch::delivery;
 using vouch::testing::sandbox;
@@ -101,3 +103,5 @@ TEST_CASE("sandbox: durations read in their largest whole unit") {
     CHECK(to_text(250ms) == "250ms");
     CHECK(to_text(vouch::duration{-3}) == "-3us");
 }
+
+} // namespace testing_sandbox_test

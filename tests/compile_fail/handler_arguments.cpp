@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// expect: vouch: a handler takes `delivery&` or nothing
+#include <string>
+
+#include <vouch/vouch.hpp>
+
+int main() {
+    vouch::router<vouch::memory::store> router;
+    router.on("t", [](const std::string&) {});
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// expect: vouch: `ended` is `outcome ended(delivery&, ending)`
+#include <string>
+
+#include <vouch/vouch.hpp>
+
+int main() {
+    vouch::router<vouch::memory::store> router;
+    struct near_miss {
+        void work(vouch::delivery&) {}
+        void ended(vouch::delivery&, vouch::ending) {}
+    };
+    router.on("t", near_miss{});
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// expect: vouch: `record` takes `transaction&` and then, if it likes, what `work` returned as `const R&`
+#include <string>
+
+#include <vouch/vouch.hpp>
+
+int main() {
+    vouch::router<vouch::memory::store> router;
+    struct near_miss {
+        std::string work(vouch::delivery&) { return {}; }
+        void record(vouch::memory::transaction&, std::string&) {}
+    };
+    router.on("t", near_miss{});
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// expect: vouch: a handler returns nothing, an outcome, a string, or a value with a vouch::codec
+#include <string>
+
+#include <vouch/vouch.hpp>
+
+int main() {
+    vouch::router<vouch::memory::store> router;
+    struct odd {};
+    router.on("t", [](vouch::delivery&) { return odd{}; });
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// expect: vouch: a handler of on<T>() takes `const T&`, or `const T&` and then `delivery&`
+#include <string>
+
+#include <vouch/vouch.hpp>
+
+int main() {
+    vouch::router<vouch::memory::store> router;
+    router.on<std::string>("t", [](vouch::delivery&, const std::string&) {});
+}
