@@ -13,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/request.hpp>
@@ -169,7 +168,7 @@ inline void apply(life& l, const claim_request& request) {
 [[nodiscard]] inline verdict apply(life& l, const settle& s, time_point now) {
     const auto v = detail::verdict_on_ticket(l, s.ticket.epoch, now);
     if (v == verdict::applied) {
-        std::visit(detail::settle_on{l, now}, s.outcome);
+        visit_outcome(detail::settle_on{l, now}, s.outcome);
         l.lease_until.reset();
         l.woken = false;
         l.updated_at = now;

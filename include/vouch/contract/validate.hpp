@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/error.hpp>
@@ -197,7 +196,7 @@ struct check_outcome {
 inline void validate(std::span<const settle> settles, const limits& limit) {
     detail::check_size({"settle", "settles"}, settles.size(), limit.batch_max, "items");
     for (std::size_t i = 0; i < settles.size(); ++i) {
-        std::visit(detail::check_outcome{i, limit}, settles[i].outcome);
+        visit_outcome(detail::check_outcome{i, limit}, settles[i].outcome);
     }
 }
 

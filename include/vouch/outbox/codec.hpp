@@ -26,12 +26,12 @@ struct codec<std::string> {
     [[nodiscard]] static std::string decode(std::string_view bytes) { return std::string(bytes); }
 };
 
-template <>
-struct codec<std::vector<std::byte>> {
-    [[nodiscard]] static std::string encode(const std::vector<std::byte>& value) {
+template <std::same_as<std::byte> Byte> // a template, so that only who uses it pays for it
+struct codec<std::vector<Byte>> {
+    [[nodiscard]] static std::string encode(const std::vector<Byte>& value) {
         return value.empty() ? std::string{} : std::string(reinterpret_cast<const char*>(value.data()), value.size());
     }
-    [[nodiscard]] static std::vector<std::byte> decode(std::string_view bytes) {
+    [[nodiscard]] static std::vector<Byte> decode(std::string_view bytes) {
         const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
         return {first, first + bytes.size()};
     }

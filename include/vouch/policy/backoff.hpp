@@ -10,7 +10,6 @@
 #include <initializer_list>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/id.hpp>
@@ -24,17 +23,6 @@ struct exponential {
     duration base = std::chrono::seconds{30};
     duration max = std::chrono::hours{1};
     double jitter = 0; ///< 0 to 1: the share of the delay that may be taken off it
-
-    [[nodiscard]] std::optional<duration> raw(std::uint32_t attempt) const noexcept {
-        auto delay = std::min(base, max);
-        for (std::uint32_t n = 1; n < attempt && delay < max; ++n) {
-            if (delay <= duration::zero()) {
-                break; // doubling nothing stays nothing
-            }
-            delay = delay > max / 2 ? max : delay * 2;
-        }
-        return delay;
-    }
 };
 
 /// The n-th delay of a list; after its end there is no further try. An empty list means none at all.
@@ -46,57 +34,64 @@ struct schedule {
     schedule(std::initializer_list<duration> list, double with_jitter = 0) : delays(list), jitter(with_jitter) {}
     explicit schedule(std::vector<duration> list, double with_jitter = 0)
         : delays(std::move(list)), jitter(with_jitter) {}
-
-    [[nodiscard]] std::optional<duration> raw(std::uint32_t attempt) const noexcept {
-        if (attempt > delays.size()) {
-            return std::nullopt;
-        }
-        return delays[attempt - 1];
-    }
 };
 
 /// Always the same.
 struct fixed {
     duration delay{};
     double jitter = 0;
-
-    [[nodiscard]] std::optional<duration> raw(std::uint32_t) const noexcept { return delay; }
 };
 
-using backoff = std::variant<exponential, schedule, fixed>;
+/// Any of the three.
+class backoff {
+  public:
+    backoff() = default;
+    backoff(const exponential& e) : doubling_(e) {}                                                  // NOLINT: implicit
+    backoff(const fixed& f) : doubling_{.base = f.delay, .max = f.delay, .jitter = f.jitter} {}      // NOLINT: implicit
+    backoff(schedule s) : doubling_{.jitter = s.jitter}, delays_(std::move(s.delays)), listed_(true) {} // NOLINT: implicit
 
-namespace detail {
-
-/// Takes up to `jitter` of the delay off, by a number in [0, 1) that (entry, attempt) alone decides.
-[[nodiscard]] inline duration jittered(duration delay, double jitter, const id& entry, std::uint32_t attempt) noexcept {
-    const auto share = std::clamp(jitter, 0.0, 1.0);
-    if (!(share > 0) || delay <= duration::zero()) {
-        return std::max(delay, duration::zero());
+    /// How many attempts a schedule has delays for, and one; nothing if there is no such end.
+    [[nodiscard]] std::optional<std::uint32_t> attempts() const noexcept {
+        return listed_ ? std::optional{static_cast<std::uint32_t>(delays_.size() + 1)} : std::nullopt;
     }
-    const auto bits = mix(entry.high ^ mix(entry.low ^ mix(attempt)));
-    const auto unit = static_cast<double>(bits >> 11) * 0x1.0p-53;
-    const auto off = static_cast<double>(delay.count()) * share * unit;
-    return delay - std::min(delay, duration{static_cast<duration::rep>(off)});
-}
 
-} // namespace detail
+    friend std::optional<duration> delay_after(const backoff& how, const id& entry, std::uint32_t attempt);
+
+  private:
+    [[nodiscard]] duration doubled(std::uint32_t attempt) const noexcept {
+        auto delay = std::min(doubling_.base, doubling_.max);
+        for (std::uint32_t n = 1; n < attempt && delay < doubling_.max && delay > duration::zero(); ++n) {
+            delay = delay > doubling_.max / 2 ? doubling_.max : delay * 2;
+        }
+        return delay;
+    }
+
+    /// Takes up to `jitter` of the delay off, by a number in [0, 1) that (entry, attempt) alone decides.
+    [[nodiscard]] duration jittered(duration delay, const id& entry, std::uint32_t attempt) const noexcept {
+        const auto share = std::clamp(doubling_.jitter, 0.0, 1.0);
+        if (!(share > 0) || delay <= duration::zero()) {
+            return std::max(delay, duration::zero());
+        }
+        const auto bits = detail::mix(entry.high ^ detail::mix(entry.low ^ detail::mix(attempt)));
+        const auto unit = static_cast<double>(bits >> 11) * 0x1.0p-53;
+        const auto off = static_cast<double>(delay.count()) * share * unit;
+        return delay - std::min(delay, duration{static_cast<duration::rep>(off)});
+    }
+
+    exponential doubling_{};
+    std::vector<duration> delays_{};
+    bool listed_ = false; ///< by `delays_`; else doubling
+};
 
 /// The wait after attempt `attempt` (counted from 1) of this entry; nothing if there is to be no further one.
 [[nodiscard]] inline std::optional<duration> delay_after(const backoff& how, const id& entry, std::uint32_t attempt) {
     if (attempt == 0) {
         throw error(error_kind::invalid_argument, "backoff: attempt is 0, attempts count from 1");
     }
-    const auto after = [&](const auto& policy) -> std::optional<duration> {
-        const auto raw = policy.raw(attempt);
-        return raw ? std::optional{detail::jittered(*raw, policy.jitter, entry, attempt)} : std::nullopt;
-    };
-    if (const auto* const doubling = std::get_if<exponential>(&how)) {
-        return after(*doubling);
+    if (how.listed_ && attempt > how.delays_.size()) {
+        return std::nullopt;
     }
-    if (const auto* const listed = std::get_if<schedule>(&how)) {
-        return after(*listed);
-    }
-    return after(std::get<fixed>(how));
+    return how.jittered(how.listed_ ? how.delays_[attempt - 1] : how.doubled(attempt), entry, attempt);
 }
 
 } // namespace v0

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/time.hpp>
@@ -19,7 +18,7 @@ inline namespace v0 {
 inline constexpr std::uint32_t default_attempts_max = 8;
 
 struct retry_policy {
-    vouch::backoff backoff = exponential{};
+    vouch::backoff backoff{};
     std::uint32_t attempts_max = 0; ///< 0: as many as a schedule has delays, and one; else `default_attempts_max`
 };
 
@@ -31,10 +30,7 @@ struct retry_policy {
     if (policy.attempts_max != 0) {
         return policy.attempts_max;
     }
-    if (const auto* listed = std::get_if<schedule>(&policy.backoff)) {
-        return static_cast<std::uint32_t>(listed->delays.size() + 1);
-    }
-    return default_attempts_max;
+    return policy.backoff.attempts().value_or(default_attempts_max);
 }
 
 /// What a failed attempt of a claimed entry comes to: a retry, or a burial when its attempts or its time are used up.

@@ -58,25 +58,26 @@ struct handled {
 namespace detail {
 
 /// Brings an outcome within the limits of the store.
-struct make_valid {
-    const limits& limit;
-
-    outcome operator()(succeed o) const {
-        return o.result.size() > limit.result_max ? outcome{bury{.error = "result_too_large"}} : outcome{std::move(o)};
-    }
-    outcome operator()(retry o) const { return retry{.error = error_code(o.error), .at = o.at}; }
-    outcome operator()(bury o) const {
-        if (o.result && o.result->size() > limit.result_max) {
-            return bury{.error = "result_too_large"};
+inline void make_valid(outcome& o, const limits& limit) {
+    const auto too_large = [&](const std::string& result) { return result.size() > limit.result_max; };
+    if (const auto* const done = std::get_if<succeed>(&o)) {
+        if (too_large(done->result)) {
+            o = bury{.error = "result_too_large"};
         }
-        return bury{.error = error_code(o.error), .result = std::move(o.result)};
+    } else if (auto* const again = std::get_if<retry>(&o)) {
+        again->error = error_code(again->error);
+    } else if (auto* const dead = std::get_if<bury>(&o)) {
+        if (dead->result && too_large(*dead->result)) {
+            o = bury{.error = "result_too_large"};
+        } else {
+            dead->error = error_code(dead->error);
+        }
+    } else if (const auto* const further = std::get_if<advance>(&o)) {
+        if (further->progress.size() > limit.progress_max) {
+            o = bury{.error = "progress_too_large"};
+        }
     }
-    outcome operator()(release o) const { return o; }
-    outcome operator()(advance o) const {
-        return o.progress.size() > limit.progress_max ? outcome{bury{.error = "progress_too_large"}}
-                                                      : outcome{std::move(o)};
-    }
-};
+}
 
 [[nodiscard]] inline bool goes_on(const outcome& o) noexcept {
     return std::holds_alternative<succeed>(o) || std::holds_alternative<advance>(o);
@@ -156,15 +157,17 @@ class handling {
         std::string code;
     };
 
-    [[nodiscard]] const retry_policy& policy_of(const route_type& route) const noexcept {
-        return route.retry ? *route.retry : fallback_;
+    /// What a route leaves open the runner's policy decides.
+    [[nodiscard]] retry_policy policy_of(const route_type& route) const {
+        auto policy = route.retry.value_or(fallback_);
+        if (policy.attempts_max == 0 && !policy.backoff.attempts()) {
+            policy.attempts_max = fallback_.attempts_max;
+        }
+        return policy;
     }
 
-    /// What a route leaves open the runner's policy decides.
-    [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const noexcept {
-        const bool open = route.retry && route.retry->attempts_max == 0 &&
-                          !std::holds_alternative<schedule>(route.retry->backoff);
-        return attempts_max_of(e, open ? fallback_ : policy_of(route));
+    [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const {
+        return e.attempts_max != 0 ? e.attempts_max : attempts_max_of(e, policy_of(route));
     }
 
     [[nodiscard]] std::optional<spending> spent_before(const entry& e, const route_type& route, time_point now) const {
@@ -195,11 +198,10 @@ class handling {
             h.outcome = bury{.error = why.code};
             return std::nullopt;
         }
-        const auto delay = delay_after(policy_of(route).backoff, h.entry.id, h.entry.attempts);
-        if (!delay) {
+        h.outcome = after_failure(h.entry, why.code, policy_of(route), outbox_.now());
+        if (std::holds_alternative<bury>(h.outcome)) {
             return spending{ending::exhausted, why.code};
         }
-        h.outcome = retry{.error = why.code, .at = later(outbox_.now(), *delay)};
         return spent_after(h, route);
     }
 
@@ -225,7 +227,7 @@ class handling {
         const std::uint64_t most = attempts_max(h.entry, route);
         const std::uint64_t claims = h.entry.attempts;
         if (!route.handler.ended || claims > 2 * most) {
-            h.outcome = std::visit(detail::make_valid{can_.limits}, outcome{bury{.error = spent.code}});
+            h.outcome = bury{.error = error_code(spent.code)};
             return;
         }
         delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
@@ -246,7 +248,7 @@ class handling {
 
     /// Emissions and records go with succeed and advance only, and nothing is sent that the store would refuse.
     void finish(handled<Store>& h, const delivery& d) const {
-        h.outcome = std::visit(detail::make_valid{can_.limits}, std::move(h.outcome));
+        detail::make_valid(h.outcome, can_.limits);
         if (detail::goes_on(h.outcome)) {
             try {
                 h.emissions = d.emitted();

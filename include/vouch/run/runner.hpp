@@ -16,7 +16,6 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <variant>
 #include <vector>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
@@ -224,7 +223,7 @@ class runner {
         auto line = trace_line{.id = h.entry.id, .topic = h.entry.topic, .attempt = h.entry.attempts};
         const bool landed = l.what == landing::kind::landed;
         if (landed) {
-            std::visit(name_outcome{line}, h.outcome);
+            visit_outcome(name_outcome{line}, h.outcome);
         } else {
             line.what = l.what == landing::kind::stale ? event_kind::stale : event_kind::unsettled;
             line.error = l.error;
