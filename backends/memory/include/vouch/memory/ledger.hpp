@@ -100,11 +100,13 @@ class ledger {
 
     // Changing.
 
-    /// Stores an entry and gives it its sequence. `predecessor` is the dead row it replaces, or null.
-    void insert(entry&& e, row* predecessor) {
-        auto& in = queue(e.queue);
+    /// Stores what `make() -> entry` gives, an entry of this queue, with the next sequence. `predecessor` is the dead row
+    /// it replaces, or null.
+    template <class Make>
+    void insert(std::string_view queue_name, const Make& make, row* predecessor) {
+        auto& in = queue(queue_name);
         touch(in);
-        row& r = allocate(std::move(e));
+        row& r = allocate(make);
         try {
             remember(r);
         } catch (...) {
@@ -398,20 +400,21 @@ class ledger {
 
     // Rows stay where they are; free ones are used again.
 
-    row& allocate(entry&& e) {
+    template <class Make>
+    row& allocate(const Make& make) {
         if (auto* const r = free_) {
+            r->entry = make();
             free_ = std::exchange(r->next_free, nullptr);
-            r->entry = std::move(e);
             return *r;
         }
         if (blocks_.empty() || blocks_.back().size() == blocks_.back().capacity()) {
             blocks_.emplace_back().reserve(rows_per_block);
         }
-        return blocks_.back().emplace_back(std::move(e));
+        return blocks_.back().emplace_back(make);
     }
 
     void free(row& r) noexcept {
-        r = row({});
+        r = row();
         r.next_free = free_;
         free_ = &r;
     }

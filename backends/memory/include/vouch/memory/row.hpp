@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/state.hpp>
@@ -27,7 +26,10 @@ struct group_index;
 struct family_index;
 
 struct row {
-    explicit row(vouch::entry&& e) noexcept : entry(std::move(e)) {}
+    row() = default;
+    /// The entry comes into being where it stays: it is too large to be moved for nothing.
+    template <class Make>
+    explicit row(const Make& make) : entry(make()) {}
 
     vouch::entry entry;
 

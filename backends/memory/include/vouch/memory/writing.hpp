@@ -45,14 +45,17 @@ class writing {
                 return {receipt::kind::duplicate, stored->entry.id};
             }
         }
-        auto fresh = born(d, now);
-        if (predecessor != nullptr) {
-            fresh.key = predecessor->entry.key;
-            fresh.group = predecessor->entry.group;
-            fresh.lane = predecessor->entry.lane;
-            fresh.generation = predecessor->entry.generation + 1;
-        }
-        ledger_.insert(std::move(fresh), predecessor);
+        const auto make = [&] {
+            auto fresh = born(d, now);
+            if (predecessor != nullptr) {
+                fresh.key = predecessor->entry.key;
+                fresh.group = predecessor->entry.group;
+                fresh.lane = predecessor->entry.lane;
+                fresh.generation = predecessor->entry.generation + 1;
+            }
+            return fresh;
+        };
+        ledger_.insert(d.queue, make, predecessor);
         return {receipt::kind::inserted, d.id};
     }
 
