@@ -37,6 +37,12 @@ enum class view : bool {
 template <class Seam>
 class ledger {
   public:
+    using row = typename shelf<Seam>::row;
+    using queue_index = typename shelf<Seam>::queue_index;
+    using lane_index = typename shelf<Seam>::lane_index;
+    using group_index = typename shelf<Seam>::group_index;
+    using family_index = typename shelf<Seam>::family_index;
+
     explicit ledger(Seam seam = {}) : seam_(std::move(seam)) {}
 
     // Looking.

@@ -20,6 +20,8 @@ namespace memory::detail {
 template <class Seam>
 class reading {
   public:
+    using row = typename shelf<Seam>::row;
+
     reading(ledger<Seam>& in, view as) noexcept : ledger_(in), view_(as) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {

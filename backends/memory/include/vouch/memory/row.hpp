@@ -20,35 +20,6 @@ namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
-struct queue_index;
-struct lane_index;
-struct group_index;
-struct family_index;
-
-struct row {
-    row() = default;
-    /// The entry comes into being where it stays: it is too large to be moved for nothing.
-    template <class Make>
-    explicit row(const Make& make) : entry(make()) {}
-
-    vouch::entry entry;
-
-    queue_index* queue = nullptr;
-    lane_index* lane = nullptr;     ///< null: none, or terminal since an earlier commit
-    group_index* group = nullptr;   ///< null: none
-    family_index* family = nullptr; ///< null: no parent
-    row* successor = nullptr;
-    timeline_place<row> place; ///< in the queue's `gates` while live, in its `ended` while terminal
-    bool entered = false;      ///< counts and timelines know of it
-
-    // Towards the open transaction.
-    std::size_t record = nowhere; ///< in the journal, if it touched the row
-    bool fresh = false;           ///< it inserted the row: readers do not see it
-    bool purged = false;          ///< it purged the row: it does not see it, readers do
-
-    row* next_free = nullptr;
-};
-
 /// Looks up by `std::string_view` without making a string.
 struct name_hash {
     using is_transparent = void;
@@ -59,53 +30,87 @@ struct name_hash {
 template <class T>
 using by_name = std::unordered_map<std::string, T, name_hash, std::equal_to<>>;
 
-/// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have none.
-struct lane_index {
-    sequence_list<row> live;
-    row* head = nullptr;  ///< the first, whose gate is in the queue's `gates`
-    std::size_t rows = 0; ///< that point here
-};
+/// The rows and indexes of a store with this seam: one template, so that who includes the store without using it does not
+/// pay for it.
+template <class Seam>
+struct shelf {
+    struct queue_index;
+    struct lane_index;
+    struct group_index;
+    struct family_index;
 
-/// Members of one group, across queues.
-struct group_index {
-    sequence_list<row> members;
-    std::size_t live = 0;
-    /// Not yet succeeded; a dead member with a successor does not count, its successor does.
-    std::size_t unfinished = 0;
-};
+    struct row {
+        row() = default;
+        /// The entry comes into being where it stays: it is too large to be moved for nothing.
+        template <class Make>
+        explicit row(const Make& make) : entry(make()) {}
 
-/// Entries with the same parent.
-struct family_index {
-    sequence_list<row> children;
-    std::size_t live = 0;
-};
+        vouch::entry entry;
 
-struct queue_index {
-    sequence_list<row> all;
-    timeline<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
-    timeline<row> ended; ///< what a purge looks at: terminal entries, by (updated_at, sequence)
-    by_name<lane_index> lanes;
-    state_counts counts;
-    std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
+        queue_index* queue = nullptr;
+        lane_index* lane = nullptr;     ///< null: none, or terminal since an earlier commit
+        group_index* group = nullptr;   ///< null: none
+        family_index* family = nullptr; ///< null: no parent
+        row* successor = nullptr;
+        timeline_place<row> place; ///< in the queue's `gates` while live, in its `ended` while terminal
+        bool entered = false;      ///< counts and timelines know of it
 
-    [[nodiscard]] std::optional<time_point> next_due() const noexcept {
-        const auto* const first = gates.first();
-        return first == nullptr ? std::nullopt : std::optional{first->place.when.at};
-    }
+        // Towards the open transaction.
+        std::size_t record = nowhere; ///< in the journal, if it touched the row
+        bool fresh = false;           ///< it inserted the row: readers do not see it
+        bool purged = false;          ///< it purged the row: it does not see it, readers do
 
-    /// The first row a claim may take, or null.
-    [[nodiscard]] row* first_open(time_point now) const noexcept {
-        auto* const first = gates.first();
-        return first != nullptr && first->place.when.at <= now ? first : nullptr;
-    }
-
-    /// What readers see while a transaction that touched the queue is open.
-    struct snapshot {
-        state_counts counts;
-        std::optional<time_point> next_due;
+        row* next_free = nullptr;
     };
-    std::optional<snapshot> committed;
-    bool stirred = false; ///< that transaction may have brought work nearer
+
+    /// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have none.
+    struct lane_index {
+        sequence_list<row> live;
+        row* head = nullptr;  ///< the first, whose gate is in the queue's `gates`
+        std::size_t rows = 0; ///< that point here
+    };
+
+    /// Members of one group, across queues.
+    struct group_index {
+        sequence_list<row> members;
+        std::size_t live = 0;
+        /// Not yet succeeded; a dead member with a successor does not count, its successor does.
+        std::size_t unfinished = 0;
+    };
+
+    /// Entries with the same parent.
+    struct family_index {
+        sequence_list<row> children;
+        std::size_t live = 0;
+    };
+
+    struct queue_index {
+        sequence_list<row> all;
+        timeline<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
+        timeline<row> ended; ///< what a purge looks at: terminal entries, by (updated_at, sequence)
+        by_name<lane_index> lanes;
+        state_counts counts;
+        std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
+
+        [[nodiscard]] std::optional<time_point> next_due() const noexcept {
+            const auto* const first = gates.first();
+            return first == nullptr ? std::nullopt : std::optional{first->place.when.at};
+        }
+
+        /// The first row a claim may take, or null.
+        [[nodiscard]] row* first_open(time_point now) const noexcept {
+            auto* const first = gates.first();
+            return first != nullptr && first->place.when.at <= now ? first : nullptr;
+        }
+
+        /// What readers see while a transaction that touched the queue is open.
+        struct snapshot {
+            state_counts counts;
+            std::optional<time_point> next_due;
+        };
+        std::optional<snapshot> committed;
+        bool stirred = false; ///< that transaction may have brought work nearer
+    };
 };
 
 } // namespace memory::detail

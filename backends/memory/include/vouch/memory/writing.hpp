@@ -25,6 +25,8 @@ namespace memory::detail {
 template <class Seam>
 class writing {
   public:
+    using row = typename shelf<Seam>::row;
+
     explicit writing(ledger<Seam>& in) noexcept : ledger_(in) {}
 
     [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
