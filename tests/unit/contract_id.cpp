@@ -13,6 +13,8 @@
 #include "property.hpp"
 #include "support.hpp"
 
+namespace contract_id_test {
+
 using vouch::derive;
 using vouch::id;
 
@@ -151,3 +153,5 @@ TEST_CASE("derive: different labels and different bases give different ids") {
     add(derive(derive(sample, "a"), "b"));
     CHECK(seen.size() == made);
 }
+
+} // namespace contract_id_test

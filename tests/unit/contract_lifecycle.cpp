@@ -16,6 +16,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace contract_lifecycle_test {
+
 using namespace support;
 using vouch::entry;
 using vouch::state;
@@ -321,3 +323,5 @@ TEST_CASE("lifecycle: terminal entries are frozen") {
     CHECK(is_terminal(state::dead));
     CHECK(!is_terminal(state::claimed));
 }
+
+} // namespace contract_lifecycle_test

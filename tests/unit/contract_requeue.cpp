@@ -7,6 +7,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace contract_requeue_test {
+
 using namespace support;
 using kind = vouch::receipt::kind;
 using vouch::receipt;
@@ -144,3 +146,5 @@ TEST_CASE("requeue: an id that is stored already is a duplicate of itself") {
     CHECK(requeue_in(store, id_of(1), id_of(1)) == receipt{kind::duplicate, id_of(1)});
     CHECK(requeue_in(store, id_of(1), id_of(2)).what == kind::inserted);
 }
+
+} // namespace contract_requeue_test

@@ -16,6 +16,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace contract_transact_test {
+
 using namespace support;
 using vouch::error;
 using vouch::error_kind;
@@ -226,3 +228,5 @@ TEST_CASE("claim, enqueue: the one-liners commit") {
     CHECK(claimed.front().attempts == 1);
     CHECK(store.find(id_of(1))->state == vouch::state::claimed);
 }
+
+} // namespace contract_transact_test

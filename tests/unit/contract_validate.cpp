@@ -16,6 +16,8 @@
 #include "refusal.hpp"
 #include "support.hpp"
 
+namespace contract_validate_test {
+
 using namespace support;
 using vouch::draft;
 
@@ -170,3 +172,5 @@ TEST_CASE("validate: a store may raise its limits") {
     CHECK(kind_of([&] { vouch::validate(d, {}); }) == vouch::error_kind::invalid_argument);
     CHECK(!kind_of([&] { vouch::validate(d, {.limits = {.payload_max = 1048577}}); }));
 }
+
+} // namespace contract_validate_test

@@ -12,6 +12,8 @@
 #include "refusal.hpp"
 #include "support.hpp"
 
+namespace contract_validate_calls_test {
+
 using namespace support;
 using vouch::draft;
 using vouch::query;
@@ -186,3 +188,5 @@ TEST_CASE("validate: the queue of counts, next_due and wakes is a name") {
         CHECK(kind_of([&] { return store.wait(name, 1, 0s, {}); }) == vouch::error_kind::invalid_argument);
     }
 }
+
+} // namespace contract_validate_calls_test

@@ -10,6 +10,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace contract_verbs_test {
+
 using namespace support;
 using vouch::entry;
 using vouch::state;
@@ -302,3 +304,5 @@ TEST_CASE("settle: an old ticket is stale from the moment somebody else claims")
     CHECK(apply(e, vouch::extend{old, 1h}, t0 + 1min) == verdict::stale);
     CHECK(e == before);
 }
+
+} // namespace contract_verbs_test

@@ -11,6 +11,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace memory_claim_test {
+
 using namespace support;
 using vouch::state;
 using vouch::verdict;
@@ -229,3 +231,5 @@ TEST_CASE("claim: a thousand entries of mixed times come out in order, whatever 
         }
     }
 }
+
+} // namespace memory_claim_test

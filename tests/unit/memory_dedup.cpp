@@ -10,6 +10,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace memory_dedup_test {
+
 using namespace support;
 using kind = vouch::receipt::kind;
 using vouch::receipt;
@@ -200,3 +202,5 @@ TEST_CASE("sequence: only grows, and a rolled-back one is not used again for som
     put(store, draft_of(2));
     CHECK(store.find(id_of(2))->sequence > first);
 }
+
+} // namespace memory_dedup_test

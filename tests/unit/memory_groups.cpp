@@ -11,6 +11,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace memory_groups_test {
+
 using namespace support;
 using vouch::settlement;
 using vouch::verdict;
@@ -184,3 +186,5 @@ TEST_CASE("group: once its dead member is purged it no longer counts") {
     put(store, member(3));
     CHECK(end(store, 3, vouch::succeed{}) == completes);
 }
+
+} // namespace memory_groups_test

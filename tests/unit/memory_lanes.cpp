@@ -10,6 +10,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace memory_lanes_test {
+
 using namespace support;
 using vouch::state;
 using vouch::verdict;
@@ -215,3 +217,5 @@ TEST_CASE("lane: long lanes drain in order through many transactions") {
     }
     CHECK(store.counts("q").live() == 0);
 }
+
+} // namespace memory_lanes_test

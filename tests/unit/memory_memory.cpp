@@ -16,7 +16,7 @@
 #include "catch.hpp"
 #include "support.hpp"
 
-namespace {
+namespace memory_memory_test {
 
 /// Allocations of this thread fail from the `left`-th on, one or all of them; 0: none does.
 struct shortage {
@@ -24,13 +24,14 @@ struct shortage {
     bool lasting = false;
     bool fired = false;
 };
-thread_local shortage lack;
+inline thread_local shortage lack;
 
-} // namespace
+} // namespace memory_memory_test
 
 // These replace the global ones of the whole program, which is why they do nothing special until told. Inlined, GCC 12
 // would see through one half of a pair and warn that the halves do not match.
 [[gnu::noinline]] void* operator new(std::size_t size) {
+    auto& lack = memory_memory_test::lack;
     if (lack.left > 0 && --lack.left == 0) {
         lack.fired = true;
         lack.left = lack.lasting ? 1 : 0;
@@ -46,6 +47,8 @@ thread_local shortage lack;
 [[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+
+namespace memory_memory_test {
 
 using namespace support;
 using vouch::error_kind;
@@ -132,15 +135,15 @@ std::vector<scenario> operations() {
     const std::vector tickets{vouch::ticket{id_of(3), 1}, vouch::ticket{id_of(9), 1}};
     auto any = request(t0 + 1h);
     any.worker = text;
-    auto one = any;
-    one.only = id_of(6);
+    auto just_one = any;
+    just_one.only = id_of(6);
     const vouch::purge_request ended{.queue = "q", .before = t0 + 1h};
     return {
         {"enqueue", [drafts](auto& tx) { tx.enqueue(drafts, t0); }},
         {"enqueue many", [many](auto& tx) { tx.enqueue(many, t0); }},
         {"enqueue a successor", [successor](auto& tx) { tx.enqueue(successor, t0); }},
         {"claim", [any](auto& tx) { std::ignore = tx.claim(any); }},
-        {"claim one", [one](auto& tx) { std::ignore = tx.claim(one); }},
+        {"claim one", [just_one](auto& tx) { std::ignore = tx.claim(just_one); }},
         settling("succeed", vouch::succeed{text}),
         settling("retry", vouch::retry{text, t0 + 1h}),
         settling("bury", vouch::bury{text, text}),
@@ -175,7 +178,9 @@ std::vector<scenario> operations() {
 } // namespace
 
 TEST_CASE("memory: an operation that runs out of it has not happened, and closes its transaction") {
-    for (const auto& [name, in] : operations()) {
+    for (const auto& one : operations()) {
+        const auto& name = one.name;
+        const auto& in = one.in;
         for (const bool lasting : {false, true}) {
             CAPTURE(name, lasting);
             long failures = 0;
@@ -210,7 +215,9 @@ TEST_CASE("memory: an operation that runs out of it has not happened, and closes
 TEST_CASE("memory: what was done before the operation that fails is rolled back with it") {
     const auto all = operations();
     const auto& last = all.back();
-    for (const auto& [name, in] : all) {
+    for (const auto& one : all) {
+        const auto& name = one.name;
+        const auto& in = one.in;
         CAPTURE(name);
         for (long nth = 1;; ++nth) {
             auto store = furnished();
@@ -228,7 +235,9 @@ TEST_CASE("memory: what was done before the operation that fails is rolled back 
 }
 
 TEST_CASE("memory: commit and rollback need none") {
-    for (const auto& [name, in] : operations()) {
+    for (const auto& one : operations()) {
+        const auto& name = one.name;
+        const auto& in = one.in;
         CAPTURE(name);
         auto store = furnished();
         auto tx = store.begin();
@@ -275,3 +284,5 @@ TEST_CASE("memory: reads on the store that run out of it say so, and change noth
     CHECK(with_lack(1, true, [&] { std::ignore = store.next_due("q"); }) == ending::untouched);
     CHECK(with_lack(1, true, [&] { std::ignore = store.wakes("never seen"); }) == ending::untouched);
 }
+
+} // namespace memory_memory_test

@@ -10,6 +10,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace memory_purge_test {
+
 using namespace support;
 using kind = vouch::receipt::kind;
 using vouch::state;
@@ -278,3 +280,5 @@ TEST_CASE("purge: a store used for long keeps working on what is left") {
         CHECK(store.find(e.id) == e);
     }
 }
+
+} // namespace memory_purge_test

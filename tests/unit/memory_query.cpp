@@ -11,6 +11,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace memory_query_test {
+
 using namespace support;
 using vouch::query;
 using vouch::state;
@@ -229,3 +231,5 @@ TEST_CASE("find: nothing for an id that is not stored, nor for nil") {
     CHECK(!store.find(vouch::id{}));
     CHECK(store.find(id_of(6))->queue == "r");
 }
+
+} // namespace memory_query_test

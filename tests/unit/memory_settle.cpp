@@ -12,6 +12,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace memory_settle_test {
+
 using namespace support;
 using vouch::settlement;
 using vouch::state;
@@ -225,3 +227,5 @@ TEST_CASE("parent: absent, ended or its own, it does no harm") {
     CHECK(cancel(store, id_of(4), t0 + 1s) == verdict::applied);
     CHECK(store.find(id_of(4))->updated_at == t0 + 1s);
 }
+
+} // namespace memory_settle_test

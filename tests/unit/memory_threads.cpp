@@ -20,6 +20,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace memory_threads_test {
+
 using namespace support;
 using vouch::state;
 using vouch::verdict;
@@ -240,3 +242,5 @@ TEST_CASE("threads: a transaction handed from thread to thread keeps its work") 
     tx.commit();
     CHECK(store.counts("q").total() == 20);
 }
+
+} // namespace memory_threads_test

@@ -17,6 +17,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace memory_transaction_test {
+
 using namespace support;
 using vouch::error_kind;
 using vouch::query;
@@ -319,3 +321,5 @@ TEST_CASE("transaction: an invalid argument leaves it open, as validate's tests 
     tx.commit();
     CHECK(store.find(id_of(1)));
 }
+
+} // namespace memory_transaction_test

@@ -18,6 +18,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace memory_wakes_test {
+
 using namespace support;
 using transaction = vouch::memory::transaction;
 
@@ -199,3 +201,5 @@ TEST_CASE("wait: holds up nobody") {
     CHECK(written == 1U);
     CHECK(waiting.get() == seen);
 }
+
+} // namespace memory_wakes_test

@@ -94,12 +94,24 @@ void compare_numbers(const Reader& reader, const store& expected, const std::str
     require_same(reader.next_due(queue), expected.next_due(queue), "next_due");
 }
 
+/// All entries of a queue, payloads included, without copying the model's.
+template <class Reader>
+void compare_queue(const Reader& reader, const store& expected, const std::string& queue) {
+    const auto got = reader.list({.queue = queue, .payloads = true});
+    std::size_t at = 0;
+    for (const auto& r : expected.records) {
+        if (r.entry.queue == queue && (at == got.size() || got[at++] != r.entry)) {
+            throw mismatch{"entry " + std::to_string(r.entry.id.low) + " of the queue " + queue};
+        }
+    }
+    require_same(at, got.size(), "number of entries");
+}
+
 /// All entries, all numbers, and one question more.
 template <class Reader>
 void compare_some(const Reader& reader, const store& expected, dice& d) {
     for (const std::string queue : {"q", "r"}) {
-        const query all{.queue = queue, .payloads = true};
-        require_same(reader.list(all), expected.list(all), "all of a queue");
+        compare_queue(reader, expected, queue);
         compare_numbers(reader, expected, queue);
     }
     compare_pages(reader, expected, some_query(d), d);

@@ -13,6 +13,8 @@
 #include "property.hpp"
 #include "support.hpp"
 
+namespace policy_backoff_test {
+
 using namespace support;
 using vouch::delay_after;
 using vouch::duration;
@@ -188,3 +190,5 @@ TEST_CASE("after_failure: stops at the end of time instead of overflowing") {
     REQUIRE(std::holds_alternative<vouch::retry>(got));
     CHECK(std::get<vouch::retry>(got).at == vouch::time_point::max());
 }
+
+} // namespace policy_backoff_test

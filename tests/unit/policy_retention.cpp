@@ -4,6 +4,8 @@
 #include "catch.hpp"
 #include "support.hpp"
 
+namespace policy_retention_test {
+
 using namespace support;
 using vouch::purge_rule;
 
@@ -49,3 +51,5 @@ TEST_CASE("retention: ages beyond all time keep everything instead of overflowin
     CHECK(rule.before(vouch::time_point::min()) == vouch::time_point::min() + tick);
     CHECK(purge_rule::immediately().before(vouch::time_point::max()) == vouch::time_point::max());
 }
+
+} // namespace policy_retention_test
