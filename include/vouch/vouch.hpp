@@ -3,7 +3,6 @@
 #pragma once
 
 #include <vouch/version.hpp> // first: it tells the split headers from the single one
-
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>

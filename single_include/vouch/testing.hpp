@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -92,7 +93,8 @@ namespace testing {
         duration::rep size;
         const char* name;
     };
-    constexpr std::array<unit, 5> units{{{3'600'000'000, "h"}, {60'000'000, "min"}, {1'000'000, "s"}, {1000, "ms"}, {1, "us"}}};
+    constexpr std::array<unit, 5> units{
+        {{3'600'000'000, "h"}, {60'000'000, "min"}, {1'000'000, "s"}, {1000, "ms"}, {1, "us"}}};
     if (d == duration::zero()) {
         return "0";
     }
@@ -116,8 +118,8 @@ namespace testing {
         const auto when = e.state == state::claimed ? "held to " + to_text(*e.lease_until - start)
                           : waits                   ? to_text(e.due_at - start)
                                                     : std::string{"-"};
-        rows.push_back({to_text(e.id), e.queue, e.topic, std::string(name_of(e.state)), std::to_string(e.attempts), when,
-                        e.last_error});
+        rows.push_back({to_text(e.id), e.queue, e.topic, std::string(name_of(e.state)), std::to_string(e.attempts),
+                        when, e.last_error});
     }
     std::array<std::size_t, 7> width{};
     for (const auto& r : rows) {
@@ -142,8 +144,8 @@ namespace testing {
 } // namespace vouch
 
 // ---- vouch/testing/sandbox.hpp
-// Everything a unit test of a handler needs, in one object: a memory store, a clock that stands still, ids that count, an
-// outbox, a router, a runner, and a record of what happened.
+// Everything a unit test of a handler needs, in one object: a memory store, a clock that stands still, ids that count,
+// an outbox, a router, a runner, and a record of what happened.
 //
 //   vouch::testing::sandbox box;
 //   box.on("user.created", greet);
@@ -156,9 +158,9 @@ inline namespace v0 {
 namespace testing {
 
 struct sandbox_options {
-    std::string queue = "test";             ///< that the runner works on, and that emissions without a queue go to
-    vouch::bindings bindings{};             ///< further queues for emissions without one
-    retry_policy retry{};                   ///< for handlers registered without
+    std::string queue = "test"; ///< that the runner works on
+    vouch::bindings bindings{}; ///< for emissions without a queue; empty: they all go to `queue`
+    retry_policy retry{};       ///< for handlers registered without
     duration lease = std::chrono::minutes{5};
     std::size_t batch_size = 50;
 };
@@ -171,9 +173,12 @@ struct upcoming {
 
 class sandbox {
   public:
-    explicit sandbox(sandbox_options options = {})
+    sandbox() : sandbox(sandbox_options{}) {}
+    explicit sandbox(sandbox_options options)
         : queue_(options.queue), start_(clock_()),
-          outbox_({.clock = clock_, .ids = ids_, .bindings = std::move(options.bindings.bind("#", options.queue))}),
+          outbox_({.clock = clock_,
+                   .ids = ids_,
+                   .bindings = options.bindings.empty() ? bindings{}.bind("#", options.queue) : options.bindings}),
           runner_(store_, outbox_, router_,
                   {.queue = options.queue,
                    .worker = "sandbox",
@@ -187,23 +192,23 @@ class sandbox {
 
     /// Registers a handler, as `router::on` does.
     template <class Handler>
-    sandbox& on(std::string pattern, Handler&& handler, std::optional<retry_policy> retry = {}) {
+    sandbox& on(std::string pattern, Handler&& handler, retry_policy retry) {
         router_.on(std::move(pattern), std::forward<Handler>(handler), std::move(retry));
         return *this;
     }
+    template <class Handler>
+    sandbox& on(std::string pattern, Handler&& handler) {
+        router_.on(std::move(pattern), std::forward<Handler>(handler));
+        return *this;
+    }
     template <class T, class Handler>
-    sandbox& on(std::string pattern, Handler&& handler, std::optional<retry_policy> retry = {}) {
-        router_.template on<T>(std::move(pattern), std::forward<Handler>(handler), std::move(retry));
+    sandbox& on(std::string pattern, Handler&& handler) {
+        router_.template on<T>(std::move(pattern), std::forward<Handler>(handler));
         return *this;
     }
 
-    /// Emits in a transaction of its own, into the sandbox's queue unless the emission names one.
-    receipt emit(emission e) {
-        e.queue = e.queue.empty() ? queue_ : e.queue;
-        const auto got = transact(store_, [&](auto& tx) { return outbox_.emit(tx, e).front(); });
-        recorder_.on({.what = event_kind::enqueued, .at = clock_(), .queue = e.queue, .topic = e.topic, .id = got.id});
-        return got;
-    }
+    /// Emits in a transaction of its own. The receipt is of the first entry, if there are several.
+    receipt emit(const emission& e) { return outbox_.emit(store_, e).front(); }
 
     /// One pass over what is due now.
     report run_once() { return runner_.run_once(); }
@@ -212,9 +217,13 @@ class sandbox {
     /// Lets time go by. Nothing runs.
     void pass(duration by) { clock_.pass(by); }
 
-    /// How many entries whose topic fits the pattern were emitted, by the test or by handlers.
+    /// How many entries whose topic fits the pattern are stored, in any queue, whoever emitted them.
     [[nodiscard]] std::size_t emitted(std::string_view pattern) const {
-        return recorder_.count(event_kind::enqueued, pattern);
+        std::size_t count = 0;
+        for (const auto& e : entries()) {
+            count += topic_matches(pattern, e.topic) ? 1U : 0U;
+        }
+        return count;
     }
 
     /// The entry of the sandbox's queue that a claim would take first, and when it could.
@@ -233,12 +242,10 @@ class sandbox {
         return first;
     }
 
-    /// Every entry of every queue something was emitted to, by queue and sequence.
+    /// Every entry of every queue, by queue and sequence.
     [[nodiscard]] std::vector<entry> entries() const {
-        std::set<std::string> queues;
-        for (const auto& e : recorder_.events()) {
-            queues.insert(e.queue);
-        }
+        auto queues = store_.queues();
+        std::sort(queues.begin(), queues.end());
         std::vector<entry> out;
         for (const auto& queue : queues) {
             auto found = all(query::all(queue));

@@ -17,7 +17,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <initializer_list>
@@ -25,7 +24,6 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <random>
 #include <span>
 #include <stdexcept>
 #include <stop_token>
@@ -78,16 +76,16 @@ namespace vouch {
 inline namespace v0 {
 
 struct limits {
-    std::size_t name_max = 255;              ///< bytes of a queue, topic, key, group, lane, worker or header name
-    std::size_t error_max = 100;             ///< bytes of an error code
-    std::size_t payload_max = 1024 * 1024;   ///< bytes of a payload
-    std::size_t result_max = 1024 * 1024;    ///< bytes of a result
-    std::size_t progress_max = 1024 * 1024;  ///< bytes of a progress
-    std::size_t trail_max = 32;              ///< ids of a trail
-    std::size_t headers_max = 64;            ///< headers of a draft
-    std::size_t header_value_max = 4096;     ///< bytes of one header's value
-    std::size_t batch_max = 10'000;          ///< items of one call, and the largest `limit` of a claim, list or purge
-    duration lease_min{1};                   ///< the shortest lease
+    std::size_t name_max = 255;             ///< bytes of a queue, topic, key, group, lane, worker or header name
+    std::size_t error_max = 100;            ///< bytes of an error code
+    std::size_t payload_max = 1024 * 1024;  ///< bytes of a payload
+    std::size_t result_max = 1024 * 1024;   ///< bytes of a result
+    std::size_t progress_max = 1024 * 1024; ///< bytes of a progress
+    std::size_t trail_max = 32;             ///< ids of a trail
+    std::size_t headers_max = 64;           ///< headers of a draft
+    std::size_t header_value_max = 4096;    ///< bytes of one header's value
+    std::size_t batch_max = 10'000;         ///< items of one call, and the largest `limit` of a claim, list or purge
+    duration lease_min{1};                  ///< the shortest lease
     duration lease_max = std::chrono::hours{24 * 366}; ///< the longest lease
 
     [[nodiscard]] friend constexpr bool operator==(const limits&, const limits&) noexcept = default;
@@ -97,8 +95,8 @@ struct limits {
 } // namespace vouch
 
 // ---- vouch/contract/capability.hpp
-// What a store can do beyond the base contract. A capability that is off is refused, never ignored: a draft that uses it
-// is `unsupported` and nothing is written.
+// What a store can do beyond the base contract. A capability that is off is refused, never ignored: a draft that uses
+// it is `unsupported` and nothing is written.
 
 namespace vouch {
 inline namespace v0 {
@@ -227,8 +225,9 @@ constexpr std::optional<id> id::parse(std::string_view text) noexcept {
     return out;
 }
 
-/// The id that belongs to `base` under `label`: the same pair always gives the same id, so that work done twice from the
-/// same beginning names the same entries. The leading 48 bits (UUIDv7's time) are kept: derived ids stay time-ordered.
+/// The id that belongs to `base` under `label`: the same pair always gives the same id, so that work done twice from
+/// the same beginning names the same entries. The leading 48 bits (UUIDv7's time) are kept: derived ids stay
+/// time-ordered.
 [[nodiscard]] constexpr id derive(const id& base, std::string_view label) noexcept {
     std::uint64_t a = detail::mix(base.high ^ 0x9e3779b97f4a7c15U);
     std::uint64_t b = detail::mix(base.low + a);
@@ -263,19 +262,19 @@ using header_list = std::vector<std::pair<std::string, std::string>>;
 using id_list = std::vector<vouch::id>;
 
 struct draft {
-    vouch::id id{};         ///< required; the idempotency key of the work
-    std::string queue{};    ///< required; who claims it
-    std::string topic{};    ///< required; what it is, words joined by dots
-    std::string payload{};  ///< opaque bytes
-    std::string key{};      ///< dedup key, unique per queue among stored entries; empty: none
-    std::string group{};    ///< entries that complete together, across queues; empty: none
-    std::string lane{};     ///< ordering key within the queue; empty: none
-    vouch::id parent{};     ///< the entry to nudge when this one ends; nil: none
+    vouch::id id{};          ///< required; the idempotency key of the work
+    std::string queue{};     ///< required; who claims it
+    std::string topic{};     ///< required; what it is, words joined by dots
+    std::string payload{};   ///< opaque bytes
+    std::string key{};       ///< dedup key, unique per queue among stored entries; empty: none
+    std::string group{};     ///< entries that complete together, across queues; empty: none
+    std::string lane{};      ///< ordering key within the queue; empty: none
+    vouch::id parent{};      ///< the entry to nudge when this one ends; nil: none
     vouch::id predecessor{}; ///< the dead entry this one replaces, whose key, group and lane it takes over; nil: none
     std::optional<time_point> due_at{};     ///< when it may run; unset: now
     std::optional<time_point> expires_at{}; ///< when trying ends, whatever the retries; unset: never
     std::uint32_t attempts_max = 0;         ///< 0: the handler's
-    id_list trail{}; ///< the emissions that led here, outermost first, its own last
+    id_list trail{};                        ///< the emissions that led here, outermost first, its own last
     header_list headers{};
     std::string progress{};              ///< where a multi-step entry begins
     std::optional<std::string> result{}; ///< set: born succeeded; then lane, group, parent and predecessor are refused
@@ -285,7 +284,7 @@ struct draft {
 
 /// Calls `f(name, value...)` for every field of one or several drafts side by side.
 template <class F, class... Drafts>
-    requires(std::same_as<std::remove_const_t<Drafts>, draft> && ...)
+    requires(std::same_as<std::remove_const_t<Drafts>, draft>&&...)
 void for_each_field(F&& f, Drafts&... d) {
     f("id", d.id...);
     f("queue", d.queue...);
@@ -426,10 +425,10 @@ struct entry : life {
 
 [[nodiscard]] inline ticket ticket_of(const entry& e) noexcept { return {.id = e.id, .epoch = e.epoch}; }
 
-/// Calls `f(name, value...)` for every field of one or several entries side by side: a store that forgets a field fails by
-/// its name.
+/// Calls `f(name, value...)` for every field of one or several entries side by side: a store that forgets a field fails
+/// by its name.
 template <class F, class... Entries>
-    requires(std::same_as<std::remove_const_t<Entries>, entry> && ...)
+    requires(std::same_as<std::remove_const_t<Entries>, entry>&&...)
 void for_each_field(F&& f, Entries&... e) {
     f("id", e.id...);
     f("queue", e.queue...);
@@ -596,8 +595,8 @@ struct release {
     [[nodiscard]] friend bool operator==(const release&, const release&) = default;
 };
 
-/// A checkpoint: progress replaced, attempts back to 0, due at `at` (unset: now). Only when progress moved; "nothing to do
-/// yet" is a release with `at`.
+/// A checkpoint: progress replaced, attempts back to 0, due at `at` (unset: now). Only when progress moved; "nothing to
+/// do yet" is a release with `at`.
 struct advance {
     std::string progress{};
     std::optional<time_point> at{};
@@ -605,6 +604,18 @@ struct advance {
 };
 
 using outcome = std::variant<succeed, retry, bury, release, advance>;
+
+/// `std::visit` for an outcome, at a fraction of what that costs the compiler.
+template <class F>
+decltype(auto) visit_outcome(const F& f, const outcome& o) {
+    switch (o.index()) {
+    case 0: return f(*std::get_if<0>(&o));
+    case 1: return f(*std::get_if<1>(&o));
+    case 2: return f(*std::get_if<2>(&o));
+    case 3: return f(*std::get_if<3>(&o));
+    default: return f(*std::get_if<4>(&o));
+    }
+}
 
 struct settle {
     vouch::ticket ticket{};
@@ -644,9 +655,7 @@ struct query {
     std::size_t limit = 100;             ///< 0 finds nothing
     bool payloads = false;               ///< false: payloads come back empty
 
-    [[nodiscard]] static query members(std::string group) {
-        return {.by = path::group, .group = std::move(group)};
-    }
+    [[nodiscard]] static query members(std::string group) { return {.by = path::group, .group = std::move(group)}; }
     [[nodiscard]] static query children(const vouch::id& parent) { return {.by = path::parent, .parent = parent}; }
     [[nodiscard]] static query keyed(std::string queue, std::string key) {
         return {.by = path::key, .queue = std::move(queue), .key = std::move(key)};
@@ -747,9 +756,9 @@ struct receipt {
 } // namespace vouch
 
 // ---- vouch/contract/store.hpp
-// The contract a store fulfils, as four concepts: `reader`, `writer`, `transaction`, `store`; and `waking_store` for the
-// capability `wakes`. The smallest model is the memory store (`backends/memory`); `explain.hpp` tells in plain words what
-// a type lacks; the conformance suite checks what no concept can say.
+// The contract a store fulfils, as four concepts: `reader`, `writer`, `transaction`, `store`; and `waking_store` for
+// the capability `wakes`. The smallest model is the memory store (`backends/memory`); `explain.hpp` tells in plain
+// words what a type lacks; the conformance suite checks what no concept can say.
 //
 // For all operations:
 //  1. Time and ids are arguments. No store reads a clock or makes an id.
@@ -758,7 +767,8 @@ struct receipt {
 //  4. Facts of the domain are values; faults throw `vouch::error`.
 //  5. After any error but `invalid_argument` the transaction is closed, as after commit and when moved from. Using a
 //     closed one throws `misuse`.
-//  6. Any operation or commit of a transaction may throw `conflict`: it is rolled back, its verdicts are void, and it is
+//  6. Any operation or commit of a transaction may throw `conflict`: it is rolled back, its verdicts are void, and it
+//  is
 //     to be repeated from `begin` (`transact` does). Of the parties to a conflict one gets through.
 //  7. An error that `is_in_doubt` comes from commit only: claims of that transaction are forgotten (never run, settled,
 //     extended or released), settles are repeated whole under the same tickets (`repeated` or `unknown`: it had landed;
@@ -774,7 +784,8 @@ inline namespace v0 {
 ///  2. `list` gives what the query says, by ascending sequence.
 ///  3. `counts` has every state, zero-filled. It may cost the queue's rows; nothing on the way of emit, claim or settle
 ///     calls it.
-///  4. `next_due` is the smallest gate of the queue: lease end if claimed, none if terminal or blocked in its lane, else
+///  4. `next_due` is the smallest gate of the queue: lease end if claimed, none if terminal or blocked in its lane,
+///  else
 ///     due_at. It may be in the past.
 template <class R>
 concept reader = requires(const R& r, const id& an_id, const query& q, std::string_view queue) {
@@ -791,17 +802,19 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
 ///  2. `claim`: eligible is exactly `gate <= now`; takes the first `limit` by (gate, sequence); returns them by
 ///     (due_at, sequence), as they are after the claim. It may pass over entries another open transaction has touched,
 ///     and only those. Its cost does not grow with future, blocked, claimed or terminal entries.
-///  3. `settle`: by ticket alone, never by time. When an entry becomes terminal, by any verb, its parent is nudged and the
+///  3. `settle`: by ticket alone, never by time. When an entry becomes terminal, by any verb, its parent is nudged and
+///  the
 ///     next entry of its lane gets its gate, in the same transaction.
 ///  4. `extend`: lease_until = max(lease_until, now + lease).
 ///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
-///  6. `purge`: removes terminal entries that no live entry needs: none of the same group, none whose parent it is, none
+///  6. `purge`: removes terminal entries that no live entry needs: none of the same group, none whose parent it is,
+///  none
 ///     that is its successor. Returns how many.
 template <class W>
-concept writer = reader<W> && requires(W& tx, std::span<const draft> drafts, const claim_request& claim,
-                                       std::span<const settle> settles, std::span<const ticket> tickets, const id& an_id,
-                                       std::string_view error, const purge_request& purge, time_point now,
-                                       duration lease) {
+concept writer = reader<W> &&
+    requires(W& tx, std::span<const draft> drafts, const claim_request& claim, std::span<const settle> settles,
+             std::span<const ticket> tickets, const id& an_id, std::string_view error, const purge_request& purge,
+             time_point now, duration lease) {
     { tx.enqueue(drafts, now) } -> std::same_as<std::vector<receipt>>;
     { tx.claim(claim) } -> std::same_as<std::vector<entry>>;
     { tx.settle(settles, now) } -> std::same_as<std::vector<settlement>>;
@@ -811,8 +824,8 @@ concept writer = reader<W> && requires(W& tx, std::span<const draft> drafts, con
     { tx.purge(purge) } -> std::same_as<std::size_t>;
 };
 
-/// A writer of its own: nothing of it is seen before `commit`, all of it after; destruction without commit leaves nothing,
-/// dedup keys included. It may move between threads and is used by one at a time.
+/// A writer of its own: nothing of it is seen before `commit`, all of it after; destruction without commit leaves
+/// nothing, dedup keys included. It may move between threads and is used by one at a time.
 template <class T>
 concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
     { tx.commit() } -> std::same_as<void>;
@@ -827,11 +840,11 @@ concept store = reader<S> && transaction<typename S::transaction> && requires(S&
     { S::contract_level } -> std::convertible_to<int>;
 };
 
-/// Capability `wakes`: a number per queue that changes with every commit that may have brought work nearer, and a wait for
-/// it to differ from the one seen. Only ever a hint: dropping every wake-up loses nothing.
+/// Capability `wakes`: a number per queue that changes with every commit that may have brought work nearer, and a wait
+/// for it to differ from the one seen. Only ever a hint: dropping every wake-up loses nothing.
 template <class S>
-concept waking_store = store<S> && requires(S& s, std::string_view queue, std::uint64_t seen,
-                                            std::chrono::nanoseconds at_most, std::stop_token stop) {
+concept waking_store = store<S> &&
+    requires(S& s, std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most, std::stop_token stop) {
     { s.wakes(queue) } -> std::same_as<std::uint64_t>;
     { s.wait(queue, seen, at_most, stop) } -> std::same_as<std::uint64_t>;
 };
@@ -853,36 +866,43 @@ consteval bool explain_reader() {
     static_assert(
         requires(const R& r, const id& i) {
             { r.find(i) } -> std::same_as<std::optional<entry>>;
-        }, "vouch: a reader needs `std::optional<entry> find(const id&) const`");
+        },
+        "vouch: a reader needs `std::optional<entry> find(const id&) const`");
     static_assert(
         requires(const R& r, const query& q) {
             { r.list(q) } -> std::same_as<std::vector<entry>>;
-        }, "vouch: a reader needs `std::vector<entry> list(const query&) const`");
+        },
+        "vouch: a reader needs `std::vector<entry> list(const query&) const`");
     static_assert(
         requires(const R& r, std::string_view queue) {
             { r.counts(queue) } -> std::same_as<state_counts>;
-        }, "vouch: a reader needs `state_counts counts(std::string_view queue) const`");
+        },
+        "vouch: a reader needs `state_counts counts(std::string_view queue) const`");
     static_assert(
         requires(const R& r, std::string_view queue) {
             { r.next_due(queue) } -> std::same_as<std::optional<time_point>>;
-        }, "vouch: a reader needs `std::optional<time_point> next_due(std::string_view queue) const`");
+        },
+        "vouch: a reader needs `std::optional<time_point> next_due(std::string_view queue) const`");
     return true;
 }
 
 template <class W>
 consteval bool explain_upkeep() {
     static_assert(
-        requires(W& w, const id& i, time_point now) {
+        requires(W & w, const id& i, time_point now) {
             { w.nudge(i, now) } -> std::same_as<verdict>;
-        }, "vouch: a writer needs `verdict nudge(const id&, time_point now)`");
+        },
+        "vouch: a writer needs `verdict nudge(const id&, time_point now)`");
     static_assert(
-        requires(W& w, const id& i, std::string_view error, time_point now) {
+        requires(W & w, const id& i, std::string_view error, time_point now) {
             { w.cancel(i, error, now) } -> std::same_as<verdict>;
-        }, "vouch: a writer needs `verdict cancel(const id&, std::string_view error, time_point now)`");
+        },
+        "vouch: a writer needs `verdict cancel(const id&, std::string_view error, time_point now)`");
     static_assert(
-        requires(W& w, const purge_request& request) {
+        requires(W & w, const purge_request& request) {
             { w.purge(request) } -> std::same_as<std::size_t>;
-        }, "vouch: a writer needs `std::size_t purge(const purge_request&)`");
+        },
+        "vouch: a writer needs `std::size_t purge(const purge_request&)`");
     return true;
 }
 
@@ -893,19 +913,22 @@ template <class W>
 consteval bool explain_writer() {
     detail::explain_reader<W>();
     static_assert(
-        requires(W& w, std::span<const draft> drafts, time_point now) {
+        requires(W & w, std::span<const draft> drafts, time_point now) {
             { w.enqueue(drafts, now) } -> std::same_as<std::vector<receipt>>;
-        }, "vouch: a writer needs `std::vector<receipt> enqueue(std::span<const draft>, time_point now)`");
+        },
+        "vouch: a writer needs `std::vector<receipt> enqueue(std::span<const draft>, time_point now)`");
     static_assert(
-        requires(W& w, const claim_request& request) {
+        requires(W & w, const claim_request& request) {
             { w.claim(request) } -> std::same_as<std::vector<entry>>;
-        }, "vouch: a writer needs `std::vector<entry> claim(const claim_request&)`");
+        },
+        "vouch: a writer needs `std::vector<entry> claim(const claim_request&)`");
     static_assert(
-        requires(W& w, std::span<const settle> settles, time_point now) {
+        requires(W & w, std::span<const settle> settles, time_point now) {
             { w.settle(settles, now) } -> std::same_as<std::vector<settlement>>;
-        }, "vouch: a writer needs `std::vector<settlement> settle(std::span<const settle>, time_point now)`");
+        },
+        "vouch: a writer needs `std::vector<settlement> settle(std::span<const settle>, time_point now)`");
     static_assert(
-        requires(W& w, std::span<const ticket> tickets, time_point now, duration lease) {
+        requires(W & w, std::span<const ticket> tickets, time_point now, duration lease) {
             { w.extend(tickets, now, lease) } -> std::same_as<std::vector<verdict>>;
         },
         "vouch: a writer needs `std::vector<verdict> extend(std::span<const ticket>, time_point now, duration lease)`");
@@ -919,25 +942,29 @@ consteval bool explain_store() {
     static_assert(
         requires { typename S::transaction; }, "vouch: a store needs a member type `transaction`");
     static_assert(
-        requires(S& s) {
+        requires(S & s) {
             { s.begin() } -> std::same_as<typename S::transaction>;
-        }, "vouch: a store needs `transaction begin()`");
+        },
+        "vouch: a store needs `transaction begin()`");
     static_assert(
         requires(const S& s) {
             { s.capabilities() } -> std::same_as<capabilities>;
-        }, "vouch: a store needs `vouch::capabilities capabilities() const`");
+        },
+        "vouch: a store needs `vouch::capabilities capabilities() const`");
     static_assert(
         requires {
             { S::contract_level } -> std::convertible_to<int>;
-        }, "vouch: a store needs `static constexpr int contract_level`");
+        },
+        "vouch: a store needs `static constexpr int contract_level`");
     if constexpr (requires { typename S::transaction; }) {
         using transaction = typename S::transaction;
         explain_writer<transaction>();
         static_assert(std::movable<transaction>, "vouch: a transaction must be movable");
         static_assert(
-            requires(transaction& tx) {
+            requires(transaction & tx) {
                 { tx.commit() } -> std::same_as<void>;
-            }, "vouch: a transaction needs `void commit()`");
+            },
+            "vouch: a transaction needs `void commit()`");
     }
     return true;
 }
@@ -1099,7 +1126,7 @@ inline void apply(life& l, const claim_request& request) {
 [[nodiscard]] inline verdict apply(life& l, const settle& s, time_point now) {
     const auto v = detail::verdict_on_ticket(l, s.ticket.epoch, now);
     if (v == verdict::applied) {
-        std::visit(detail::settle_on{l, now}, s.outcome);
+        visit_outcome(detail::settle_on{l, now}, s.outcome);
         l.lease_until.reset();
         l.woken = false;
         l.updated_at = now;
@@ -1171,8 +1198,8 @@ inline namespace v0 {
 inline constexpr int transact_tries = 16;
 
 /// Runs `work(tx)` in a transaction of its own, commits, and returns what `work` returned. On `conflict` everything is
-/// repeated from `begin`, at most `transact_tries` times in all; any other error goes through, and so does an exception of
-/// `work`, which leaves nothing behind. Because of the repeats `work` should touch nothing but the transaction.
+/// repeated from `begin`, at most `transact_tries` times in all; any other error goes through, and so does an exception
+/// of `work`, which leaves nothing behind. Because of the repeats `work` should touch nothing but the transaction.
 template <class Store, class Work>
 auto transact(Store& store, Work&& work) {
     static_assert(explain_store<Store>());
@@ -1197,9 +1224,27 @@ auto transact(Store& store, Work&& work) {
     }
 }
 
+/// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored
+/// once; a draft that turns out to be stored by then counts as inserted.
 template <class Store>
 std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
-    return transact(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
+    bool in_doubt = false;
+    for (int left = transact_tries - 1;; --left) {
+        try {
+            auto receipts = transact(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
+            for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
+                if (receipts[i].id == drafts[i].id) {
+                    receipts[i].what = receipt::kind::inserted;
+                }
+            }
+            return receipts;
+        } catch (const error& e) {
+            if (!e.is_in_doubt() || left == 0) {
+                throw;
+            }
+            in_doubt = true;
+        }
+    }
 }
 
 template <class Store>
@@ -1212,7 +1257,7 @@ namespace detail {
 /// `fresh` names the successor. An entry with a parent is a command of a saga: its end has been seen and acted upon, so
 /// the saga is what can be requeued.
 template <class Writer>
-receipt succeed_dead(Writer& tx, const id& dead, const id& fresh, time_point now, bool keep_progress) {
+receipt replace_dead(Writer& tx, const id& dead, const id& fresh, time_point now, bool keep_progress) {
     const auto found = tx.find(dead);
     if (!found || found->state != state::dead || !found->parent.is_nil()) {
         return {};
@@ -1236,22 +1281,22 @@ receipt succeed_dead(Writer& tx, const id& dead, const id& fresh, time_point now
 template <class Writer>
 [[nodiscard]] receipt requeue(Writer& tx, const id& dead, const id& fresh, time_point now) {
     static_assert(explain_writer<Writer>());
-    return detail::succeed_dead(tx, dead, fresh, now, false);
+    return detail::replace_dead(tx, dead, fresh, now, false);
 }
 
 /// As `requeue`, but the successor goes on from the dead entry's last checkpoint.
 template <class Writer>
 [[nodiscard]] receipt resume(Writer& tx, const id& dead, const id& fresh, time_point now) {
     static_assert(explain_writer<Writer>());
-    return detail::succeed_dead(tx, dead, fresh, now, true);
+    return detail::replace_dead(tx, dead, fresh, now, true);
 }
 
 } // namespace v0
 } // namespace vouch
 
 // ---- vouch/contract/validate.hpp
-// Validation at the boundary, in one place, called by every store before it writes anything. What is wrong is refused with
-// `invalid_argument` (or `unsupported`), naming the field, the limit and the size given; never the content.
+// Validation at the boundary, in one place, called by every store before it writes anything. What is wrong is refused
+// with `invalid_argument` (or `unsupported`), naming the field, the limit and the size given; never the content.
 
 namespace vouch {
 inline namespace v0 {
@@ -1430,7 +1475,7 @@ struct check_outcome {
 inline void validate(std::span<const settle> settles, const limits& limit) {
     detail::check_size({"settle", "settles"}, settles.size(), limit.batch_max, "items");
     for (std::size_t i = 0; i < settles.size(); ++i) {
-        std::visit(detail::check_outcome{i, limit}, settles[i].outcome);
+        visit_outcome(detail::check_outcome{i, limit}, settles[i].outcome);
     }
 }
 
@@ -1455,7 +1500,8 @@ inline void validate(const purge_request& r, const limits& limit) {
     detail::check_required_name({"purge", "queue"}, r.queue, limit.name_max);
     detail::check_size({"purge", "limit"}, r.limit, limit.batch_max, "items");
     if (r.state && !is_terminal(*r.state)) {
-        detail::refuse({"purge", "state"}, "is " + std::string(name_of(*r.state)) + ", only terminal entries are purged");
+        detail::refuse({"purge", "state"},
+                       "is " + std::string(name_of(*r.state)) + ", only terminal entries are purged");
     }
 }
 
@@ -1483,8 +1529,8 @@ inline void validate(const query& q, const limits& limit) {
 } // namespace vouch
 
 // ---- vouch/memory/hash_index.hpp
-// A flat hash multi-index of items: open addressing, linear probing, no allocation per item. Erasing closes the gap, so it
-// never allocates and never throws.
+// A flat hash multi-index of items: open addressing, linear probing, no allocation per item. Erasing closes the gap, so
+// it never allocates and never throws.
 
 namespace vouch {
 inline namespace v0 {
@@ -1585,147 +1631,10 @@ class hash_index {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/memory/heap.hpp
-// A four-way heap by (time, sequence) whose items know their place, so that any of them can be moved or taken out in
-// O(log n). Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
-
-namespace vouch {
-inline namespace v0 {
-namespace memory::detail {
-
-inline constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
-
-/// `Item` has a public `std::size_t place`, `nowhere` while it is in no heap.
-template <class Item>
-class heap {
-  public:
-    struct node {
-        time_point at;
-        std::uint64_t sequence;
-        Item* item;
-
-        [[nodiscard]] friend bool operator<(const node& a, const node& b) noexcept {
-            return a.at != b.at ? a.at < b.at : a.sequence < b.sequence;
-        }
-    };
-
-    void make_room(std::size_t items) {
-        if (items > nodes_.capacity()) {
-            nodes_.reserve(std::max(items, 2 * nodes_.capacity()));
-        }
-    }
-
-    [[nodiscard]] bool empty() const noexcept { return nodes_.empty(); }
-    [[nodiscard]] const node& top() const noexcept { return nodes_.front(); }
-
-    void push(Item& item, time_point at, std::uint64_t sequence) noexcept {
-        nodes_.push_back({at, sequence, &item});
-        item.place = nodes_.size() - 1;
-        rise(item.place);
-    }
-
-    void erase(Item& item) noexcept {
-        const auto hole = item.place;
-        item.place = nowhere;
-        const auto last = nodes_.back();
-        nodes_.pop_back();
-        if (hole < nodes_.size()) {
-            put(hole, last);
-            settle(hole);
-        }
-    }
-
-    void move(Item& item, time_point at) noexcept {
-        nodes_[item.place].at = at;
-        settle(item.place);
-    }
-
-    /// Visits items in order, without moving them, until `visit(node)` returns false. O(k log k) for k visits.
-    template <class Visit>
-    void walk(Visit&& visit) const {
-        std::vector<std::size_t> edge;
-        const auto further = [this](std::size_t a, std::size_t b) { return nodes_[b] < nodes_[a]; };
-        const auto reach = [&](std::size_t place) {
-            if (place < nodes_.size()) {
-                edge.push_back(place);
-                std::push_heap(edge.begin(), edge.end(), further);
-            }
-        };
-        reach(0);
-        while (!edge.empty()) {
-            std::pop_heap(edge.begin(), edge.end(), further);
-            const auto place = edge.back();
-            edge.pop_back();
-            if (!visit(nodes_[place])) {
-                return;
-            }
-            for (std::size_t child = place * ways + 1; child <= place * ways + ways; ++child) {
-                reach(child);
-            }
-        }
-    }
-
-  private:
-    static constexpr std::size_t ways = 4;
-
-    void put(std::size_t place, const node& n) noexcept {
-        nodes_[place] = n;
-        n.item->place = place;
-    }
-
-    void settle(std::size_t place) noexcept {
-        if (place > 0 && nodes_[place] < nodes_[(place - 1) / ways]) {
-            rise(place);
-        } else {
-            sink(place);
-        }
-    }
-
-    void rise(std::size_t place) noexcept {
-        const auto rising = nodes_[place];
-        while (place > 0) {
-            const auto above = (place - 1) / ways;
-            if (!(rising < nodes_[above])) {
-                break;
-            }
-            put(place, nodes_[above]);
-            place = above;
-        }
-        put(place, rising);
-    }
-
-    void sink(std::size_t place) noexcept {
-        const auto sinking = nodes_[place];
-        for (;;) {
-            const auto first = place * ways + 1;
-            if (first >= nodes_.size()) {
-                break;
-            }
-            const auto last = std::min(first + ways, nodes_.size());
-            auto least = first;
-            for (auto child = first + 1; child < last; ++child) {
-                least = nodes_[child] < nodes_[least] ? child : least;
-            }
-            if (!(nodes_[least] < sinking)) {
-                break;
-            }
-            put(place, nodes_[least]);
-            place = least;
-        }
-        put(place, sinking);
-    }
-
-    std::vector<node> nodes_;
-};
-
-} // namespace memory::detail
-} // namespace v0
-} // namespace vouch
-
 // ---- vouch/memory/sequence_list.hpp
-// Items in order of their sequence: the members of a queue, a group, a lane, or the children of a parent. New items come at
-// the end, because sequences only grow. Erasing leaves a gap that `restore` can fill again without allocating; `tidy` closes
-// the gaps once nobody can want them back.
+// Items in order of their sequence: the members of a queue, a group, a lane, or the children of a parent. New items
+// come at the end, because sequences only grow. Erasing leaves a gap that `restore` can fill again without allocating;
+// `tidy` closes the gaps once nobody can want them back.
 
 namespace vouch {
 inline namespace v0 {
@@ -1810,14 +1719,270 @@ class sequence_list {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/memory/heap.hpp
+// An eight-way heap by (time, sequence) whose items know their place, so that any of them can be taken out in O(log n).
+// Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+inline constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+
+struct moment {
+    time_point at{};
+    std::uint64_t sequence = 0;
+
+    [[nodiscard]] friend constexpr auto operator<=>(const moment&, const moment&) noexcept = default;
+};
+
+/// `Item` has a public `place` with the `moment when` it is ordered by and its index `in_heap`, `nowhere` while it is
+/// in no heap.
+template <class Item>
+class heap {
+  public:
+    struct node {
+        moment when; // beside the item, so that a comparison touches no item
+        Item* item;
+
+        [[nodiscard]] friend bool operator<(const node& a, const node& b) noexcept { return a.when < b.when; }
+    };
+
+    void make_room(std::size_t items) {
+        if (items > nodes_.capacity()) {
+            nodes_.reserve(std::max(items, 2 * nodes_.capacity()));
+        }
+    }
+
+    [[nodiscard]] bool empty() const noexcept { return nodes_.empty(); }
+    [[nodiscard]] const node& top() const noexcept { return nodes_.front(); }
+
+    void push(Item& item) noexcept {
+        nodes_.push_back({item.place.when, &item});
+        rise(nodes_.size() - 1);
+    }
+
+    void erase(Item& item) noexcept {
+        const auto hole = std::exchange(item.place.in_heap, nowhere);
+        const auto last = nodes_.back();
+        nodes_.pop_back();
+        if (hole < nodes_.size()) {
+            put(hole, last);
+            settle(hole);
+        }
+    }
+
+    /// Visits items in order, without moving them, until `visit(item)` returns false. O(k log k) for k visits.
+    template <class Visit>
+    void walk(Visit&& visit) const {
+        std::vector<std::size_t> edge;
+        const auto further = [this](std::size_t a, std::size_t b) { return nodes_[b] < nodes_[a]; };
+        const auto reach = [&](std::size_t place) {
+            if (place < nodes_.size()) {
+                edge.push_back(place);
+                std::push_heap(edge.begin(), edge.end(), further);
+            }
+        };
+        reach(0);
+        while (!edge.empty()) {
+            std::pop_heap(edge.begin(), edge.end(), further);
+            const auto place = edge.back();
+            edge.pop_back();
+            if (!visit(*nodes_[place].item)) {
+                return;
+            }
+            for (std::size_t child = place * ways + 1; child <= place * ways + ways; ++child) {
+                reach(child);
+            }
+        }
+    }
+
+  private:
+    static constexpr std::size_t ways = 8;
+
+    void put(std::size_t place, const node& n) noexcept {
+        nodes_[place] = n;
+        n.item->place.in_heap = place;
+    }
+
+    void settle(std::size_t place) noexcept {
+        if (place > 0 && nodes_[place] < nodes_[(place - 1) / ways]) {
+            rise(place);
+        } else {
+            sink(place);
+        }
+    }
+
+    void rise(std::size_t place) noexcept {
+        const auto rising = nodes_[place];
+        while (place > 0) {
+            const auto above = (place - 1) / ways;
+            if (!(rising < nodes_[above])) {
+                break;
+            }
+            put(place, nodes_[above]);
+            place = above;
+        }
+        put(place, rising);
+    }
+
+    void sink(std::size_t place) noexcept {
+        const auto sinking = nodes_[place];
+        for (;;) {
+            const auto first = place * ways + 1;
+            if (first >= nodes_.size()) {
+                break;
+            }
+            const auto last = std::min(first + ways, nodes_.size());
+            auto least = first;
+            for (auto child = first + 1; child < last; ++child) {
+                least = nodes_[child] < nodes_[least] ? child : least;
+            }
+            if (!(nodes_[least] < sinking)) {
+                break;
+            }
+            put(place, nodes_[least]);
+            place = least;
+        }
+        put(place, sinking);
+    }
+
+    std::vector<node> nodes_;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/timeline.hpp
+// Items by (time, sequence), the earliest at hand. Work mostly comes in order: what is enqueued is due now, leases end
+// in the order they were taken, retries wait equally long. So an item first tries to stand near the end of one of a few
+// sorted lists, where coming and going is O(1); only one that fits in none of them goes into the heap behind, O(log n).
+//
+// Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+/// `Item` has a public `timeline_place<Item> place` and is in one timeline at a time.
+template <class Item>
+struct timeline_place {
+    moment when{};
+    Item* before = nullptr; ///< in its list
+    Item* after = nullptr;
+    std::size_t in_heap = nowhere; ///< `nowhere`: it is in a list, or not in a timeline at all
+};
+
+template <class Item>
+class timeline {
+  public:
+    void make_room(std::size_t items) { heap_.make_room(items); }
+
+    /// The earliest, or null.
+    [[nodiscard]] Item* first() const noexcept {
+        auto* first = heap_.empty() ? nullptr : heap_.top().item;
+        for (const auto& l : lists_) {
+            first = is_before(l.first, first) ? l.first : first;
+        }
+        return first;
+    }
+
+    void push(Item& item, const moment& when) noexcept {
+        item.place.when = when;
+        for (auto& l : lists_) {
+            if (l.take(item)) {
+                return;
+            }
+        }
+        heap_.push(item);
+    }
+
+    void erase(Item& item) noexcept {
+        if (item.place.in_heap != nowhere) {
+            heap_.erase(item);
+            return;
+        }
+        for (auto& l : lists_) {
+            l.first = l.first == &item ? item.place.after : l.first;
+            l.last = l.last == &item ? item.place.before : l.last;
+        }
+        if (item.place.before != nullptr) {
+            item.place.before->place.after = item.place.after;
+        }
+        if (item.place.after != nullptr) {
+            item.place.after->place.before = item.place.before;
+        }
+        item.place.before = item.place.after = nullptr;
+    }
+
+    /// Visits items in order, without moving them, until `visit(item)` returns false.
+    template <class Visit>
+    void walk(Visit&& visit) const {
+        std::array<Item*, lists> next{};
+        std::transform(lists_.begin(), lists_.end(), next.begin(), [](const list& l) { return l.first; });
+        bool more = true;
+        const auto visit_listed = [&](Item* until) { // null: all
+            while (more) {
+                auto& least =
+                    *std::min_element(next.begin(), next.end(), [](Item* a, Item* b) { return is_before(a, b); });
+                if (!is_before(least, until)) {
+                    return;
+                }
+                more = visit(*std::exchange(least, least->place.after));
+            }
+        };
+        heap_.walk([&](Item& item) {
+            visit_listed(&item);
+            return more = more && visit(item);
+        });
+        visit_listed(nullptr);
+    }
+
+  private:
+    static constexpr std::size_t lists = 3; // what is due now, leases, retries
+    static constexpr int patience = 8;      // steps from the end of a list
+
+    /// An item comes before none.
+    [[nodiscard]] static bool is_before(const Item* a, const Item* b) noexcept {
+        return a != nullptr && (b == nullptr || a->place.when < b->place.when);
+    }
+
+    struct list {
+        Item* first = nullptr;
+        Item* last = nullptr;
+
+        [[nodiscard]] bool take(Item& item) noexcept {
+            auto* before = last;
+            for (int step = 0; before != nullptr && item.place.when < before->place.when; ++step) {
+                if (step == patience) {
+                    return false;
+                }
+                before = before->place.before;
+            }
+            auto*& link = before == nullptr ? first : before->place.after;
+            auto*& back = link == nullptr ? last : link->place.before;
+            item.place.before = before;
+            item.place.after = link;
+            link = back = &item;
+            return true;
+        }
+    };
+
+    std::array<list, lists> lists_{};
+    heap<Item> heap_;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/memory/row.hpp
 // A stored entry with its places in the indexes, and the indexes it has places in.
 
 namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
-
-struct row;
 
 /// Looks up by `std::string_view` without making a string.
 struct name_hash {
@@ -1829,77 +1994,116 @@ struct name_hash {
 template <class T>
 using by_name = std::unordered_map<std::string, T, name_hash, std::equal_to<>>;
 
-/// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have none.
-struct lane_index {
-    sequence_list<row> live;
-    row* head = nullptr;  ///< the first, whose gate is in the queue's heap
-    std::size_t rows = 0; ///< that point here
-};
+/// The rows and indexes of a store with this seam: one template, so that who includes the store without using it does
+/// not pay for it.
+template <class Seam>
+struct shelf {
+    struct queue_index;
+    struct lane_index;
+    struct group_index;
+    struct family_index;
 
-/// Members of one group, across queues.
-struct group_index {
-    sequence_list<row> members;
-    std::size_t live = 0;
-    std::size_t unfinished = 0; ///< not yet succeeded; a dead member with a successor does not count, its successor does
-};
+    struct row {
+        row() = default;
+        /// The entry comes into being where it stays: it is too large to be moved for nothing.
+        template <class Make>
+        explicit row(const Make& make) : entry(make()) {}
 
-/// Entries with the same parent.
-struct family_index {
-    sequence_list<row> children;
-    std::size_t live = 0;
-};
+        vouch::entry entry;
 
-struct queue_index {
-    sequence_list<row> all;
-    heap<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
-    heap<row> ended; ///< what a purge looks at: terminal entries, by (updated_at, sequence)
-    by_name<lane_index> lanes;
-    state_counts counts;
-    std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
+        queue_index* queue = nullptr;
+        lane_index* lane = nullptr;     ///< null: none, or terminal since an earlier commit
+        group_index* group = nullptr;   ///< null: none
+        family_index* family = nullptr; ///< null: no parent
+        row* successor = nullptr;
+        timeline_place<row> place; ///< in the queue's `gates` while live, in its `ended` while terminal
+        bool entered = false;      ///< counts and timelines know of it
 
-    [[nodiscard]] std::optional<time_point> next_due() const noexcept {
-        return gates.empty() ? std::nullopt : std::optional{gates.top().at};
-    }
+        // Towards the open transaction.
+        std::size_t record = nowhere; ///< in the journal, if it touched the row
+        bool fresh = false;           ///< it inserted the row: readers do not see it
+        bool purged = false;          ///< it purged the row: it does not see it, readers do
 
-    /// What readers see while a transaction that touched the queue is open.
-    struct snapshot {
-        state_counts counts;
-        std::optional<time_point> next_due;
+        row* next_free = nullptr;
     };
-    std::optional<snapshot> committed;
-    bool stirred = false; ///< that transaction may have brought work nearer
-};
 
-struct row {
-    explicit row(vouch::entry&& e) noexcept : entry(std::move(e)) {}
+    /// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have none.
+    struct lane_index {
+        sequence_list<row> live;
+        row* head = nullptr;  ///< the first, whose gate is in the queue's `gates`
+        std::size_t rows = 0; ///< that point here
+    };
 
-    vouch::entry entry;
+    /// Members of one group, across queues.
+    struct group_index {
+        sequence_list<row> members;
+        std::size_t live = 0;
+        /// Not yet succeeded; a dead member with a successor does not count, its successor does.
+        std::size_t unfinished = 0;
+    };
 
-    queue_index* queue = nullptr;
-    lane_index* lane = nullptr;     ///< null: none, or terminal since an earlier commit
-    group_index* group = nullptr;   ///< null: none
-    family_index* family = nullptr; ///< null: no parent
-    row* successor = nullptr;
-    std::size_t place = nowhere; ///< in the queue's `gates` while live, in its `ended` while terminal
-    bool entered = false;        ///< counts and heaps know of it
+    /// Entries with the same parent.
+    struct family_index {
+        sequence_list<row> children;
+        std::size_t live = 0;
+    };
 
-    // Towards the open transaction.
-    std::size_t record = nowhere; ///< in the journal, if it touched the row
-    bool fresh = false;           ///< it inserted the row: readers do not see it
-    bool purged = false;          ///< it purged the row: it does not see it, readers do
+    struct queue_index {
+        sequence_list<row> all;
+        timeline<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
+        timeline<row> ended; ///< what a purge looks at: terminal entries, by (updated_at, sequence)
+        by_name<lane_index> lanes;
+        state_counts counts;
+        std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
 
-    row* next_free = nullptr;
+        [[nodiscard]] std::optional<time_point> next_due() const noexcept {
+            const auto* const first = gates.first();
+            return first == nullptr ? std::nullopt : std::optional{first->place.when.at};
+        }
+
+        /// The first row a claim may take, or null.
+        [[nodiscard]] row* first_open(time_point now) const noexcept {
+            auto* const first = gates.first();
+            return first != nullptr && first->place.when.at <= now ? first : nullptr;
+        }
+
+        /// What readers see while a transaction that touched the queue is open.
+        struct snapshot {
+            state_counts counts;
+            std::optional<time_point> next_due;
+        };
+        std::optional<snapshot> committed;
+        bool stirred = false; ///< that transaction may have brought work nearer
+    };
 };
 
 } // namespace memory::detail
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/memory/seam.hpp
+// Where a test may step in between two internal steps of the store: a seam is called after each row that was inserted,
+// changed or removed, and may throw. The default does nothing and costs nothing.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory {
+
+struct no_seam {
+    void operator()(std::string_view) const noexcept {}
+};
+
+} // namespace memory
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/memory/ledger.hpp
-// All rows, their indexes, and the journal of the one open transaction. Three primitives change it: `insert`, `change` and
-// `remove`; `commit` forgets the journal and `roll_back` undoes it. It knows nothing of verbs and takes no lock.
+// All rows, their indexes, and the journal of the one open transaction. Three primitives change it: `insert`, `change`
+// and `remove`; `commit` forgets the journal and `roll_back` undoes it. It knows nothing of verbs and takes no lock.
 //
 // Rows change in place. Readers of the committed state meanwhile see each touched row as the journal remembers it.
+//
+// `Seam` is for tests (`seam.hpp`).
 //
 // Invariants: 1. A row is in `gates` exactly if it is live and not blocked, in `ended` exactly if it is terminal.
 //             2. Whatever may throw comes before the first index is touched, or leaves what `roll_back` can undo.
@@ -1914,8 +2118,17 @@ enum class view : bool {
     own,       ///< of the open transaction
 };
 
+template <class Seam>
 class ledger {
   public:
+    using row = typename shelf<Seam>::row;
+    using queue_index = typename shelf<Seam>::queue_index;
+    using lane_index = typename shelf<Seam>::lane_index;
+    using group_index = typename shelf<Seam>::group_index;
+    using family_index = typename shelf<Seam>::family_index;
+
+    explicit ledger(Seam seam = {}) : seam_(std::move(seam)) {}
+
     // Looking.
 
     /// What the view sees of a row: its life, or null if the row does not exist for it.
@@ -1946,6 +2159,12 @@ class ledger {
         return r.successor != nullptr && seen(*r.successor, v) != nullptr;
     }
 
+    /// The dead row this one replaced, or null: there was none, it is purged, or another row has its id now.
+    [[nodiscard]] row* predecessor_of(const row& r, view v) const {
+        auto* const found = r.entry.predecessor.is_nil() ? nullptr : find(r.entry.predecessor, v);
+        return found != nullptr && found->successor == &r ? found : nullptr;
+    }
+
     [[nodiscard]] queue_index* find_queue(std::string_view name) { return find_in(queues_, name); }
     [[nodiscard]] group_index* find_group(std::string_view name) { return find_in(groups_, name); }
     [[nodiscard]] family_index* find_family(const id& parent) { return find_in(families_, parent); }
@@ -1955,6 +2174,15 @@ class ledger {
         return found == nullptr ? 0 : found->wakes;
     }
 
+    /// Names of queues that have held anything.
+    [[nodiscard]] std::vector<std::string> queue_names() const {
+        std::vector<std::string> names;
+        for (const auto& [name, queue] : queues_) {
+            names.push_back(name);
+        }
+        return names;
+    }
+
     [[nodiscard]] queue_index& queue(std::string_view name) {
         auto* const found = find_queue(name);
         return found != nullptr ? *found : queues_[std::string(name)];
@@ -1962,11 +2190,13 @@ class ledger {
 
     // Changing.
 
-    /// Stores an entry and gives it its sequence. `predecessor` is the dead row it replaces, or null.
-    void insert(entry&& e, row* predecessor) {
-        auto& in = queue(e.queue);
+    /// Stores what `make() -> entry` gives, an entry of this queue, with the next sequence. `predecessor` is the dead
+    /// row it replaces, or null.
+    template <class Make>
+    void insert(std::string_view queue_name, const Make& make, row* predecessor) {
+        auto& in = queue(queue_name);
         touch(in);
-        row& r = allocate(std::move(e));
+        row& r = allocate(make);
         try {
             remember(r);
         } catch (...) {
@@ -1982,10 +2212,11 @@ class ledger {
             remember(*predecessor);
             set_successor(*predecessor, &r);
         }
+        seam_("inserted");
     }
 
-    /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. If the verb throws, only `roll_back` can
-    /// follow.
+    /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. If the verb throws, only
+    /// `roll_back` can follow.
     template <class Verb>
     verdict change(row& r, Verb&& verb) {
         touch(*r.queue);
@@ -1997,6 +2228,7 @@ class ledger {
         leave(r);
         const verdict answer = verb(static_cast<life&>(r.entry));
         enter(r);
+        seam_("changed");
         return answer;
     }
 
@@ -2006,6 +2238,7 @@ class ledger {
         remember(r);
         leave(r);
         r.purged = true;
+        seam_("removed");
     }
 
     // Ending.
@@ -2093,8 +2326,7 @@ class ledger {
             leave(r);
         }
         if (r.fresh) {
-            auto* const predecessor = r.entry.predecessor.is_nil() ? nullptr : find(r.entry.predecessor, view::committed);
-            if (predecessor != nullptr && predecessor->successor == &r) {
+            if (auto* const predecessor = predecessor_of(r, view::committed)) {
                 set_successor(*predecessor, nullptr);
             }
             return; // unlinked once every other row is what it was
@@ -2195,7 +2427,7 @@ class ledger {
             r.family->live += live ? 1U : 0U;
         }
         if (!live) {
-            r.queue->ended.push(r, r.entry.updated_at, r.entry.sequence);
+            r.queue->ended.push(r, {r.entry.updated_at, r.entry.sequence});
         } else if (r.lane == nullptr) {
             open_gate(r);
         } else {
@@ -2226,7 +2458,7 @@ class ledger {
     }
 
     void open_gate(row& r) noexcept {
-        r.queue->gates.push(r, *gate_of(r.entry), r.entry.sequence);
+        r.queue->gates.push(r, {*gate_of(r.entry), r.entry.sequence});
         r.queue->stirred |= r.entry.state != state::claimed;
     }
 
@@ -2258,22 +2490,27 @@ class ledger {
 
     // Rows stay where they are; free ones are used again.
 
-    row& allocate(entry&& e) {
+    template <class Make>
+    row& allocate(const Make& make) {
         if (auto* const r = free_) {
+            r->entry = make();
             free_ = std::exchange(r->next_free, nullptr);
-            r->entry = std::move(e);
             return *r;
         }
-        return rows_.emplace_back(std::move(e));
+        if (blocks_.empty() || blocks_.back().size() == blocks_.back().capacity()) {
+            blocks_.emplace_back().reserve(rows_per_block);
+        }
+        return blocks_.back().emplace_back(make);
     }
 
     void free(row& r) noexcept {
-        r = row({});
+        r = row();
         r.next_free = free_;
         free_ = &r;
     }
 
-    std::deque<row> rows_;
+    static constexpr std::size_t rows_per_block = 64;
+    std::vector<std::vector<row>> blocks_; // full but the last; none ever grows beyond what it reserved
     row* free_ = nullptr;
     std::uint64_t last_sequence_ = 0;
 
@@ -2286,6 +2523,7 @@ class ledger {
     std::vector<record> journal_;
     std::vector<life> lives_;
     std::vector<queue_index*> touched_queues_;
+    Seam seam_;
 };
 
 } // namespace memory::detail
@@ -2299,9 +2537,12 @@ namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
+template <class Seam>
 class reading {
   public:
-    reading(ledger& in, view as) noexcept : ledger_(in), view_(as) {}
+    using row = typename shelf<Seam>::row;
+
+    reading(ledger<Seam>& in, view as) noexcept : ledger_(in), view_(as) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
         const auto* const r = ledger_.find(wanted, view_);
@@ -2364,8 +2605,8 @@ class reading {
         if (l == nullptr || r.entry.sequence <= q.after) {
             return false;
         }
-        const bool on_path = (q.by != query::path::dead || l->state == state::dead) &&
-                             (q.by != query::path::live || is_live(l->state));
+        const bool on_path =
+            (q.by != query::path::dead || l->state == state::dead) && (q.by != query::path::live || is_live(l->state));
         return on_path && (!q.state || l->state == *q.state) && (q.topic.empty() || r.entry.topic == q.topic);
     }
 
@@ -2389,7 +2630,7 @@ class reading {
         const auto* const queue = ledger_.find_queue(q.queue);
         std::vector<const row*> rows;
         for (const auto* r = queue == nullptr ? nullptr : ledger_.find(*queue, q.key, view_); r != nullptr;
-             r = r->entry.predecessor.is_nil() ? nullptr : ledger_.find(r->entry.predecessor, view_)) {
+             r = ledger_.predecessor_of(*r, view_)) {
             rows.push_back(r);
         }
         std::reverse(rows.begin(), rows.end());
@@ -2400,7 +2641,7 @@ class reading {
         }
     }
 
-    ledger& ledger_;
+    ledger<Seam>& ledger_;
     view view_;
 };
 
@@ -2415,9 +2656,12 @@ namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
+template <class Seam>
 class writing {
   public:
-    explicit writing(ledger& in) noexcept : ledger_(in) {}
+    using row = typename shelf<Seam>::row;
+
+    explicit writing(ledger<Seam>& in) noexcept : ledger_(in) {}
 
     [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
         if (const auto* const stored = find(d.id)) {
@@ -2426,7 +2670,8 @@ class writing {
         row* predecessor = nullptr;
         if (!d.predecessor.is_nil()) {
             predecessor = find(d.predecessor);
-            if (predecessor == nullptr || predecessor->entry.state != state::dead || predecessor->entry.queue != d.queue) {
+            if (predecessor == nullptr || predecessor->entry.state != state::dead ||
+                predecessor->entry.queue != d.queue) {
                 return {receipt::kind::refused, {}};
             }
             if (predecessor->successor != nullptr) {
@@ -2437,14 +2682,17 @@ class writing {
                 return {receipt::kind::duplicate, stored->entry.id};
             }
         }
-        auto fresh = born(d, now);
-        if (predecessor != nullptr) {
-            fresh.key = predecessor->entry.key;
-            fresh.group = predecessor->entry.group;
-            fresh.lane = predecessor->entry.lane;
-            fresh.generation = predecessor->entry.generation + 1;
-        }
-        ledger_.insert(std::move(fresh), predecessor);
+        const auto make = [&] {
+            auto fresh = born(d, now);
+            if (predecessor != nullptr) {
+                fresh.key = predecessor->entry.key;
+                fresh.group = predecessor->entry.group;
+                fresh.lane = predecessor->entry.lane;
+                fresh.generation = predecessor->entry.generation + 1;
+            }
+            return fresh;
+        };
+        ledger_.insert(d.queue, make, predecessor);
         return {receipt::kind::inserted, d.id};
     }
 
@@ -2462,11 +2710,15 @@ class writing {
             return {};
         }
         if (request.only.is_nil()) {
-            while (taken.size() < request.limit && !queue->gates.empty() && queue->gates.top().at <= request.now) {
-                take(*queue->gates.top().item);
+            while (taken.size() < request.limit) {
+                auto* const r = queue->first_open(request.now);
+                if (r == nullptr) {
+                    break;
+                }
+                take(*r);
             }
-        } else if (auto* const r = find(request.only); r != nullptr && request.limit > 0 && r->queue == queue &&
-                                                       is_open(*r, request.now)) {
+        } else if (auto* const r = find(request.only);
+                   r != nullptr && request.limit > 0 && r->queue == queue && is_open(*r, request.now)) {
             take(*r);
         }
         return copies_by_due(std::move(taken));
@@ -2482,8 +2734,7 @@ class writing {
             return {answer, false};
         }
         wake_parent(*r, now);
-        const bool completed =
-            r->entry.state == state::succeeded && r->group != nullptr && r->group->unfinished == 0;
+        const bool completed = r->entry.state == state::succeeded && r->group != nullptr && r->group->unfinished == 0;
         return {answer, completed};
     }
 
@@ -2509,11 +2760,10 @@ class writing {
             return 0;
         }
         std::vector<row*> going;
-        queue->ended.walk([&](const heap<row>::node& n) {
-            if (n.at >= request.before || going.size() >= request.limit) {
+        queue->ended.walk([&](row& r) {
+            if (r.entry.updated_at >= request.before || going.size() >= request.limit) {
                 return false;
             }
-            auto& r = *n.item;
             if (r.successor == nullptr && (!request.state || r.entry.state == *request.state)) {
                 add_generations(r, going);
             }
@@ -2531,7 +2781,8 @@ class writing {
 
     /// Whether a claim may take the row: it has a gate and the gate is open.
     [[nodiscard]] static bool is_open(const row& r, time_point now) noexcept {
-        return is_live(r.entry.state) && r.place != nowhere && *gate_of(r.entry) <= now;
+        const bool is_blocked = r.lane != nullptr && r.lane->head != &r;
+        return is_live(r.entry.state) && !is_blocked && *gate_of(r.entry) <= now;
     }
 
     /// Sorts before it copies: an entry is large.
@@ -2568,7 +2819,7 @@ class writing {
     /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
     void add_generations(row& newest, std::vector<row*>& going) const {
         const auto first = going.size();
-        for (auto* r = &newest; r != nullptr; r = r->entry.predecessor.is_nil() ? nullptr : find(r->entry.predecessor)) {
+        for (auto* r = &newest; r != nullptr; r = ledger_.predecessor_of(*r, view::own)) {
             going.push_back(r);
             if (is_needed(*r)) {
                 going.resize(first);
@@ -2578,7 +2829,7 @@ class writing {
         std::reverse(going.begin() + static_cast<std::ptrdiff_t>(first), going.end());
     }
 
-    ledger& ledger_;
+    ledger<Seam>& ledger_;
 };
 
 } // namespace memory::detail
@@ -2588,9 +2839,9 @@ class writing {
 // ---- vouch/memory/store.hpp
 // The memory store and its transaction: validation, locking and misuse around the ledger.
 //
-// A store is a handle: copies share the same work, so a second handle is a copy. One transaction is open at a time; `begin`
-// waits for it, and on the thread that has it open says `misuse` instead of waiting for ever. Each operation holds the lock
-// only while it runs, so readers see the committed state at any time and wait for no transaction.
+// A store is a handle: copies share the same work, so a second handle is a copy. One transaction is open at a time;
+// `begin` waits for it, and on the thread that has it open says `misuse` instead of waiting for ever. Each operation
+// holds the lock only while it runs, so readers see the committed state at any time and wait for no transaction.
 
 namespace vouch {
 inline namespace v0 {
@@ -2601,13 +2852,19 @@ namespace detail {
 inline constexpr vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .shared = true};
 
 /// What all handles and transactions of one store share.
+template <class Seam>
 struct shared {
+    explicit shared(Seam seam) : ledger(std::move(seam)) {}
+
     std::mutex mutex; ///< guards everything below
-    detail::ledger ledger;
-    bool writing = false;           ///< a transaction is open
-    std::thread::id writer;         ///< the thread that used it last
-    std::condition_variable idle;   ///< no transaction is open
+    detail::ledger<Seam> ledger;
+    bool writing = false;                ///< a transaction is open
+    std::thread::id writer;              ///< the thread that used it last
+    std::condition_variable idle;        ///< no transaction is open
     std::condition_variable_any stirred; ///< some queue's `wakes` has grown
+
+    /// Made ahead, because there may be no memory left to say so: copying it allocates nothing.
+    const error out_of_memory{error_kind::full, "memory: out of memory"};
 
     void end(bool committed) noexcept {
         const bool wake = committed && ledger.is_stirred();
@@ -2622,15 +2879,27 @@ struct shared {
 
 } // namespace detail
 
-class transaction {
-    friend class store;
-    explicit transaction(std::shared_ptr<detail::shared> s) noexcept : shared_(std::move(s)) {}
+template <class Seam>
+class basic_store;
 
-    [[nodiscard]] detail::shared& opened() const {
+template <class Seam = no_seam>
+class basic_transaction {
+    using shared = detail::shared<Seam>;
+
+    friend class basic_store<Seam>;
+    explicit basic_transaction(std::shared_ptr<shared> s) noexcept : shared_(std::move(s)) {}
+
+    [[nodiscard]] shared& opened() const {
         if (!shared_) {
             throw error(error_kind::misuse, "memory: the transaction is closed");
         }
         return *shared_;
+    }
+
+    /// What validation goes by; a closed transaction says so before it looks at any argument.
+    [[nodiscard]] const vouch::capabilities& can() const {
+        std::ignore = opened();
+        return detail::can;
     }
 
     /// Runs one operation under the lock. An exception in it rolls everything back and closes the transaction.
@@ -2650,11 +2919,11 @@ class transaction {
                 fault = std::current_exception();
             }
         }
-        shared_.reset();
+        const auto closed = std::exchange(shared_, nullptr);
         if (fault) {
             std::rethrow_exception(fault);
         }
-        throw error(error_kind::full, "memory: out of memory, the transaction is rolled back");
+        throw closed->out_of_memory;
     }
 
     template <class Item, class Operation>
@@ -2682,60 +2951,60 @@ class transaction {
         }
     }
 
-    mutable std::shared_ptr<detail::shared> shared_; // null: closed; a read that fails closes too
+    mutable std::shared_ptr<shared> shared_; // null: closed; a read that fails closes too
 
   public:
-    transaction(transaction&&) noexcept = default;
-    transaction& operator=(transaction&& other) noexcept {
+    basic_transaction(basic_transaction&&) noexcept = default;
+    basic_transaction& operator=(basic_transaction&& other) noexcept {
         if (this != &other) {
             roll_back();
             shared_ = std::move(other.shared_);
         }
         return *this;
     }
-    ~transaction() { roll_back(); }
+    ~basic_transaction() { roll_back(); }
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
         return look([&](const auto& reading) { return reading.find(wanted); });
     }
     [[nodiscard]] std::vector<entry> list(const query& q) const {
-        validate(q, detail::can.limits);
+        validate(q, can().limits);
         return look([&](const auto& reading) { return reading.list(q); });
     }
     [[nodiscard]] state_counts counts(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
+        validate_queue(queue, can().limits);
         return look([&](const auto& reading) { return reading.counts(queue); });
     }
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
+        validate_queue(queue, can().limits);
         return look([&](const auto& reading) { return reading.next_due(queue); });
     }
 
     std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
-        validate(drafts, detail::can);
+        validate(drafts, can());
         return each(drafts, [&](auto& writing, const draft& d) { return writing.enqueue(d, now); });
     }
     [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
-        validate(request, detail::can.limits);
+        validate(request, can().limits);
         return use([&](auto& ledger) { return detail::writing(ledger).claim(request); });
     }
     [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
-        validate(settles, detail::can.limits);
+        validate(settles, can().limits);
         return each(settles, [&](auto& writing, const vouch::settle& s) { return writing.settle(s, now); });
     }
     [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
-        validate(tickets, now, lease, detail::can.limits);
+        validate(tickets, now, lease, can().limits);
         return each(tickets, [&](auto& writing, const ticket& t) { return writing.extend(t, now, lease); });
     }
     [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
         return use([&](auto& ledger) { return detail::writing(ledger).nudge(wanted, now); });
     }
     [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
-        validate_error_code(error, detail::can.limits);
+        validate_error_code(error, can().limits);
         return use([&](auto& ledger) { return detail::writing(ledger).cancel(wanted, error, now); });
     }
     std::size_t purge(const purge_request& request) {
-        validate(request, detail::can.limits);
+        validate(request, can().limits);
         return use([&](auto& ledger) { return detail::writing(ledger).purge(request); });
     }
 
@@ -2747,23 +3016,33 @@ class transaction {
         }
         shared_.reset();
     }
-
 };
 
-class store {
+template <class Seam = no_seam>
+class basic_store {
+    using shared = detail::shared<Seam>;
+
     template <class Look>
     auto look(Look&& look) const {
         const std::lock_guard lock(shared_->mutex);
-        return look(detail::reading(shared_->ledger, detail::view::committed));
+        try {
+            return look(detail::reading(shared_->ledger, detail::view::committed));
+        } catch (const std::bad_alloc&) {
+            throw shared_->out_of_memory;
+        }
     }
 
-    std::shared_ptr<detail::shared> shared_;
+    std::shared_ptr<shared> shared_;
 
   public:
-    using transaction = memory::transaction;
+    using transaction = basic_transaction<Seam>;
     static constexpr int contract_level = vouch::contract_level;
 
-    store() : shared_(std::make_shared<detail::shared>()) {}
+    explicit basic_store(Seam seam = {}) : shared_(std::make_shared<shared>(std::move(seam))) {}
+    // Copied where others are moved, so that a handle is never without its work.
+    basic_store(const basic_store&) = default;
+    basic_store& operator=(const basic_store&) = default;
+    ~basic_store() = default;
 
     [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
 
@@ -2771,7 +3050,8 @@ class store {
         std::unique_lock lock(shared_->mutex);
         const auto me = std::this_thread::get_id();
         if (shared_->writing && shared_->writer == me) {
-            throw error(error_kind::misuse, "memory: begin while this thread has a transaction open would wait for ever");
+            throw error(error_kind::misuse,
+                        "memory: begin while this thread has a transaction open would wait for ever");
         }
         shared_->idle.wait(lock, [&] { return !shared_->writing; });
         shared_->writing = true;
@@ -2795,13 +3075,20 @@ class store {
         return look([&](const auto& reading) { return reading.next_due(queue); });
     }
 
+    /// Every queue something was ever enqueued to, in no order. Not part of the contract.
+    [[nodiscard]] std::vector<std::string> queues() const {
+        const std::lock_guard lock(shared_->mutex);
+        return shared_->ledger.queue_names();
+    }
+
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
         validate_queue(queue, detail::can.limits);
         const std::lock_guard lock(shared_->mutex);
         return shared_->ledger.wakes(queue);
     }
 
-    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns `wakes`.
+    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns
+    /// `wakes`.
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
         validate_queue(queue, detail::can.limits);
@@ -2814,7 +3101,8 @@ class store {
     }
 };
 
-static_assert(vouch::waking_store<store>);
+using store = basic_store<>;
+using transaction = basic_transaction<>;
 
 } // namespace memory
 } // namespace v0
@@ -2825,9 +3113,10 @@ static_assert(vouch::waking_store<store>);
 // with the process, and as the executable explanation of the contract.
 
 // ---- vouch/observe/audit.hpp
-// The audit trail: one line per terminal outcome and per completed group, appended inside the settling transaction, before
-// the change of state where the outcome is known before. So no outcome is recorded without its line, and no line without
-// its outcome. Failed attempts that will be retried are not audited; the entry's own `last_error` tells of them.
+// The audit trail: one line per terminal outcome and per completed group, appended inside the settling transaction,
+// before the change of state where the outcome is known before. So no outcome is recorded without its line, and no line
+// without its outcome. Failed attempts that will be retried are not audited; the entry's own `last_error` tells of
+// them.
 
 namespace vouch {
 inline namespace v0 {
@@ -2922,7 +3211,8 @@ struct event {
 
 template <class O>
 concept observer = requires(O& o, const event& e) {
-    { o.on(e) } noexcept;
+    { o.on(e) }
+    noexcept;
 };
 
 /// Several observers as one; each outlives the list. Not to be changed while events are being reported.
@@ -2932,8 +3222,6 @@ class observer_list {
     void add(O& o) {
         observers_.push_back({&o, [](void* self, const event& e) noexcept { static_cast<O*>(self)->on(e); }});
     }
-
-    [[nodiscard]] bool empty() const noexcept { return observers_.empty(); }
 
     void on(const event& e) const noexcept {
         for (const auto& o : observers_) {
@@ -2985,8 +3273,8 @@ class word_cursor {
 [[nodiscard]] constexpr bool topic_matches(std::string_view pattern, std::string_view topic) noexcept {
     detail::word_cursor p(pattern);
     detail::word_cursor t(topic);
-    // Where to go on from if what follows the last `#` does not fit: let it swallow one word more. Going back to the last
-    // one is enough, because an earlier `#` could only swallow what the last one can.
+    // Where to go on from if what follows the last `#` does not fit: let it swallow one word more. Going back to the
+    // last one is enough, because an earlier `#` could only swallow what the last one can.
     bool has_hash = false;
     auto after_hash = p;
     auto swallowed = t;
@@ -3019,7 +3307,8 @@ struct specificity {
     std::size_t stars = 0;
     std::size_t spelled = 0;
 
-    [[nodiscard]] friend constexpr std::strong_ordering operator<=>(const specificity& a, const specificity& b) noexcept {
+    [[nodiscard]] friend constexpr std::strong_ordering operator<=>(const specificity& a,
+                                                                    const specificity& b) noexcept {
         if (const auto order = a.hashes <=> b.hashes; order != 0) {
             return order;
         }
@@ -3031,8 +3320,8 @@ struct specificity {
     [[nodiscard]] friend constexpr bool operator==(const specificity&, const specificity&) noexcept = default;
 };
 
-/// A validated pattern: not empty, within the limit of a name, no control character, no empty word, and a wildcard only as
-/// a whole word (`a*` is taken for a slip, not for a word).
+/// A validated pattern: not empty, within the limit of a name, no control character, no empty word, and a wildcard only
+/// as a whole word (`a*` is taken for a slip, not for a word).
 class topic_pattern {
   public:
     explicit topic_pattern(std::string text) : text_(std::move(text)) {
@@ -3077,6 +3366,8 @@ class bindings {
         return *this;
     }
 
+    [[nodiscard]] bool empty() const noexcept { return bound_.empty(); }
+
     /// The queues bound to the topic, each once, in the order they were first bound.
     [[nodiscard]] std::vector<std::string> queues_for(std::string_view topic) const {
         std::vector<std::string> queues;
@@ -3116,12 +3407,12 @@ struct codec<std::string> {
     [[nodiscard]] static std::string decode(std::string_view bytes) { return std::string(bytes); }
 };
 
-template <>
-struct codec<std::vector<std::byte>> {
-    [[nodiscard]] static std::string encode(const std::vector<std::byte>& value) {
+template <std::same_as<std::byte> Byte> // a template, so that only who uses it pays for it
+struct codec<std::vector<Byte>> {
+    [[nodiscard]] static std::string encode(const std::vector<Byte>& value) {
         return value.empty() ? std::string{} : std::string(reinterpret_cast<const char*>(value.data()), value.size());
     }
-    [[nodiscard]] static std::vector<std::byte> decode(std::string_view bytes) {
+    [[nodiscard]] static std::vector<Byte> decode(std::string_view bytes) {
         const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
         return {first, first + bytes.size()};
     }
@@ -3150,8 +3441,8 @@ template <encodable T>
 namespace vouch {
 inline namespace v0 {
 
-/// The trail below `above`, one emission further. A trail that grows too long keeps its first id, where everything began,
-/// and its last 31.
+/// The trail below `above`, one emission further. A trail that grows too long keeps its first id, where everything
+/// began, and its last 31.
 [[nodiscard]] inline id_list trail_below(const id_list& above, const id& emission) {
     const auto most = limits{}.trail_max;
     id_list out;
@@ -3169,8 +3460,8 @@ inline namespace v0 {
 } // namespace vouch
 
 // ---- vouch/policy/clock.hpp
-// Where the `now` of a call comes from. A clock is any callable that gives a time; the core asks it at its edges and hands
-// the answer down.
+// Where the `now` of a call comes from. A clock is any callable that gives a time; the core asks it at its edges and
+// hands the answer down.
 
 namespace vouch {
 inline namespace v0 {
@@ -3190,7 +3481,11 @@ class manual_clock {
 
     [[nodiscard]] time_point operator()() const noexcept { return time_point{duration{now_->load()}}; }
     void set(time_point now) const noexcept { now_->store(now.time_since_epoch().count()); }
-    void pass(duration by) const noexcept { set(later((*this)(), by)); }
+    void pass(duration by) const noexcept {
+        auto seen = now_->load();
+        while (!now_->compare_exchange_weak(seen, later(time_point{duration{seen}}, by).time_since_epoch().count())) {
+        }
+    }
 
   private:
     std::shared_ptr<std::atomic<duration::rep>> now_;
@@ -3202,19 +3497,56 @@ class manual_clock {
 // ---- vouch/policy/id_source.hpp
 // Where fresh ids come from. An id source is any callable that gives a new id; stores never make one.
 
+// <random> would cost every including file more than this one call is worth.
+#if __has_include(<sys/random.h>)
+#include <sys/random.h>
+#include <unistd.h>
+#else
+#include <random>
+#endif
+
 namespace vouch {
 inline namespace v0 {
 
 using id_source = std::function<id()>;
 
-/// UUIDv7: 48 bits of milliseconds, then a 12-bit count within the millisecond, then 62 random bits. Ids of one source only
-/// grow, also when its clock stands still or runs back. Copies share one state. Thread-safe.
+namespace detail {
+
+/// 64 bits nobody else has.
+[[nodiscard]] inline std::uint64_t system_seed() {
+#if __has_include(<sys/random.h>)
+    std::uint64_t seed = 0;
+    if (getentropy(&seed, sizeof seed) != 0) {
+        throw error(error_kind::io, "id_source: the system gives no random bits");
+    }
+    return seed;
+#else
+    std::random_device device;
+    return (std::uint64_t{device()} << 32) | device();
+#endif
+}
+
+/// Tells a forked child from its parent.
+[[nodiscard]] inline std::int64_t process_id() noexcept {
+#if __has_include(<sys/random.h>)
+    return getpid();
+#else
+    return 0;
+#endif
+}
+
+} // namespace detail
+
+/// UUIDv7: 48 bits of milliseconds, then a 12-bit count within the millisecond, then 62 random bits. Ids of one source
+/// only grow, also when its clock stands still or runs back. Copies share one state. Thread-safe.
 class uuid7_source {
   public:
-    /// Random bits from the system.
-    explicit uuid7_source(clock now = system_now) : uuid7_source(std::move(now), system_seed()) {}
+    /// Random bits from the system; a forked child gets its own.
+    explicit uuid7_source(clock now = system_now)
+        : shared_(std::make_shared<shared>(std::move(now), detail::system_seed(), detail::process_id())) {}
     /// The same clock and seed give the same ids.
-    uuid7_source(clock now, std::uint64_t seed) : shared_(std::make_shared<shared>(std::move(now), seed)) {}
+    uuid7_source(clock now, std::uint64_t seed)
+        : shared_(std::make_shared<shared>(std::move(now), seed, std::nullopt)) {}
 
     [[nodiscard]] id operator()() const {
         const std::lock_guard lock(shared_->mutex);
@@ -3223,26 +3555,33 @@ class uuid7_source {
 
   private:
     struct shared {
-        shared(clock c, std::uint64_t seed) : now(std::move(c)), random(seed) {}
+        shared(clock c, std::uint64_t seed, std::optional<std::int64_t> p)
+            : now(std::move(c)), state(seed), process(p) {}
 
         [[nodiscard]] id next() {
             const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
             // The count overflows into the milliseconds: order is kept, and time catches up.
             const auto tick = static_cast<std::uint64_t>(since > 0 ? since : 0) << 12;
             last = tick > last ? tick : last + 1;
-            return {.high = ((last >> 12) << 16) | 0x7000U | (last & 0x0fffU), .low = 0x8000000000000000U | (random() >> 2)};
+            return {.high = ((last >> 12) << 16) | 0x7000U | (last & 0x0fffU),
+                    .low = 0x8000000000000000U | (random() >> 2)};
+        }
+
+        /// SplitMix64: ids must differ, not be secret.
+        [[nodiscard]] std::uint64_t random() {
+            if (process && *process != detail::process_id()) {
+                process = detail::process_id();
+                state = detail::system_seed();
+            }
+            return detail::mix(state += 0x9e3779b97f4a7c15U);
         }
 
         std::mutex mutex;
         clock now;
-        std::mt19937_64 random;
+        std::uint64_t state;
+        std::optional<std::int64_t> process; ///< unset: seeded by the caller, the same in every process
         std::uint64_t last = 0;
     };
-
-    [[nodiscard]] static std::uint64_t system_seed() {
-        std::random_device device;
-        return (std::uint64_t{device()} << 32) | device();
-    }
 
     std::shared_ptr<shared> shared_;
 };
@@ -3261,8 +3600,9 @@ class counting_ids {
 } // namespace vouch
 
 // ---- vouch/outbox/outbox.hpp
-// The producer's side: turns emissions into drafts, with id, time and trail filled in, and enqueues them through whatever
-// writer the caller has. The outbox never commits: what is emitted lives or dies with the caller's transaction.
+// The producer's side: turns emissions into drafts, with id, time and trail filled in, and enqueues them through
+// whatever writer the caller has. The outbox never commits: what is emitted lives or dies with the caller's
+// transaction.
 //
 // An outbox is immutable after construction and may be used from several threads, if its clock and ids may.
 
@@ -3289,14 +3629,18 @@ struct emission {
 
 struct outbox_options {
     vouch::clock clock = system_now;
-    id_source ids = uuid7_source{};
+    id_source ids{}; ///< empty: UUIDv7 from the clock
     vouch::bindings bindings{};
     std::optional<duration> expires_in{}; ///< for emissions that say nothing of their own
 };
 
 class outbox {
   public:
-    explicit outbox(outbox_options options = {}) : options_(std::move(options)) {}
+    explicit outbox(outbox_options options = {}) : options_(std::move(options)) {
+        if (!options_.ids) {
+            options_.ids = uuid7_source(options_.clock);
+        }
+    }
 
     [[nodiscard]] time_point now() const { return options_.clock(); }
     [[nodiscard]] id fresh_id() const { return options_.ids(); }
@@ -3304,56 +3648,55 @@ class outbox {
     /// A trail for an entry point of the application, so that all it emits can be traced back to it.
     [[nodiscard]] id_list open_trail() const { return {fresh_id()}; }
 
-    /// Enqueues an emission below the trail `above`: one entry in the named queue, or one per bound queue. One receipt per
-    /// entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
-    template <class Writer>
-    std::vector<receipt> emit(Writer& tx, const emission& e, const id_list& above = {}) const {
-        return emit(tx, std::span(&e, 1), above);
+    /// Enqueues an emission below the trail `above`: one entry in the named queue, or one per bound queue. One receipt
+    /// per entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
+    ///
+    /// Through a writer it becomes part of that transaction. Given a store it commits by itself, and resolves a commit
+    /// in doubt: the drafts are made once and enqueued once.
+    template <class Target>
+    std::vector<receipt> emit(Target& to, const emission& e, const id_list& above = {}) const {
+        return emit(to, std::span(&e, 1), above);
     }
 
     /// Many emissions in one operation.
-    template <class Writer>
-    std::vector<receipt> emit(Writer& tx, std::span<const emission> emissions, const id_list& above = {}) const {
-        static_assert(explain_writer<Writer>());
+    template <class Target>
+    std::vector<receipt> emit(Target& to, std::initializer_list<emission> emissions, const id_list& above = {}) const {
+        return emit(to, std::span(emissions.begin(), emissions.size()), above);
+    }
+    template <class Target>
+    std::vector<receipt> emit(Target& to, std::span<const emission> emissions, const id_list& above = {}) const {
         const auto at = now();
         std::vector<draft> all;
         for (const auto& e : emissions) {
             append_drafts(all, e, above, fresh_id(), at);
         }
-        return tx.enqueue(all, at);
+        if constexpr (requires { typename Target::transaction; }) {
+            return enqueue(to, all, at);
+        } else {
+            static_assert(explain_writer<Target>());
+            return to.enqueue(all, at);
+        }
     }
 
-    /// The drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in doubt). In a
-    /// named queue the entry's id is the emission's own; in bound queues ids are derived from it and the queue's name.
-    [[nodiscard]] std::vector<draft> drafts(const emission& e, const id_list& above, const id& emission_id,
-                                            time_point at) const {
-        std::vector<draft> out;
-        append_drafts(out, e, above, emission_id, at);
-        return out;
-    }
-
-  private:
+    /// Appends the drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in
+    /// doubt). If it goes to one queue, the entry's id is the emission's own; if to several, each is derived from it
+    /// and the queue's name.
     void append_drafts(std::vector<draft>& out, const emission& e, const id_list& above, const id& emission_id,
                        time_point at) const {
         auto d = draft_of(e, at);
         d.trail = trail_below(above, emission_id);
-        if (!e.queue.empty()) {
-            d.id = emission_id;
-            d.queue = e.queue;
-            out.push_back(std::move(d));
-            return;
-        }
-        const auto queues = options_.bindings.queues_for(e.topic);
+        const auto queues = e.queue.empty() ? options_.bindings.queues_for(e.topic) : std::vector{e.queue};
         if (queues.empty()) {
             throw error(error_kind::unrouted, "emission: it names no queue and no binding fits its topic");
         }
         for (const auto& queue : queues) {
-            d.id = derive(emission_id, queue);
+            d.id = queues.size() == 1 ? emission_id : derive(emission_id, queue);
             d.queue = queue;
             out.push_back(d);
         }
     }
 
+  private:
     [[nodiscard]] draft draft_of(const emission& e, time_point at) const {
         const auto expires_in = e.expires_in || e.expires_at ? e.expires_in : options_.expires_in;
         return {.topic = e.topic,
@@ -3384,8 +3727,8 @@ class outbox {
 } // namespace vouch
 
 // ---- vouch/policy/backoff.hpp
-// How long to wait after the n-th attempt. Pure functions: the same entry and attempt always give the same delay, jitter
-// included, so that a schedule can be replayed and a test can pin it. Nothing overflows for any attempt.
+// How long to wait after the n-th attempt. Pure functions: the same entry and attempt always give the same delay,
+// jitter included, so that a schedule can be replayed and a test can pin it. Nothing overflows for any attempt.
 
 namespace vouch {
 inline namespace v0 {
@@ -3395,17 +3738,6 @@ struct exponential {
     duration base = std::chrono::seconds{30};
     duration max = std::chrono::hours{1};
     double jitter = 0; ///< 0 to 1: the share of the delay that may be taken off it
-
-    [[nodiscard]] std::optional<duration> raw(std::uint32_t attempt) const noexcept {
-        auto delay = std::min(base, max);
-        for (std::uint32_t n = 1; n < attempt && delay < max; ++n) {
-            if (delay <= duration::zero()) {
-                break; // doubling nothing stays nothing
-            }
-            delay = delay > max / 2 ? max : delay * 2;
-        }
-        return delay;
-    }
 };
 
 /// The n-th delay of a list; after its end there is no further try. An empty list means none at all.
@@ -3417,52 +3749,65 @@ struct schedule {
     schedule(std::initializer_list<duration> list, double with_jitter = 0) : delays(list), jitter(with_jitter) {}
     explicit schedule(std::vector<duration> list, double with_jitter = 0)
         : delays(std::move(list)), jitter(with_jitter) {}
-
-    [[nodiscard]] std::optional<duration> raw(std::uint32_t attempt) const noexcept {
-        if (attempt > delays.size()) {
-            return std::nullopt;
-        }
-        return delays[attempt - 1];
-    }
 };
 
 /// Always the same.
 struct fixed {
     duration delay{};
     double jitter = 0;
-
-    [[nodiscard]] std::optional<duration> raw(std::uint32_t) const noexcept { return delay; }
 };
 
-using backoff = std::variant<exponential, schedule, fixed>;
+/// Any of the three.
+class backoff {
+  public:
+    backoff() = default;
+    backoff(const exponential& e) : doubling_(e) {}                                             // NOLINT: implicit
+    backoff(const fixed& f) : doubling_{.base = f.delay, .max = f.delay, .jitter = f.jitter} {} // NOLINT: implicit
+    backoff(schedule s)
+        : doubling_{.jitter = s.jitter}, delays_(std::move(s.delays)), listed_(true) {} // NOLINT: implicit
 
-namespace detail {
-
-/// Takes up to `jitter` of the delay off, by a number in [0, 1) that (entry, attempt) alone decides.
-[[nodiscard]] inline duration jittered(duration delay, double jitter, const id& entry, std::uint32_t attempt) noexcept {
-    const auto share = std::clamp(jitter, 0.0, 1.0);
-    if (!(share > 0) || delay <= duration::zero()) {
-        return std::max(delay, duration::zero());
+    /// How many attempts a schedule has delays for, and one; nothing if there is no such end.
+    [[nodiscard]] std::optional<std::uint32_t> attempts() const noexcept {
+        return listed_ ? std::optional{static_cast<std::uint32_t>(delays_.size() + 1)} : std::nullopt;
     }
-    const auto bits = mix(entry.high ^ mix(entry.low ^ mix(attempt)));
-    const auto unit = static_cast<double>(bits >> 11) * 0x1.0p-53;
-    const auto off = static_cast<double>(delay.count()) * share * unit;
-    return delay - std::min(delay, duration{static_cast<duration::rep>(off)});
-}
 
-} // namespace detail
+    friend std::optional<duration> delay_after(const backoff& how, const id& entry, std::uint32_t attempt);
+
+  private:
+    [[nodiscard]] duration doubled(std::uint32_t attempt) const noexcept {
+        auto delay = std::min(doubling_.base, doubling_.max);
+        for (std::uint32_t n = 1; n < attempt && delay < doubling_.max && delay > duration::zero(); ++n) {
+            delay = delay > doubling_.max / 2 ? doubling_.max : delay * 2;
+        }
+        return delay;
+    }
+
+    /// Takes up to `jitter` of the delay off, by a number in [0, 1) that (entry, attempt) alone decides.
+    [[nodiscard]] duration jittered(duration delay, const id& entry, std::uint32_t attempt) const noexcept {
+        const auto share = std::clamp(doubling_.jitter, 0.0, 1.0);
+        if (!(share > 0) || delay <= duration::zero()) {
+            return std::max(delay, duration::zero());
+        }
+        const auto bits = detail::mix(entry.high ^ detail::mix(entry.low ^ detail::mix(attempt)));
+        const auto unit = static_cast<double>(bits >> 11) * 0x1.0p-53;
+        const auto off = static_cast<double>(delay.count()) * share * unit;
+        return delay - std::min(delay, duration{static_cast<duration::rep>(off)});
+    }
+
+    exponential doubling_{};
+    std::vector<duration> delays_{};
+    bool listed_ = false; ///< by `delays_`; else doubling
+};
 
 /// The wait after attempt `attempt` (counted from 1) of this entry; nothing if there is to be no further one.
-[[nodiscard]] inline std::optional<duration> delay_after(const backoff& policy, const id& entry, std::uint32_t attempt) {
+[[nodiscard]] inline std::optional<duration> delay_after(const backoff& how, const id& entry, std::uint32_t attempt) {
     if (attempt == 0) {
         throw error(error_kind::invalid_argument, "backoff: attempt is 0, attempts count from 1");
     }
-    return std::visit(
-        [&](const auto& p) -> std::optional<duration> {
-            const auto raw = p.raw(attempt);
-            return raw ? std::optional{detail::jittered(*raw, p.jitter, entry, attempt)} : std::nullopt;
-        },
-        policy);
+    if (how.listed_ && attempt > how.delays_.size()) {
+        return std::nullopt;
+    }
+    return how.jittered(how.listed_ ? how.delays_[attempt - 1] : how.doubled(attempt), entry, attempt);
 }
 
 } // namespace v0
@@ -3513,7 +3858,7 @@ inline namespace v0 {
 inline constexpr std::uint32_t default_attempts_max = 8;
 
 struct retry_policy {
-    vouch::backoff backoff = exponential{};
+    vouch::backoff backoff{};
     std::uint32_t attempts_max = 0; ///< 0: as many as a schedule has delays, and one; else `default_attempts_max`
 };
 
@@ -3525,14 +3870,12 @@ struct retry_policy {
     if (policy.attempts_max != 0) {
         return policy.attempts_max;
     }
-    if (const auto* listed = std::get_if<schedule>(&policy.backoff)) {
-        return static_cast<std::uint32_t>(listed->delays.size() + 1);
-    }
-    return default_attempts_max;
+    return policy.backoff.attempts().value_or(default_attempts_max);
 }
 
 /// What a failed attempt of a claimed entry comes to: a retry, or a burial when its attempts or its time are used up.
-[[nodiscard]] inline outcome after_failure(const entry& e, std::string error, const retry_policy& policy, time_point now) {
+[[nodiscard]] inline outcome after_failure(const entry& e, std::string error, const retry_policy& policy,
+                                           time_point now) {
     if (e.attempts >= attempts_max_of(e, policy)) {
         return bury{.error = std::move(error)};
     }
@@ -3555,8 +3898,9 @@ struct retry_policy {
 #if defined(__has_include)
 #if __has_include(<cxxabi.h>)
 #include <cstdlib>
-#include <cxxabi.h>
 #include <memory>
+
+#include <cxxabi.h>
 #endif
 #endif
 #endif
@@ -3633,6 +3977,9 @@ class delivery {
     delivery(const vouch::entry& claimed, const outbox& from, time_point now, std::stop_token stop = {})
         : entry_(claimed), outbox_(from), now_(now), stop_(std::move(stop)) {}
 
+    delivery(const delivery&) = delete; // an emission on a copy would be lost
+    delivery& operator=(const delivery&) = delete;
+
     [[nodiscard]] const vouch::entry& entry() const noexcept { return entry_; }
     [[nodiscard]] const vouch::id& id() const noexcept { return entry_.id; } ///< the idempotency key to hand on
     [[nodiscard]] const std::string& queue() const noexcept { return entry_.queue; }
@@ -3659,6 +4006,10 @@ class delivery {
     [[nodiscard]] T as() const {
         try {
             return codec<T>::decode(entry_.payload);
+        } catch (const failure&) {
+            throw; // the codec chose its own words
+        } catch (const std::bad_alloc&) {
+            throw; // says nothing about the bytes
         } catch (...) {
             throw reject("undecodable");
         }
@@ -3676,8 +4027,7 @@ class delivery {
     [[nodiscard]] std::vector<draft> emitted() const {
         std::vector<draft> out;
         for (const auto& [e, fresh] : emissions_) {
-            auto drafts = outbox_.drafts(e, entry_.trail, fresh, now_);
-            out.insert(out.end(), std::make_move_iterator(drafts.begin()), std::make_move_iterator(drafts.end()));
+            outbox_.append_drafts(out, e, entry_.trail, fresh, now_);
         }
         return out;
     }
@@ -3696,13 +4046,16 @@ class delivery {
 // ---- vouch/run/handler.hpp
 // The forms a handler may have, brought to one.
 //
-//   [](delivery&) { ... }                       done when it returns
-//   [](delivery&) { return value; }             done, with a result (anything with a codec)
+//   [](delivery&) { ... }                       done when it returns; the delivery may be left out
+//   [](delivery&) { return value; }             done, with a result: a string, or anything with a codec
 //   [](delivery&) -> outcome { ... }            says itself what became of it: succeed, retry, bury, release, advance
-//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be left out
-//   struct { R work(delivery&);                 outside any transaction: calls, computes
-//            void record(transaction&, const R&); }  inside the settling transaction: short, no I/O but the store's
-//   struct { ...; outcome ended(delivery&, ending); }  called instead of burying when time or attempts have run out
+//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be left
+//   out struct { R work(delivery&);                 any of the above as a member, outside any transaction: calls,
+//   computes
+//            void record(transaction&, const R&);      inside the settling transaction: short, no I/O but the store's
+//            outcome ended(delivery&, ending); }       instead of burying when time or attempts have run out
+//
+// `record` and `ended` may be left out. An entry that has expired is handed to `ended` only, never to `work` again.
 
 namespace vouch {
 inline namespace v0 {
@@ -3726,61 +4079,104 @@ struct handler {
 namespace detail {
 
 template <class R>
+concept returnable = std::constructible_from<outcome, R> || std::convertible_to<R, std::string_view> ||
+    encodable<std::remove_cvref_t<R>>;
+
+template <class R>
 [[nodiscard]] outcome outcome_of(R&& returned) {
-    using value = std::remove_cvref_t<R>;
     if constexpr (std::constructible_from<outcome, R>) {
         return outcome(std::forward<R>(returned));
-    } else if constexpr (std::convertible_to<R, std::string>) {
-        return succeed{.result = std::string(std::forward<R>(returned))};
-    } else if constexpr (encodable<value>) {
+    } else if constexpr (std::convertible_to<R, std::string_view>) {
+        return succeed{.result = std::string(std::string_view(returned))};
+    } else if constexpr (encodable<std::remove_cvref_t<R>>) {
         return succeed{.result = encode(returned)};
     } else {
         return succeed{};
     }
 }
 
-/// Calls a handler with what it takes: the decoded payload (unless `T` is void) and the delivery, if it wants it.
-template <class T, class F>
-decltype(auto) call(F& f, delivery& d) {
+/// Calls `f` with the payload (unless `T` is void) and the delivery, as far as it takes them.
+template <class T, class F, class Body>
+decltype(auto) call(F& f, const Body& body, delivery& d) {
     if constexpr (std::is_void_v<T>) {
+        static_assert(
+            std::invocable<F&, delivery&> || std::invocable<F&>,
+            "vouch: a handler takes `delivery&` or nothing; with on<T>() it takes `const T&`, then `delivery&`");
         if constexpr (std::invocable<F&, delivery&>) {
             return f(d);
         } else {
             return f();
         }
-    } else if constexpr (std::invocable<F&, const T&, delivery&>) {
-        return f(static_cast<const T&>(d.as<T>()), d);
     } else {
-        return f(static_cast<const T&>(d.as<T>()));
+        static_assert(std::invocable<F&, const T&, delivery&> || std::invocable<F&, const T&>,
+                      "vouch: a handler of on<T>() takes `const T&`, or `const T&` and then `delivery&`");
+        if constexpr (std::invocable<F&, const T&, delivery&>) {
+            return f(body, d);
+        } else {
+            return f(body);
+        }
+    }
+}
+
+struct no_body {};
+
+/// The payload as the handler wants it; it lives as long as what the handler returns may refer to it.
+template <class T>
+[[nodiscard]] auto body_of(const delivery& d) {
+    if constexpr (std::is_void_v<T>) {
+        return no_body{};
+    } else {
+        return d.as<T>();
     }
 }
 
 template <class Transaction, class T, class F>
-[[nodiscard]] worked<Transaction> work_plain(F& f, delivery& d) {
-    if constexpr (std::is_void_v<decltype(call<T>(f, d))>) {
-        call<T>(f, d);
+[[nodiscard]] worked<Transaction> run_work(F& f, delivery& d) {
+    const auto body = body_of<T>(d);
+    using returned = decltype(call<T>(f, body, d));
+    if constexpr (std::is_void_v<returned>) {
+        call<T>(f, body, d);
         return {.outcome = succeed{}};
     } else {
-        auto returned = call<T>(f, d);
-        static_assert(std::constructible_from<outcome, decltype(returned)> ||
-                          std::convertible_to<decltype(returned), std::string> || encodable<decltype(returned)>,
-                      "vouch: a handler returns nothing, an outcome, or a value with a codec");
-        return {.outcome = outcome_of(std::move(returned))};
+        static_assert(returnable<returned>,
+                      "vouch: a handler returns nothing, an outcome, a string, or a value with a vouch::codec");
+        return {.outcome = outcome_of(call<T>(f, body, d))};
     }
 }
 
-template <class Transaction, class H>
-[[nodiscard]] worked<Transaction> work_and_record(const std::shared_ptr<H>& h, delivery& d) {
-    if constexpr (std::is_void_v<decltype(h->work(d))>) {
-        h->work(d);
+/// What `work` returned is kept for `record`.
+template <class Transaction, class T, class H, class F>
+[[nodiscard]] worked<Transaction> run_work_and_record(const std::shared_ptr<H>& h, F& work, delivery& d) {
+    const auto body = body_of<T>(d);
+    using returned = decltype(call<T>(work, body, d));
+    if constexpr (std::is_void_v<returned>) {
+        call<T>(work, body, d);
+        static_assert(
+            requires(Transaction & tx) { h->record(tx); },
+            "vouch: the `record` of a `work` that returns nothing takes `transaction&`");
         return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
     } else {
-        auto returned = std::make_shared<decltype(h->work(d))>(h->work(d));
-        auto became = outcome_of(std::as_const(*returned));
-        return {.outcome = std::move(became),
-                .record = [h, returned](Transaction& tx) { h->record(tx, std::as_const(*returned)); }};
+        using kept = std::remove_cvref_t<returned>;
+        const auto value = std::make_shared<const kept>(call<T>(work, body, d));
+        if constexpr (requires(Transaction & tx) { h->record(tx, *value); }) {
+            return {.outcome = outcome_of(*value), .record = [h, value](Transaction& tx) { h->record(tx, *value); }};
+        } else {
+            static_assert(
+                requires(Transaction & tx) { h->record(tx); },
+                "vouch: `record` takes `transaction&` and then, if it likes, what `work` returned as `const R&`");
+            return {.outcome = outcome_of(*value), .record = [h](Transaction& tx) { h->record(tx); }};
+        }
     }
 }
+
+template <class H>
+concept has_record = requires {
+    &H::record;
+};
+template <class H>
+concept has_ended = requires {
+    &H::ended;
+};
 
 } // namespace detail
 
@@ -3790,20 +4186,25 @@ template <class Transaction, class T = void, class H>
     using type = std::decay_t<H>;
     auto h = std::make_shared<type>(std::forward<H>(given));
     handler<Transaction> out;
-    if constexpr (requires(delivery& d) { h->work(d); }) {
-        if constexpr (requires(delivery& d, Transaction& tx) { h->record(tx, h->work(d)); } ||
-                      requires(Transaction& tx) { h->record(tx); }) {
-            out.work = [h](delivery& d) { return detail::work_and_record<Transaction>(h, d); };
+    if constexpr (requires { &type::work; }) {
+        auto work = [h](auto&&... args) -> decltype(h->work(std::forward<decltype(args)>(args)...)) {
+            return h->work(std::forward<decltype(args)>(args)...);
+        };
+        if constexpr (detail::has_record<type>) {
+            out.work = [h, work](delivery& d) { return detail::run_work_and_record<Transaction, T>(h, work, d); };
         } else {
-            auto work = [h](delivery& d) { return h->work(d); };
-            out.work = [work](delivery& d) { return detail::work_plain<Transaction, void>(work, d); };
+            out.work = [work](delivery& d) { return detail::run_work<Transaction, T>(work, d); };
         }
     } else {
-        out.work = [h](delivery& d) { return detail::work_plain<Transaction, T>(*h, d); };
+        static_assert(!detail::has_record<type>, "vouch: a handler with `record` has a `work` too");
+        out.work = [h](delivery& d) { return detail::run_work<Transaction, T>(*h, d); };
     }
-    if constexpr (requires(delivery& d) {
-                      { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
-                  }) {
+    if constexpr (detail::has_ended<type>) {
+        static_assert(
+            requires(delivery & d) {
+                { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
+            },
+            "vouch: `ended` is `outcome ended(delivery&, ending)`");
         out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
     }
     return out;
@@ -3813,8 +4214,8 @@ template <class Transaction, class T = void, class H>
 } // namespace vouch
 
 // ---- vouch/run/router.hpp
-// Which handler gets an entry, by its topic, within one queue. The most specific pattern that fits wins (fewest `#`, then
-// fewest `*`, then most words spelled out); of equals the one registered first.
+// Which handler gets an entry, by its topic, within one queue. The most specific pattern that fits wins (fewest `#`,
+// then fewest `*`, then most words spelled out); of equals the one registered first.
 //
 // A router is filled before it is used and then only read, by as many threads as like.
 
@@ -3834,17 +4235,26 @@ class router {
         std::optional<retry_policy> retry; ///< unset: the runner's
     };
 
-    /// Hands entries whose topic fits to `handler`, in any of the forms of `handler.hpp`.
+    /// Hands entries whose topic fits to `handler`, in any of the forms of `handler.hpp`, and retries by the runner's
+    /// policy.
     template <class Handler>
-    router& on(std::string pattern, Handler&& handler, std::optional<retry_policy> retry = {}) {
+    router& on(std::string pattern, Handler&& handler) {
+        return add(std::move(pattern), make_handler<transaction>(std::forward<Handler>(handler)), {});
+    }
+    /// The same, with a retry policy of its own.
+    template <class Handler>
+    router& on(std::string pattern, Handler&& handler, retry_policy retry) {
         return add(std::move(pattern), make_handler<transaction>(std::forward<Handler>(handler)), std::move(retry));
     }
 
     /// The same, with the payload decoded to a `T`.
     template <class T, class Handler>
-    router& on(std::string pattern, Handler&& handler, std::optional<retry_policy> retry = {}) {
-        static_assert(decodable<T>, "vouch: specialise vouch::codec for the payload's type");
-        return add(std::move(pattern), make_handler<transaction, T>(std::forward<Handler>(handler)), std::move(retry));
+    router& on(std::string pattern, Handler&& handler) {
+        return add(std::move(pattern), make_typed<T>(std::forward<Handler>(handler)), {});
+    }
+    template <class T, class Handler>
+    router& on(std::string pattern, Handler&& handler, retry_policy retry) {
+        return add(std::move(pattern), make_typed<T>(std::forward<Handler>(handler)), std::move(retry));
     }
 
     /// The route of a topic, or null if nobody handles it.
@@ -3858,6 +4268,12 @@ class router {
     }
 
   private:
+    template <class T, class Handler>
+    [[nodiscard]] static vouch::handler<transaction> make_typed(Handler&& handler) {
+        static_assert(decodable<T>, "vouch: specialise vouch::codec for the payload's type");
+        return make_handler<transaction, T>(std::forward<Handler>(handler));
+    }
+
     router& add(std::string pattern, vouch::handler<transaction> handler, std::optional<retry_policy> retry) {
         route added{topic_pattern(std::move(pattern)), std::move(handler), std::move(retry)};
         const auto before = std::upper_bound(routes_.begin(), routes_.end(), added, [](const route& a, const route& b) {
@@ -3874,8 +4290,9 @@ class router {
 } // namespace vouch
 
 // ---- vouch/run/handling.hpp
-// From a claimed entry to a settle that is sure to be valid: finds the handler, calls it, turns whatever happens into an
-// outcome, and checks that the store will take it. Everything a handler can do wrong is converted here and nowhere else.
+// From a claimed entry to a settle that is sure to be valid: finds the handler, calls it, turns whatever happens into
+// an outcome, and checks that the store will take it. Everything a handler can do wrong is converted here and nowhere
+// else.
 
 namespace vouch {
 inline namespace v0 {
@@ -3899,35 +4316,37 @@ struct handled {
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
     std::function<void(typename Store::transaction&)> record{};
-    const retry_policy* retry = nullptr; ///< that applies to this entry
 
     // Kept by settling, so that a batch can be given again after a fault of the store.
     std::optional<vouch::landing> landing{};
-    bool in_doubt = false; ///< an earlier commit may have landed
+    std::vector<receipt> receipts{}; ///< of the emissions, as the last try got them
+    bool completes_group = false;    ///< as the last try was told
+    bool in_doubt = false;           ///< an earlier commit may have landed
 };
 
 namespace detail {
 
 /// Brings an outcome within the limits of the store.
-struct make_valid {
-    const limits& limit;
-
-    outcome operator()(succeed o) const {
-        return o.result.size() > limit.result_max ? outcome{bury{.error = "result_too_large"}} : outcome{std::move(o)};
-    }
-    outcome operator()(retry o) const { return retry{.error = error_code(o.error), .at = o.at}; }
-    outcome operator()(bury o) const {
-        if (o.result && o.result->size() > limit.result_max) {
-            return bury{.error = "result_too_large"};
+inline void make_valid(outcome& o, const limits& limit) {
+    const auto too_large = [&](const std::string& result) { return result.size() > limit.result_max; };
+    if (const auto* const done = std::get_if<succeed>(&o)) {
+        if (too_large(done->result)) {
+            o = bury{.error = "result_too_large"};
         }
-        return bury{.error = error_code(o.error), .result = std::move(o.result)};
+    } else if (auto* const again = std::get_if<retry>(&o)) {
+        again->error = error_code(again->error);
+    } else if (auto* const dead = std::get_if<bury>(&o)) {
+        if (dead->result && too_large(*dead->result)) {
+            o = bury{.error = "result_too_large"};
+        } else {
+            dead->error = error_code(dead->error);
+        }
+    } else if (const auto* const further = std::get_if<advance>(&o)) {
+        if (further->progress.size() > limit.progress_max) {
+            o = bury{.error = "progress_too_large"};
+        }
     }
-    outcome operator()(release o) const { return o; }
-    outcome operator()(advance o) const {
-        return o.progress.size() > limit.progress_max ? outcome{bury{.error = "progress_too_large"}}
-                                                      : outcome{std::move(o)};
-    }
-};
+}
 
 [[nodiscard]] inline bool goes_on(const outcome& o) noexcept {
     return std::holds_alternative<succeed>(o) || std::holds_alternative<advance>(o);
@@ -3946,6 +4365,8 @@ struct caught {
             return {error_code(e.code()), true};
         } catch (const failure& e) {
             return {error_code(e.code())};
+        } catch (const error& e) {
+            return {std::string(name_of(e.kind()))};
         } catch (const std::exception& e) {
             return {class_of(e)};
         } catch (...) {
@@ -3962,84 +4383,141 @@ class handling {
     handling(const router<Store>& routes, const outbox& from, const retry_policy& fallback, const capabilities& can)
         : router_(routes), outbox_(from), fallback_(fallback), can_(can) {}
 
-    [[nodiscard]] handled<Store> operator()(entry claimed, std::stop_token stop) const {
+    /// `started` is called right before the handler is.
+    template <class Started>
+    [[nodiscard]] handled<Store> operator()(entry claimed, std::stop_token stop, Started&& started) const {
         handled<Store> h{.entry = std::move(claimed)};
         const auto* const route = router_.find(h.entry.topic);
         if (route == nullptr) {
             h.outcome = bury{.error = "no_handler"};
             return h;
         }
-        h.retry = route->retry ? &*route->retry : &fallback_;
-        delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
-        if (h.entry.expires_at && *h.entry.expires_at <= d.now()) {
-            end(h, *route, d, ending::expired, "expired");
-        } else if (h.entry.attempts > attempts_max_of(h.entry, *h.retry)) {
-            end(h, *route, d, ending::exhausted, "attempts_exhausted");
-        } else {
-            work(h, *route, d);
+        delivery d(h.entry, outbox_, outbox_.now(), stop);
+        auto spent = spent_before(h.entry, *route, d.now());
+        if (!spent) {
+            started(h.entry);
+            spent = work(h, *route, d);
         }
-        finish(h, d);
+        if (spent) {
+            end(h, *route, *spent, std::move(stop));
+        } else {
+            finish(h, d);
+        }
         return h;
     }
 
-    /// The outcome of an entry whose work went well but could not be recorded.
-    static void fail_recording(handled<Store>& h, const detail::caught& why, time_point now) {
-        h.outcome = why.is_permanent ? outcome{bury{.error = why.code}} : after_failure(h.entry, why.code, *h.retry, now);
+    /// What becomes of an entry whose work went well but could not be recorded: the attempt failed.
+    void fail_recording(handled<Store>& h, const detail::caught& why) const {
         h.emissions.clear();
+        h.receipts.clear();
         h.record = nullptr;
+        const auto* const route = router_.find(h.entry.topic);
+        if (const auto spent = fail(h, *route, why)) {
+            end(h, *route, *spent, {});
+        }
     }
 
   private:
     using route_type = typename router<Store>::route;
 
-    void work(handled<Store>& h, const route_type& route, delivery& d) const {
+    /// Time or attempts have run out, and what the entry is to be buried with.
+    struct spending {
+        ending why;
+        std::string code;
+    };
+
+    /// What a route leaves open the runner's policy decides.
+    [[nodiscard]] retry_policy policy_of(const route_type& route) const {
+        auto policy = route.retry.value_or(fallback_);
+        if (policy.attempts_max == 0 && !policy.backoff.attempts()) {
+            policy.attempts_max = fallback_.attempts_max;
+        }
+        return policy;
+    }
+
+    [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const {
+        return e.attempts_max != 0 ? e.attempts_max : attempts_max_of(e, policy_of(route));
+    }
+
+    [[nodiscard]] std::optional<spending> spent_before(const entry& e, const route_type& route, time_point now) const {
+        if (e.expires_at && *e.expires_at <= now) {
+            return spending{ending::expired, "expired"};
+        }
+        if (e.attempts > attempts_max(e, route)) {
+            return spending{ending::exhausted, "attempts_exhausted"};
+        }
+        return std::nullopt;
+    }
+
+    [[nodiscard]] std::optional<spending> work(handled<Store>& h, const route_type& route, delivery& d) const {
         try {
             auto worked = route.handler.work(d);
             h.outcome = std::move(worked.outcome);
             h.record = std::move(worked.record);
         } catch (...) {
-            const auto why = detail::caught::current();
-            if (why.is_permanent) {
-                h.outcome = bury{.error = why.code};
-                return;
-            }
-            h.outcome = after_failure(h.entry, why.code, *h.retry, d.now());
-            if (std::holds_alternative<bury>(h.outcome)) {
-                end(h, route, d, ending::exhausted, why.code);
-                return;
-            }
+            return fail(h, route, detail::caught::current());
         }
-        const auto* const again = std::get_if<retry>(&h.outcome);
-        if (again != nullptr && h.entry.expires_at && again->at >= *h.entry.expires_at) {
-            end(h, route, d, ending::expired, "expired");
-        }
+        return spent_after(h, route);
     }
 
-    /// Time or attempts have run out. `ended` may turn the entry round; a claim beyond twice attempts_max calls nobody.
-    void end(handled<Store>& h, const route_type& route, delivery& d, ending why, std::string code) const {
-        const std::uint64_t most = attempts_max_of(h.entry, *h.retry);
+    /// The attempt ends here: that is when the wait for the next one begins.
+    [[nodiscard]] std::optional<spending> fail(handled<Store>& h, const route_type& route,
+                                               const detail::caught& why) const {
+        if (why.is_permanent) {
+            h.outcome = bury{.error = why.code};
+            return std::nullopt;
+        }
+        h.outcome = after_failure(h.entry, why.code, policy_of(route), outbox_.now());
+        if (std::holds_alternative<bury>(h.outcome)) {
+            return spending{ending::exhausted, why.code};
+        }
+        return spent_after(h, route);
+    }
+
+    /// A retry that can never come is none.
+    [[nodiscard]] std::optional<spending> spent_after(const handled<Store>& h, const route_type& route) const {
+        const auto* const again = std::get_if<retry>(&h.outcome);
+        if (again == nullptr) {
+            return std::nullopt;
+        }
+        if (h.entry.attempts >= attempts_max(h.entry, route)) {
+            return spending{ending::exhausted, again->error};
+        }
+        if (h.entry.expires_at && again->at >= *h.entry.expires_at) {
+            return spending{ending::expired, "expired"};
+        }
+        return std::nullopt;
+    }
+
+    /// Buries, unless the handler's `ended` turns the entry round: with a delivery of its own, so that nothing of the
+    /// failed attempt is left. A claim beyond twice attempts_max calls nobody.
+    void end(handled<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
+        h.record = nullptr;
+        const std::uint64_t most = attempts_max(h.entry, route);
         const std::uint64_t claims = h.entry.attempts;
         if (!route.handler.ended || claims > 2 * most) {
-            h.outcome = bury{.error = std::move(code)};
+            h.outcome = bury{.error = error_code(spent.code)};
             return;
         }
+        delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
         try {
-            h.outcome = route.handler.ended(d, why);
+            h.outcome = route.handler.ended(d, spent.why);
         } catch (...) {
             const auto error = detail::caught::current();
             const auto again = claims < most ? claims : claims - most + 1; // the delays begin anew
-            const auto delay = delay_after(h.retry->backoff, h.entry.id, static_cast<std::uint32_t>(again));
+            const auto delay = delay_after(policy_of(route).backoff, h.entry.id, static_cast<std::uint32_t>(again));
             if (error.is_permanent || claims == 2 * most || !delay) {
                 h.outcome = bury{.error = error.code};
             } else {
-                h.outcome = retry{.error = error.code, .at = later(d.now(), *delay)};
+                h.outcome = retry{.error = error.code, .at = later(outbox_.now(), *delay)};
             }
         }
+        finish(h, d);
     }
 
     /// Emissions and records go with succeed and advance only, and nothing is sent that the store would refuse.
     void finish(handled<Store>& h, const delivery& d) const {
-        h.outcome = std::visit(detail::make_valid{can_.limits}, std::move(h.outcome));
+        detail::make_valid(h.outcome, can_.limits);
         if (detail::goes_on(h.outcome)) {
             try {
                 h.emissions = d.emitted();
@@ -4096,8 +4574,9 @@ struct report {
     std::size_t retried = 0;
     std::size_t dead = 0;
     std::size_t released = 0;
-    std::size_t stale = 0;     ///< outcomes refused because another claim had taken over
-    std::size_t unsettled = 0; ///< outcomes given up because an audit sink or a group callback threw; the lease heals them
+    std::size_t stale = 0; ///< outcomes refused because another claim had taken over
+    std::size_t unsettled =
+        0; ///< outcomes given up because an audit sink or a group callback threw; the lease heals them
     std::vector<trace_line> trace{};
 
     report& operator+=(const report& other) {
@@ -4109,7 +4588,9 @@ struct report {
         released += other.released;
         stale += other.stale;
         unsettled += other.unsettled;
-        trace.insert(trace.end(), other.trace.begin(), other.trace.end());
+        for (const auto& line : other.trace) {
+            trace.push_back(line);
+        }
         return *this;
     }
 
@@ -4129,9 +4610,9 @@ struct report {
 } // namespace vouch
 
 // ---- vouch/run/settling.hpp
-// Settles handled entries in one transaction, in a fixed order: records, emissions, audit, settles, group callbacks, the
-// next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back and the
-// entries are settled one by one under the same rule. No handler is called again.
+// Settles handled entries in one transaction, in a fixed order: records, emissions, audit, settles, group callbacks,
+// the next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back
+// and the entries are settled one by one under the same rule. No handler is called again.
 
 namespace vouch {
 inline namespace v0 {
@@ -4148,25 +4629,26 @@ class settling {
   public:
     using transaction = typename Store::transaction;
 
-    settling(Store& store, const outbox& from, const settling_hooks<transaction>& hooks)
-        : store_(store), outbox_(from), hooks_(hooks) {}
+    settling(Store& store, const outbox& from, const handling<Store>& rules, const settling_hooks<transaction>& hooks)
+        : store_(store), outbox_(from), handling_(rules), hooks_(hooks) {}
 
-    /// Settles every entry of the batch that has no landing yet and gives it one. If `next` is given and all goes well at
-    /// once, claims in the same commit and returns what was claimed. Throws the store's faults; then the same batch may be
-    /// given again.
-    [[nodiscard]] std::vector<entry> operator()(std::span<handled<Store>> batch, const claim_request* next) {
+    /// Settles every entry of the batch that has no landing yet and gives it one. If `next` is given and all goes well
+    /// at once, claims in the same commit and returns what was claimed; else returns nothing, and nothing was claimed.
+    /// Throws the store's faults; then the same batch may be given again.
+    [[nodiscard]] std::optional<std::vector<entry>> operator()(std::span<handled<Store>> batch,
+                                                               const claim_request* next) {
         if (std::none_of(batch.begin(), batch.end(), [](const auto& h) { return h.landing || h.in_doubt; })) {
             try {
-                if (auto tried = try_once(batch, next); tried.committed) {
+                if (auto tried = try_once(batch, next); tried.answer == verdict::applied) {
                     return std::move(tried.claimed);
                 }
             } catch (const error& e) {
-                if (!e.is_in_doubt()) {
+                if (is_fault(e) && !e.is_in_doubt()) {
                     throw;
                 }
                 // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
                 for (auto& h : batch) {
-                    h.in_doubt = true;
+                    h.in_doubt = e.is_in_doubt();
                 }
             } catch (...) { // NOLINT(bugprone-empty-catch): whose fault it was comes out one by one
             }
@@ -4176,12 +4658,12 @@ class settling {
                 settle_alone(h);
             }
         }
-        return {};
+        return std::nullopt;
     }
 
   private:
     struct attempt {
-        bool committed = false;
+        verdict answer = verdict::applied; ///< else: of the first settle that was refused; all is rolled back
         std::vector<entry> claimed{};
     };
 
@@ -4189,32 +4671,55 @@ class settling {
     struct record_failed {
         detail::caught why;
     };
+    /// Thrown past the transaction when an audit sink or a group callback failed.
+    struct hook_failed {
+        detail::caught why;
+    };
+
+    /// Whether it is the store that is in trouble, and not what was asked of it.
+    [[nodiscard]] static bool is_fault(const error& e) noexcept {
+        return e.is_in_doubt() || e.kind() == error_kind::busy || e.kind() == error_kind::full ||
+               e.kind() == error_kind::io || e.kind() == error_kind::read_only || e.kind() == error_kind::corrupt;
+    }
 
     void settle_alone(handled<Store>& h) {
+        const auto landed = [&](verdict answer) {
+            const bool had_landed = h.in_doubt && (answer == verdict::repeated || answer == verdict::unknown);
+            if (had_landed) {
+                h.landing = landing{.group_completed = h.completes_group};
+            } else if (answer != verdict::applied) {
+                h.landing = landing{.what = landing::kind::stale};
+            }
+        };
         for (int left = transact_tries; !h.landing; --left) {
             try {
-                if (h.in_doubt && had_landed(h)) {
-                    h.landing = landing{};
-                } else if (!try_once(std::span(&h, 1), nullptr).committed) {
-                    h.landing = landing{.what = landing::kind::stale};
+                if (h.in_doubt) {
+                    landed(ask(h));
+                }
+                if (!h.landing) {
+                    landed(try_once(std::span(&h, 1), nullptr).answer);
                 }
             } catch (const record_failed& e) {
-                handling<Store>::fail_recording(h, e.why, outbox_.now());
+                handling_.fail_recording(h, e.why);
+            } catch (const hook_failed& e) {
+                h.landing = landing{.what = landing::kind::unsettled, .error = e.why.code};
             } catch (const error& e) {
                 h.in_doubt = h.in_doubt || e.is_in_doubt();
-                if (!e.is_in_doubt() || left == 1) {
+                if (e.is_in_doubt() ? left == 1 : is_fault(e) || e.kind() == error_kind::conflict) {
                     throw;
                 }
-            } catch (...) {
-                h.landing = landing{.what = landing::kind::unsettled, .error = detail::caught::current().code};
+                if (!e.is_in_doubt()) {
+                    h.landing = landing{.what = landing::kind::unsettled, .error = std::string(name_of(e.kind()))};
+                }
             }
         }
     }
 
-    /// Whether a settle whose commit was in doubt has taken place: the ticket is used up, or the entry already purged.
-    [[nodiscard]] bool had_landed(const handled<Store>& h) const {
-        const auto stored = store_.find(h.entry.id);
-        return !stored || (stored->epoch == h.entry.epoch && stored->state != state::claimed);
+    /// What a settle would be answered. Tells whether one whose commit was in doubt has landed, and changes nothing.
+    [[nodiscard]] verdict ask(const handled<Store>& h) {
+        transaction tx = store_.begin();
+        const settle again{ticket_of(h.entry), h.outcome};
+        return tx.settle(std::span(&again, 1), outbox_.now()).front().verdict;
     }
 
     [[nodiscard]] attempt try_once(std::span<handled<Store>> batch, const claim_request* next) {
@@ -4232,57 +4737,57 @@ class settling {
     [[nodiscard]] attempt in_transaction(std::span<handled<Store>> batch, const claim_request* next) {
         const auto now = outbox_.now();
         transaction tx = store_.begin();
-        for (const auto& h : batch) {
-            record(tx, h);
+        for (auto& h : batch) {
+            guard<record_failed>([&] { h.record ? h.record(tx) : void(); });
+        }
+        for (auto& h : batch) {
+            if (!h.emissions.empty()) {
+                h.receipts = tx.enqueue(h.emissions, now);
+            }
         }
         std::vector<settle> settles;
         settles.reserve(batch.size());
-        for (const auto& h : batch) {
-            if (!h.emissions.empty()) {
-                tx.enqueue(h.emissions, now);
-            }
-        }
-        for (const auto& h : batch) {
-            audit_outcome(tx, h, now);
+        for (auto& h : batch) {
+            guard<hook_failed>([&] { audit_outcome(tx, h, now); });
             settles.push_back({ticket_of(h.entry), h.outcome});
         }
         const auto settlements = tx.settle(settles, now);
         for (const auto& s : settlements) {
             if (s.verdict != verdict::applied) {
-                return {}; // rolls back
+                return {.answer = s.verdict}; // rolls back
             }
         }
         for (std::size_t i = 0; i < settlements.size(); ++i) {
-            if (settlements[i].group_completed) {
-                complete_group(tx, batch[i].entry, now);
+            batch[i].completes_group = settlements[i].group_completed;
+            if (batch[i].completes_group) {
+                guard<hook_failed>([&] { complete_group(tx, batch[i].entry, now); });
             }
         }
         attempt out;
         if (next != nullptr) {
-            out.claimed = tx.claim(*next);
+            auto request = *next;
+            request.now = now; // what this transaction made due is claimed with it
+            out.claimed = tx.claim(request);
         }
         tx.commit();
-        out.committed = true;
-        for (std::size_t i = 0; i < settlements.size(); ++i) {
-            batch[i].landing = landing{.group_completed = settlements[i].group_completed};
+        for (auto& h : batch) {
+            h.landing = landing{.group_completed = h.completes_group};
         }
         return out;
     }
 
-    /// What goes wrong in a handler's own part is the handler's failure; what goes wrong in the store is the store's.
-    void record(transaction& tx, const handled<Store>& h) const {
-        if (!h.record) {
-            return;
-        }
+    /// What goes wrong in people's own parts is theirs; a conflict is the transaction's, and so is a commit in doubt.
+    template <class Failed, class Part>
+    static void guard(Part&& part) {
         try {
-            h.record(tx);
+            part();
         } catch (const error& e) {
-            if (e.is_transient() || e.is_in_doubt()) {
+            if (e.kind() == error_kind::conflict || e.is_in_doubt()) {
                 throw;
             }
-            throw record_failed{detail::caught::current()};
+            throw Failed{detail::caught::current()};
         } catch (...) {
-            throw record_failed{detail::caught::current()};
+            throw Failed{detail::caught::current()};
         }
     }
 
@@ -4321,6 +4826,7 @@ class settling {
 
     Store& store_;
     const outbox& outbox_;
+    const handling<Store>& handling_;
     const settling_hooks<transaction>& hooks_;
 };
 
@@ -4328,22 +4834,23 @@ class settling {
 } // namespace vouch
 
 // ---- vouch/run/runner.hpp
-// One deterministic pass over a queue: claim, handle each, settle. No threads, sleeps, clocks or randomness of its own: the
-// same store, clock, ids and handlers give the same trace. The phases are public, so that something else (a worker, a
-// simulator, a debugger) can stop between any two.
+// One deterministic pass over a queue: claim, handle each, settle. No threads, sleeps, clocks or randomness of its own:
+// the same store, clock, ids and handlers give the same trace. The phases are public, so that something else (a worker,
+// a simulator, a debugger) can stop between any two.
 //
-// A runner is used by one thread at a time; several runners may share store, outbox and router.
+// A runner is used by one thread at a time, but for `handle`, which several may call at once; several runners may share
+// store, outbox and router.
 
 namespace vouch {
 inline namespace v0 {
 
 struct runner_options {
     std::string queue{};
-    std::string worker = "runner";             ///< who claims; shown to operators
-    std::size_t batch_size = 50;               ///< entries per claim
-    duration lease = std::chrono::minutes{5};  ///< must comfortably exceed what a batch takes
-    retry_policy retry{};                      ///< for routes and entries that say nothing of their own
-    std::size_t passes_max = 1'000'000;        ///< after which `run_until_idle` gives up
+    std::string worker = "runner";            ///< who claims; shown to operators
+    std::size_t batch_size = 50;              ///< entries per claim
+    duration lease = std::chrono::minutes{5}; ///< must comfortably exceed what a batch takes
+    retry_policy retry{};                     ///< for routes and entries that say nothing of their own
+    std::size_t passes_max = 1'000'000;       ///< after which `run_until_idle` gives up
 };
 
 template <class Store>
@@ -4357,11 +4864,15 @@ class runner {
     /// Store, outbox and router outlive the runner. Throws `invalid_argument` for options no claim would take.
     runner(Store& store, const outbox& from, const router<Store>& routes, runner_options options)
         : store_(store), outbox_(from), router_(routes), options_(std::move(options)), can_(store.capabilities()) {
-        validate(request(time_point{}), can_.limits);
+        validate(request(time_point{}, options_.batch_size), can_.limits);
         if (options_.batch_size == 0) {
             detail::refuse({"runner", "batch_size"}, "is 0, it would never claim anything");
         }
     }
+
+    runner(Store&, const outbox&&, const router<Store>&, runner_options) = delete; // it would outlive its outbox
+    runner(Store&, const outbox&, const router<Store>&&, runner_options) = delete; // it would outlive its router
+    runner(Store&, const outbox&&, const router<Store>&&, runner_options) = delete;
 
     // Watching.
 
@@ -4379,23 +4890,28 @@ class runner {
     // Phases. Each is a boundary at which a process may die: what was claimed and not settled comes back when its lease
     // is over.
 
-    [[nodiscard]] std::vector<entry> claim() { return claimed(vouch::claim(store_, request(outbox_.now()))); }
+    [[nodiscard]] std::vector<entry> claim() { return claim(options_.batch_size); }
+
+    /// No more than `limit`.
+    [[nodiscard]] std::vector<entry> claim(std::size_t limit) {
+        return claimed(vouch::claim(store_, request(outbox_.now(), limit)));
+    }
 
     /// This entry only, if it is due now.
     [[nodiscard]] std::vector<entry> claim(const id& only) {
-        auto wanted = request(outbox_.now());
+        auto wanted = request(outbox_.now(), 1);
         wanted.only = only;
         return claimed(vouch::claim(store_, wanted));
     }
 
     /// Calls the handler and makes sure that what comes of it can be settled.
-    [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) {
-        tell(event_kind::started, e);
-        return handling<Store>(router_, outbox_, options_.retry, can_)(std::move(e), std::move(stop));
+    [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) const {
+        return rules()(std::move(e), std::move(stop),
+                       [this](const entry& s) { tell(event_kind::started, s, outbox_.now()); });
     }
 
     /// Handles all; what has not been started when a stop is requested is handed back untouched.
-    [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop = {}) {
+    [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop = {}) const {
         batch out;
         out.reserve(entries.size());
         for (auto& e : entries) {
@@ -4409,12 +4925,17 @@ class runner {
     }
 
     /// Throws the store's faults; then the same batch may be settled again, under the same tickets.
-    report settle(batch& handled) { return settle(handled, nullptr).first; }
+    report settle(batch& handled) {
+        std::ignore = land(handled, nullptr);
+        return note_all(handled);
+    }
 
-    /// The same, and the next claim in the same commit.
+    /// The same, and the next claim in the same commit where that is possible, else after it.
     [[nodiscard]] std::pair<report, std::vector<entry>> settle_and_claim(batch& handled) {
-        const auto next = request(outbox_.now());
-        return settle(handled, &next);
+        const auto next = request(outbox_.now(), options_.batch_size);
+        auto got = land(handled, &next);
+        auto done = note_all(handled);
+        return {std::move(done), got ? claimed(std::move(*got)) : claim()};
     }
 
     // Passes.
@@ -4431,11 +4952,11 @@ class runner {
         total.claimed += entries.size();
         for (std::size_t passes = 0; !entries.empty(); ++passes) {
             auto done = handle_all(std::move(entries), stop);
-            if (stop.stop_requested()) {
+            if (stop.stop_requested() || passes + 1 >= options_.passes_max) {
                 total += settle(done);
+                check_passes(passes + 1);
                 return total;
             }
-            check_passes(passes);
             auto [settled, next] = settle_and_claim(done);
             total += settled;
             total.claimed += next.size();
@@ -4457,21 +4978,23 @@ class runner {
             if (*next > time()) {
                 time.set(*next);
             }
+            if (outbox_.now() < *next) {
+                throw error(error_kind::misuse, "runner: the clock given is not the outbox's; moving it moves nothing");
+            }
         }
     }
 
   private:
-    [[nodiscard]] claim_request request(time_point now) const {
-        return {.queue = options_.queue,
-                .limit = options_.batch_size,
-                .now = now,
-                .lease = options_.lease,
-                .worker = options_.worker};
+    [[nodiscard]] claim_request request(time_point now, std::size_t limit) const {
+        return {
+            .queue = options_.queue, .limit = limit, .now = now, .lease = options_.lease, .worker = options_.worker};
     }
+
+    [[nodiscard]] handling<Store> rules() const { return {router_, outbox_, options_.retry, can_}; }
 
     [[nodiscard]] std::vector<entry> claimed(std::vector<entry> entries) const {
         for (const auto& e : entries) {
-            tell(event_kind::claimed, e);
+            tell(event_kind::claimed, e, *e.last_attempt_at);
         }
         return entries;
     }
@@ -4484,46 +5007,56 @@ class runner {
         return out;
     }
 
-    std::pair<report, std::vector<entry>> settle(batch& handled, const claim_request* next) {
-        report out;
+    [[nodiscard]] std::optional<std::vector<entry>> land(batch& handled, const claim_request* next) {
         if (handled.empty()) {
-            return {out, next == nullptr ? std::vector<entry>{} : claim()};
+            return std::nullopt;
         }
-        auto next_batch = settling<Store>(store_, outbox_, hooks_)(std::span(handled), next);
-        for (const auto& h : handled) {
-            note(out, h, *h.landing);
-        }
-        return {std::move(out), claimed(std::move(next_batch))};
+        const auto how = rules();
+        return settling<Store>(store_, outbox_, how, hooks_)(std::span(handled), next);
     }
 
-    void note(report& out, const handled<Store>& h, const landing& l) const {
+    [[nodiscard]] report note_all(const batch& handled) const {
+        report out;
+        const auto now = outbox_.now();
+        for (const auto& h : handled) {
+            note(out, h, *h.landing, now);
+        }
+        return out;
+    }
+
+    void note(report& out, const handled<Store>& h, const landing& l, time_point now) const {
         auto line = trace_line{.id = h.entry.id, .topic = h.entry.topic, .attempt = h.entry.attempts};
-        if (l.what == landing::kind::landed) {
-            std::tie(line.what, line.error) = std::visit(named{}, h.outcome);
+        const bool landed = l.what == landing::kind::landed;
+        if (landed) {
+            visit_outcome(name_outcome{line}, h.outcome);
         } else {
             line.what = l.what == landing::kind::stale ? event_kind::stale : event_kind::unsettled;
             line.error = l.error;
         }
         count(out, line.what) += 1;
-        tell(line.what, h.entry, line.error);
-        if (l.what == landing::kind::landed) {
-            for (const auto& d : h.emissions) {
-                tell_enqueued(d);
+        tell(line.what, h.entry, now, line.error);
+        for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
+            if (h.receipts[i].what == receipt::kind::inserted) {
+                tell_enqueued(h.emissions[i], now);
             }
-            if (l.group_completed) {
-                tell(event_kind::group_completed, h.entry);
-            }
+        }
+        if (landed && l.group_completed) {
+            tell(event_kind::group_completed, h.entry, now);
         }
         out.trace.push_back(std::move(line));
     }
 
-    struct named {
-        using told = std::pair<event_kind, std::string>;
-        told operator()(const succeed&) const { return {event_kind::succeeded, {}}; }
-        told operator()(const retry& o) const { return {event_kind::retried, o.error}; }
-        told operator()(const bury& o) const { return {event_kind::dead, o.error}; }
-        told operator()(const release&) const { return {event_kind::released, {}}; }
-        told operator()(const advance&) const { return {event_kind::advanced, {}}; }
+    struct name_outcome {
+        trace_line& line;
+        void operator()(const succeed&) const { line.what = event_kind::succeeded; }
+        void operator()(const retry& o) const { tell(event_kind::retried, o.error); }
+        void operator()(const bury& o) const { tell(event_kind::dead, o.error); }
+        void operator()(const release&) const { line.what = event_kind::released; }
+        void operator()(const advance&) const { line.what = event_kind::advanced; }
+        void tell(event_kind what, const std::string& error) const {
+            line.what = what;
+            line.error = error;
+        }
     };
 
     [[nodiscard]] static std::size_t& count(report& out, event_kind what) noexcept {
@@ -4538,12 +5071,9 @@ class runner {
         }
     }
 
-    void tell(event_kind what, const entry& e, std::string_view error = {}) const {
-        if (observers_.empty()) {
-            return;
-        }
+    void tell(event_kind what, const entry& e, time_point at, std::string_view error = {}) const {
         observers_.on({.what = what,
-                       .at = outbox_.now(),
+                       .at = at,
                        .queue = e.queue,
                        .topic = e.topic,
                        .worker = options_.worker,
@@ -4553,16 +5083,14 @@ class runner {
                        .attempt = e.attempts});
     }
 
-    void tell_enqueued(const draft& d) const {
-        if (!observers_.empty()) {
-            observers_.on({.what = event_kind::enqueued,
-                           .at = outbox_.now(),
-                           .queue = d.queue,
-                           .topic = d.topic,
-                           .worker = options_.worker,
-                           .group = d.group,
-                           .id = d.id});
-        }
+    void tell_enqueued(const draft& d, time_point at) const {
+        observers_.on({.what = event_kind::enqueued,
+                       .at = at,
+                       .queue = d.queue,
+                       .topic = d.topic,
+                       .worker = options_.worker,
+                       .group = d.group,
+                       .id = d.id});
     }
 
     void check_passes(std::size_t passes) const {

@@ -24,7 +24,8 @@ struct shop {
     vouch::counting_ids ids{};
     vouch::memory::store store{};
 
-    [[nodiscard]] vouch::outbox outbox(vouch::bindings bindings = {}, std::optional<vouch::duration> expires = {}) const {
+    [[nodiscard]] vouch::outbox outbox(vouch::bindings bindings = {},
+                                       std::optional<vouch::duration> expires = {}) const {
         return vouch::outbox({.clock = clock, .ids = ids, .bindings = std::move(bindings), .expires_in = expires});
     }
     vouch::entry emit(const vouch::outbox& from, const emission& e) {
@@ -113,8 +114,8 @@ TEST_CASE("emit: what is emitted rolls back with the caller's transaction") {
 
 TEST_CASE("bindings: an emission without a queue reaches every bound queue once, under one emission id") {
     shop s;
-    const auto from = s.outbox(vouch::bindings{}.bind("user.*", "mail").bind("user.#", "audit").bind("#", "mail").bind(
-        "order.*", "billing"));
+    const auto from = s.outbox(
+        vouch::bindings{}.bind("user.*", "mail").bind("user.#", "audit").bind("#", "mail").bind("order.*", "billing"));
     const auto got = vouch::transact(s.store, [&](auto& tx) { return from.emit(tx, {.topic = "user.created"}); });
     REQUIRE(got.size() == 2);
     const auto mail = s.store.find(got[0].id);
@@ -145,7 +146,8 @@ TEST_CASE("bindings: three listeners, one of which fails; the other two are done
     std::array<int, 3> called{};
     std::array<vouch::router<vouch::memory::store>, 3> routers;
     routers[0].on("#", [&] { ++called[0]; });
-    routers[1].on("#", [&] { ++called[1], throw vouch::failure("away"); }, vouch::retry_policy{.attempts_max = 4});
+    routers[1].on(
+        "#", [&] { ++called[1], throw vouch::failure("away"); }, vouch::retry_policy{.attempts_max = 4});
     routers[2].on("#", [&] { ++called[2]; });
     vouch::transact(s.store, [&](auto& tx) { from.emit(tx, {.topic = "user.created"}); });
     const std::array names{"one", "two", "three"};
@@ -189,17 +191,17 @@ std::vector<std::string> user_created(bool with_entry_point) {
 } // namespace
 
 TEST_CASE("trail: every emission has its own id and carries its ancestors'") {
-    CHECK(user_created(false) == std::vector<std::string>{
-                                     "User created 123, tracking IDs: ['uuid1']",
-                                     "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2']",
-                                     "Notification created for user 123, tracking IDs: ['uuid1', 'uuid3']"});
+    CHECK(user_created(false) ==
+          std::vector<std::string>{"User created 123, tracking IDs: ['uuid1']",
+                                   "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2']",
+                                   "Notification created for user 123, tracking IDs: ['uuid1', 'uuid3']"});
 }
 
 TEST_CASE("trail: an entry point can open a trail of its own") {
-    CHECK(user_created(true) == std::vector<std::string>{
-                                    "User created 123, tracking IDs: ['uuid1', 'uuid2']",
-                                    "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid3']",
-                                    "Notification created for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid4']"});
+    CHECK(user_created(true) ==
+          std::vector<std::string>{"User created 123, tracking IDs: ['uuid1', 'uuid2']",
+                                   "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid3']",
+                                   "Notification created for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid4']"});
 }
 
 TEST_CASE("trail: a long one keeps its first id and its last 31") {

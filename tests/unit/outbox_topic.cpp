@@ -29,7 +29,8 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 /// Tries everything: `#` takes nothing, or one word and stays.
-bool naive(const std::vector<std::string>& pattern, std::size_t p, const std::vector<std::string>& topic, std::size_t t) {
+bool naive(const std::vector<std::string>& pattern, std::size_t p, const std::vector<std::string>& topic,
+           std::size_t t) {
     if (p == pattern.size()) {
         return t == topic.size();
     }

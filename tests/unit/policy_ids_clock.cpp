@@ -167,7 +167,6 @@ TEST_CASE("system clock: whole microseconds, near the system's own") {
     CHECK(now <= std::chrono::system_clock::now());
 }
 
-
 TEST_CASE("uuid7: a forked child makes ids of its own") {
     const vouch::manual_clock still(t0);
     const vouch::uuid7_source ids{vouch::clock(still)};

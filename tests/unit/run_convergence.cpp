@@ -42,7 +42,7 @@ ending_of_all run_world(std::size_t entries, const std::vector<deed>& deeds, con
     vouch::memory::store store;
     vouch::router<vouch::memory::store> router;
     ending_of_all out{.entered = entries};
-    std::map<vouch::id, std::uint32_t> calls;       // since the last checkpoint
+    std::map<vouch::id, std::uint32_t> calls; // since the last checkpoint
     std::map<vouch::id, std::size_t> next_deed;
     router.on("#", [&](delivery& d) -> vouch::outcome {
         out.most_calls = std::max(out.most_calls, ++calls[d.id()]);
@@ -111,8 +111,8 @@ ending_of_all run_world(std::size_t entries, const std::vector<deed>& deeds, con
 TEST_CASE("runner: any handlers and any crashes, and every entry ends succeeded or dead") {
     check_property("every entry ends, nothing is lost, no handler is called more than attempts_max times", [] {
         const auto entries = *rc::gen::element<std::size_t>(1, 2, 3, 7);
-        const auto deeds = *rc::gen::container<std::vector<deed>>(
-            rc::gen::element(deed::finish, deed::fail, deed::reject, deed::advance, deed::snooze, deed::fan_out, deed::retry_at));
+        const auto deeds = *rc::gen::container<std::vector<deed>>(rc::gen::element(
+            deed::finish, deed::fail, deed::reject, deed::advance, deed::snooze, deed::fan_out, deed::retry_at));
         const auto fates = *rc::gen::container<std::vector<fate>>(rc::gen::element(
             fate::settle, fate::die_before_handling, fate::die_before_settling, fate::sleep_past_the_lease));
         const auto attempts_max = *rc::gen::element<std::uint32_t>(1, 2, 3, 8);

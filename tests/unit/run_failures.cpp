@@ -168,8 +168,11 @@ TEST_CASE("expiry: a retry at or after it is dead as expired") {
     const vouch::retry_policy in_5s{.backoff = vouch::fixed{5s}};
     CHECK(ended_with(fails, {.topic = "t", .expires_in = 5s + tick}, in_5s).state == state::retrying);
     CHECK(ended_with(fails, {.topic = "t", .expires_in = 5s}, in_5s).last_error == "expired");
-    const auto chosen = ended_with([](delivery& d) { return vouch::retry{"x", d.now() + 1h}; },
-                                   {.topic = "t", .expires_in = 1h});
+    const auto chosen = ended_with(
+        [](delivery& d) {
+            return vouch::retry{"x", d.now() + 1h};
+        },
+        {.topic = "t", .expires_in = 1h});
     CHECK(chosen.last_error == "expired");
 }
 
@@ -263,8 +266,11 @@ TEST_CASE("ended: nothing the failed attempt emitted goes with it") {
 }
 
 TEST_CASE("attempts: a retry the handler asks for on its last attempt is dead with the handler's code") {
-    const auto e = ended_with([](delivery& d) { return vouch::retry{"bank_down", d.now() + 1h}; },
-                              {.topic = "t", .attempts_max = 1});
+    const auto e = ended_with(
+        [](delivery& d) {
+            return vouch::retry{"bank_down", d.now() + 1h};
+        },
+        {.topic = "t", .attempts_max = 1});
     CHECK(e.state == state::dead);
     CHECK(e.last_error == "bank_down");
 }

@@ -195,7 +195,8 @@ TEST_CASE("handler: the delivery tells topic, queue, attempt, trail, headers, id
     CHECK(run_one(box, {.topic = "a.b", .headers = {{"lang", "en"}}}).state == state::succeeded);
 }
 
-TEST_CASE("handler: a codec that runs out of memory says nothing about the payload, one that fails says it in its own words") {
+TEST_CASE("handler: a codec that runs out of memory says nothing about the payload, one that fails says it in its own "
+          "words") {
     sandbox box;
     box.on<fragile>("t", [](const fragile&) {});
     const auto oom = run_one(box, {.topic = "t", .payload = "memory"});
@@ -233,7 +234,8 @@ TEST_CASE("handler: functions, const callables and std::function will do") {
     const std::function<std::string(delivery&)> wrapped = [](delivery&) { return std::string("wrapped"); };
     box.on("const", constant);
     box.on("wrapped", wrapped);
-    box.on("function", +[](delivery&) { return "function"; });
+    box.on(
+        "function", +[](delivery&) { return "function"; });
     box.on("generic", [](auto&) { return "generic"; });
     CHECK(run_one(box, {.topic = "const"}).result == "const");
     CHECK(run_one(box, {.topic = "wrapped"}).result == "wrapped");
@@ -278,8 +280,10 @@ TEST_CASE("router: a topic nobody handles is dead as no_handler") {
 TEST_CASE("router: a handler's retry policy goes before the default, an entry's before both") {
     sandbox box({.retry = {.backoff = vouch::fixed{1s}, .attempts_max = 2}});
     box.on("default", [] { throw vouch::failure("x"); });
-    box.on("own", [] { throw vouch::failure("x"); }, vouch::retry_policy{.backoff = vouch::schedule{5s, 30s}});
-    box.on("none", [] { throw vouch::failure("x"); }, vouch::retry_policy{.backoff = vouch::schedule{}});
+    box.on(
+        "own", [] { throw vouch::failure("x"); }, vouch::retry_policy{.backoff = vouch::schedule{5s, 30s}});
+    box.on(
+        "none", [] { throw vouch::failure("x"); }, vouch::retry_policy{.backoff = vouch::schedule{}});
     const auto attempts = [&](vouch::emission e) {
         const auto got = box.emit(std::move(e));
         box.run_until_idle();

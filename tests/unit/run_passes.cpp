@@ -57,7 +57,8 @@ std::string story(std::uint64_t seed) {
     std::ignore = runner.claim(); // a process that dies right after it claimed
     auto out = to_string(runner.run_until_idle(clock));
     for (const auto& e : seen.events()) {
-        out += std::string(name_of(e.what)) + ' ' + to_string(e.id) + ' ' + std::to_string(e.at.time_since_epoch().count());
+        out += std::string(name_of(e.what)) + ' ' + to_string(e.id) + ' ' +
+               std::to_string(e.at.time_since_epoch().count());
         out += '\n';
     }
     return out;

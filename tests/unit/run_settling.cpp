@@ -91,7 +91,8 @@ TEST_CASE("audit: terminal outcomes and completed groups are told, failed attemp
     box.on("bad", [] { throw vouch::failure("broken"); });
     box.on("good", [] {});
     box.runner().audit([&](auto&, const vouch::audit_line& l) {
-        lines.push_back(std::string(name_of(l.what)) + ' ' + l.topic + ' ' + std::to_string(l.attempts) + ' ' + l.error);
+        lines.push_back(std::string(name_of(l.what)) + ' ' + l.topic + ' ' + std::to_string(l.attempts) + ' ' +
+                        l.error);
     });
     box.emit({.topic = "bad"});
     box.emit({.topic = "good"});
@@ -125,7 +126,8 @@ TEST_CASE("audit: a sink that fails leaves the entry claimed, and the lease heal
     CHECK(lines == std::vector{got.id});
 }
 
-TEST_CASE("groups: the callback runs once, with the settle that completes the group; if it throws nothing is recorded") {
+TEST_CASE(
+    "groups: the callback runs once, with the settle that completes the group; if it throws nothing is recorded") {
     stage s;
     bool down = true;
     std::vector<std::string> completed;
@@ -294,9 +296,9 @@ TEST_CASE("record: what it throws is the handler's failure, and nothing of the a
     sandbox box({.retry = {.backoff = vouch::fixed{1s}, .attempts_max = 3}});
     int tried = 0;
     box.on("t", recording{[&] {
-        ++tried;
-        throw vouch::failure("constraint");
-    }});
+               ++tried;
+               throw vouch::failure("constraint");
+           }});
     box.on("fine", [] {});
     const auto got = box.emit({.topic = "t"});
     const auto other = box.emit({.topic = "fine"});
@@ -385,10 +387,10 @@ TEST_CASE("run_until_idle: goes on after a batch that had to be settled one by o
     sandbox box;
     int recorded = 0;
     box.on("t", recording{[&] {
-        if (++recorded == 1) {
-            throw vouch::reject("first");
-        }
-    }});
+               if (++recorded == 1) {
+                   throw vouch::reject("first");
+               }
+           }});
     for (int n = 0; n < 100; ++n) {
         box.emit({.topic = "t"});
     }
@@ -419,7 +421,8 @@ TEST_CASE("emissions: a duplicate is not told as enqueued") {
     box.emit({.topic = "t"});
     box.run_once();
     const auto events = box.events();
-    CHECK(std::count_if(events.begin(), events.end(), [](const auto& e) { return e.what == event_kind::enqueued; }) == 1);
+    CHECK(std::count_if(events.begin(), events.end(), [](const auto& e) { return e.what == event_kind::enqueued; }) ==
+          1);
     CHECK(box.emitted("follow") == 1);
 }
 

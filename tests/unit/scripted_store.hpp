@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A memory store that counts commits and fails those it is told to: before the effect, after it (in doubt), or by conflict.
+// A memory store that counts commits and fails those it is told to: before the effect, after it (in doubt), or by
+// conflict.
 #pragma once
 
 #include <cstddef>

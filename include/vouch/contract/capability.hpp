@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a store can do beyond the base contract. A capability that is off is refused, never ignored: a draft that uses it
-// is `unsupported` and nothing is written.
+// What a store can do beyond the base contract. A capability that is off is refused, never ignored: a draft that uses
+// it is `unsupported` and nothing is written.
 #pragma once
 
 #include <vouch/contract/limits.hpp>

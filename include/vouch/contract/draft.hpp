@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
 
@@ -20,19 +21,19 @@ using header_list = std::vector<std::pair<std::string, std::string>>;
 using id_list = std::vector<vouch::id>;
 
 struct draft {
-    vouch::id id{};         ///< required; the idempotency key of the work
-    std::string queue{};    ///< required; who claims it
-    std::string topic{};    ///< required; what it is, words joined by dots
-    std::string payload{};  ///< opaque bytes
-    std::string key{};      ///< dedup key, unique per queue among stored entries; empty: none
-    std::string group{};    ///< entries that complete together, across queues; empty: none
-    std::string lane{};     ///< ordering key within the queue; empty: none
-    vouch::id parent{};     ///< the entry to nudge when this one ends; nil: none
+    vouch::id id{};          ///< required; the idempotency key of the work
+    std::string queue{};     ///< required; who claims it
+    std::string topic{};     ///< required; what it is, words joined by dots
+    std::string payload{};   ///< opaque bytes
+    std::string key{};       ///< dedup key, unique per queue among stored entries; empty: none
+    std::string group{};     ///< entries that complete together, across queues; empty: none
+    std::string lane{};      ///< ordering key within the queue; empty: none
+    vouch::id parent{};      ///< the entry to nudge when this one ends; nil: none
     vouch::id predecessor{}; ///< the dead entry this one replaces, whose key, group and lane it takes over; nil: none
     std::optional<time_point> due_at{};     ///< when it may run; unset: now
     std::optional<time_point> expires_at{}; ///< when trying ends, whatever the retries; unset: never
     std::uint32_t attempts_max = 0;         ///< 0: the handler's
-    id_list trail{}; ///< the emissions that led here, outermost first, its own last
+    id_list trail{};                        ///< the emissions that led here, outermost first, its own last
     header_list headers{};
     std::string progress{};              ///< where a multi-step entry begins
     std::optional<std::string> result{}; ///< set: born succeeded; then lane, group, parent and predecessor are refused
@@ -42,7 +43,7 @@ struct draft {
 
 /// Calls `f(name, value...)` for every field of one or several drafts side by side.
 template <class F, class... Drafts>
-    requires(std::same_as<std::remove_const_t<Drafts>, draft> && ...)
+    requires(std::same_as<std::remove_const_t<Drafts>, draft>&&...)
 void for_each_field(F&& f, Drafts&... d) {
     f("id", d.id...);
     f("queue", d.queue...);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/ticket.hpp>
@@ -58,10 +59,10 @@ struct entry : life {
 
 [[nodiscard]] inline ticket ticket_of(const entry& e) noexcept { return {.id = e.id, .epoch = e.epoch}; }
 
-/// Calls `f(name, value...)` for every field of one or several entries side by side: a store that forgets a field fails by
-/// its name.
+/// Calls `f(name, value...)` for every field of one or several entries side by side: a store that forgets a field fails
+/// by its name.
 template <class F, class... Entries>
-    requires(std::same_as<std::remove_const_t<Entries>, entry> && ...)
+    requires(std::same_as<std::remove_const_t<Entries>, entry>&&...)
 void for_each_field(F&& f, Entries&... e) {
     f("id", e.id...);
     f("queue", e.queue...);

@@ -115,8 +115,9 @@ constexpr std::optional<id> id::parse(std::string_view text) noexcept {
     return out;
 }
 
-/// The id that belongs to `base` under `label`: the same pair always gives the same id, so that work done twice from the
-/// same beginning names the same entries. The leading 48 bits (UUIDv7's time) are kept: derived ids stay time-ordered.
+/// The id that belongs to `base` under `label`: the same pair always gives the same id, so that work done twice from
+/// the same beginning names the same entries. The leading 48 bits (UUIDv7's time) are kept: derived ids stay
+/// time-ordered.
 [[nodiscard]] constexpr id derive(const id& base, std::string_view label) noexcept {
     std::uint64_t a = detail::mix(base.high ^ 0x9e3779b97f4a7c15U);
     std::uint64_t b = detail::mix(base.low + a);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/request.hpp>

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+
 #include <vouch/contract/ticket.hpp>
 #include <vouch/contract/time.hpp>
 
@@ -37,8 +38,8 @@ struct release {
     [[nodiscard]] friend bool operator==(const release&, const release&) = default;
 };
 
-/// A checkpoint: progress replaced, attempts back to 0, due at `at` (unset: now). Only when progress moved; "nothing to do
-/// yet" is a release with `at`.
+/// A checkpoint: progress replaced, attempts back to 0, due at `at` (unset: now). Only when progress moved; "nothing to
+/// do yet" is a release with `at`.
 struct advance {
     std::string progress{};
     std::optional<time_point> at{};

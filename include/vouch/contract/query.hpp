@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/state.hpp>
 
@@ -36,9 +37,7 @@ struct query {
     std::size_t limit = 100;             ///< 0 finds nothing
     bool payloads = false;               ///< false: payloads come back empty
 
-    [[nodiscard]] static query members(std::string group) {
-        return {.by = path::group, .group = std::move(group)};
-    }
+    [[nodiscard]] static query members(std::string group) { return {.by = path::group, .group = std::move(group)}; }
     [[nodiscard]] static query children(const vouch::id& parent) { return {.by = path::parent, .parent = parent}; }
     [[nodiscard]] static query keyed(std::string queue, std::string key) {
         return {.by = path::key, .queue = std::move(queue), .key = std::move(key)};

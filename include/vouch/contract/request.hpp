@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>

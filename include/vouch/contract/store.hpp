@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The contract a store fulfils, as four concepts: `reader`, `writer`, `transaction`, `store`; and `waking_store` for the
-// capability `wakes`. The smallest model is the memory store (`backends/memory`); `explain.hpp` tells in plain words what
-// a type lacks; the conformance suite checks what no concept can say.
+// The contract a store fulfils, as four concepts: `reader`, `writer`, `transaction`, `store`; and `waking_store` for
+// the capability `wakes`. The smallest model is the memory store (`backends/memory`); `explain.hpp` tells in plain
+// words what a type lacks; the conformance suite checks what no concept can say.
 //
 // For all operations:
 //  1. Time and ids are arguments. No store reads a clock or makes an id.
@@ -10,7 +10,8 @@
 //  4. Facts of the domain are values; faults throw `vouch::error`.
 //  5. After any error but `invalid_argument` the transaction is closed, as after commit and when moved from. Using a
 //     closed one throws `misuse`.
-//  6. Any operation or commit of a transaction may throw `conflict`: it is rolled back, its verdicts are void, and it is
+//  6. Any operation or commit of a transaction may throw `conflict`: it is rolled back, its verdicts are void, and it
+//  is
 //     to be repeated from `begin` (`transact` does). Of the parties to a conflict one gets through.
 //  7. An error that `is_in_doubt` comes from commit only: claims of that transaction are forgotten (never run, settled,
 //     extended or released), settles are repeated whole under the same tickets (`repeated` or `unknown`: it had landed;
@@ -28,6 +29,7 @@
 #include <stop_token>
 #include <string_view>
 #include <vector>
+
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
@@ -44,7 +46,8 @@ inline namespace v0 {
 ///  2. `list` gives what the query says, by ascending sequence.
 ///  3. `counts` has every state, zero-filled. It may cost the queue's rows; nothing on the way of emit, claim or settle
 ///     calls it.
-///  4. `next_due` is the smallest gate of the queue: lease end if claimed, none if terminal or blocked in its lane, else
+///  4. `next_due` is the smallest gate of the queue: lease end if claimed, none if terminal or blocked in its lane,
+///  else
 ///     due_at. It may be in the past.
 template <class R>
 concept reader = requires(const R& r, const id& an_id, const query& q, std::string_view queue) {
@@ -61,17 +64,19 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
 ///  2. `claim`: eligible is exactly `gate <= now`; takes the first `limit` by (gate, sequence); returns them by
 ///     (due_at, sequence), as they are after the claim. It may pass over entries another open transaction has touched,
 ///     and only those. Its cost does not grow with future, blocked, claimed or terminal entries.
-///  3. `settle`: by ticket alone, never by time. When an entry becomes terminal, by any verb, its parent is nudged and the
+///  3. `settle`: by ticket alone, never by time. When an entry becomes terminal, by any verb, its parent is nudged and
+///  the
 ///     next entry of its lane gets its gate, in the same transaction.
 ///  4. `extend`: lease_until = max(lease_until, now + lease).
 ///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
-///  6. `purge`: removes terminal entries that no live entry needs: none of the same group, none whose parent it is, none
+///  6. `purge`: removes terminal entries that no live entry needs: none of the same group, none whose parent it is,
+///  none
 ///     that is its successor. Returns how many.
 template <class W>
-concept writer = reader<W> && requires(W& tx, std::span<const draft> drafts, const claim_request& claim,
-                                       std::span<const settle> settles, std::span<const ticket> tickets, const id& an_id,
-                                       std::string_view error, const purge_request& purge, time_point now,
-                                       duration lease) {
+concept writer = reader<W> &&
+    requires(W& tx, std::span<const draft> drafts, const claim_request& claim, std::span<const settle> settles,
+             std::span<const ticket> tickets, const id& an_id, std::string_view error, const purge_request& purge,
+             time_point now, duration lease) {
     { tx.enqueue(drafts, now) } -> std::same_as<std::vector<receipt>>;
     { tx.claim(claim) } -> std::same_as<std::vector<entry>>;
     { tx.settle(settles, now) } -> std::same_as<std::vector<settlement>>;
@@ -81,8 +86,8 @@ concept writer = reader<W> && requires(W& tx, std::span<const draft> drafts, con
     { tx.purge(purge) } -> std::same_as<std::size_t>;
 };
 
-/// A writer of its own: nothing of it is seen before `commit`, all of it after; destruction without commit leaves nothing,
-/// dedup keys included. It may move between threads and is used by one at a time.
+/// A writer of its own: nothing of it is seen before `commit`, all of it after; destruction without commit leaves
+/// nothing, dedup keys included. It may move between threads and is used by one at a time.
 template <class T>
 concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
     { tx.commit() } -> std::same_as<void>;
@@ -97,11 +102,11 @@ concept store = reader<S> && transaction<typename S::transaction> && requires(S&
     { S::contract_level } -> std::convertible_to<int>;
 };
 
-/// Capability `wakes`: a number per queue that changes with every commit that may have brought work nearer, and a wait for
-/// it to differ from the one seen. Only ever a hint: dropping every wake-up loses nothing.
+/// Capability `wakes`: a number per queue that changes with every commit that may have brought work nearer, and a wait
+/// for it to differ from the one seen. Only ever a hint: dropping every wake-up loses nothing.
 template <class S>
-concept waking_store = store<S> && requires(S& s, std::string_view queue, std::uint64_t seen,
-                                            std::chrono::nanoseconds at_most, std::stop_token stop) {
+concept waking_store = store<S> &&
+    requires(S& s, std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most, std::stop_token stop) {
     { s.wakes(queue) } -> std::same_as<std::uint64_t>;
     { s.wait(queue, seen, at_most, stop) } -> std::same_as<std::uint64_t>;
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+
 #include <vouch/contract/id.hpp>
 
 namespace vouch {

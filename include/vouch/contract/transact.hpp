@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
@@ -23,8 +24,8 @@ inline namespace v0 {
 inline constexpr int transact_tries = 16;
 
 /// Runs `work(tx)` in a transaction of its own, commits, and returns what `work` returned. On `conflict` everything is
-/// repeated from `begin`, at most `transact_tries` times in all; any other error goes through, and so does an exception of
-/// `work`, which leaves nothing behind. Because of the repeats `work` should touch nothing but the transaction.
+/// repeated from `begin`, at most `transact_tries` times in all; any other error goes through, and so does an exception
+/// of `work`, which leaves nothing behind. Because of the repeats `work` should touch nothing but the transaction.
 template <class Store, class Work>
 auto transact(Store& store, Work&& work) {
     static_assert(explain_store<Store>());
@@ -49,8 +50,8 @@ auto transact(Store& store, Work&& work) {
     }
 }
 
-/// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored once; a
-/// draft that turns out to be stored by then counts as inserted.
+/// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored
+/// once; a draft that turns out to be stored by then counts as inserted.
 template <class Store>
 std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
     bool in_doubt = false;

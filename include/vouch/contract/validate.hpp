@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Validation at the boundary, in one place, called by every store before it writes anything. What is wrong is refused with
-// `invalid_argument` (or `unsupported`), naming the field, the limit and the size given; never the content.
+// Validation at the boundary, in one place, called by every store before it writes anything. What is wrong is refused
+// with `invalid_argument` (or `unsupported`), naming the field, the limit and the size given; never the content.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/error.hpp>
@@ -221,7 +222,8 @@ inline void validate(const purge_request& r, const limits& limit) {
     detail::check_required_name({"purge", "queue"}, r.queue, limit.name_max);
     detail::check_size({"purge", "limit"}, r.limit, limit.batch_max, "items");
     if (r.state && !is_terminal(*r.state)) {
-        detail::refuse({"purge", "state"}, "is " + std::string(name_of(*r.state)) + ", only terminal entries are purged");
+        detail::refuse({"purge", "state"},
+                       "is " + std::string(name_of(*r.state)) + ", only terminal entries are purged");
     }
 }
 

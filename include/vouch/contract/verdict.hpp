@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+
 #include <vouch/contract/id.hpp>
 
 namespace vouch {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The audit trail: one line per terminal outcome and per completed group, appended inside the settling transaction, before
-// the change of state where the outcome is known before. So no outcome is recorded without its line, and no line without
-// its outcome. Failed attempts that will be retried are not audited; the entry's own `last_error` tells of them.
+// The audit trail: one line per terminal outcome and per completed group, appended inside the settling transaction,
+// before the change of state where the outcome is known before. So no outcome is recorded without its line, and no line
+// without its outcome. Failed attempts that will be retried are not audited; the entry's own `last_error` tells of
+// them.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 #include <vector>
+
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
 
@@ -67,7 +68,8 @@ struct event {
 
 template <class O>
 concept observer = requires(O& o, const event& e) {
-    { o.on(e) } noexcept;
+    { o.on(e) }
+    noexcept;
 };
 
 /// Several observers as one; each outlives the list. Not to be changed while events are being reported.

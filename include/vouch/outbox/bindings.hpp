@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/limits.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/outbox/topic.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The producer's side: turns emissions into drafts, with id, time and trail filled in, and enqueues them through whatever
-// writer the caller has. The outbox never commits: what is emitted lives or dies with the caller's transaction.
+// The producer's side: turns emissions into drafts, with id, time and trail filled in, and enqueues them through
+// whatever writer the caller has. The outbox never commits: what is emitted lives or dies with the caller's
+// transaction.
 //
 // An outbox is immutable after construction and may be used from several threads, if its clock and ids may.
 #pragma once
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
@@ -68,11 +70,11 @@ class outbox {
     /// A trail for an entry point of the application, so that all it emits can be traced back to it.
     [[nodiscard]] id_list open_trail() const { return {fresh_id()}; }
 
-    /// Enqueues an emission below the trail `above`: one entry in the named queue, or one per bound queue. One receipt per
-    /// entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
+    /// Enqueues an emission below the trail `above`: one entry in the named queue, or one per bound queue. One receipt
+    /// per entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
     ///
-    /// Through a writer it becomes part of that transaction. Given a store it commits by itself, and resolves a commit in
-    /// doubt: the drafts are made once and enqueued once.
+    /// Through a writer it becomes part of that transaction. Given a store it commits by itself, and resolves a commit
+    /// in doubt: the drafts are made once and enqueued once.
     template <class Target>
     std::vector<receipt> emit(Target& to, const emission& e, const id_list& above = {}) const {
         return emit(to, std::span(&e, 1), above);
@@ -98,9 +100,9 @@ class outbox {
         }
     }
 
-    /// Appends the drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in doubt).
-    /// If it goes to one queue, the entry's id is the emission's own; if to several, each is derived from it and the
-    /// queue's name.
+    /// Appends the drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in
+    /// doubt). If it goes to one queue, the entry's id is the emission's own; if to several, each is derived from it
+    /// and the queue's name.
     void append_drafts(std::vector<draft>& out, const emission& e, const id_list& above, const id& emission_id,
                        time_point at) const {
         auto d = draft_of(e, at);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/limits.hpp>
 #include <vouch/contract/validate.hpp>
@@ -43,8 +44,8 @@ class word_cursor {
 [[nodiscard]] constexpr bool topic_matches(std::string_view pattern, std::string_view topic) noexcept {
     detail::word_cursor p(pattern);
     detail::word_cursor t(topic);
-    // Where to go on from if what follows the last `#` does not fit: let it swallow one word more. Going back to the last
-    // one is enough, because an earlier `#` could only swallow what the last one can.
+    // Where to go on from if what follows the last `#` does not fit: let it swallow one word more. Going back to the
+    // last one is enough, because an earlier `#` could only swallow what the last one can.
     bool has_hash = false;
     auto after_hash = p;
     auto swallowed = t;
@@ -77,7 +78,8 @@ struct specificity {
     std::size_t stars = 0;
     std::size_t spelled = 0;
 
-    [[nodiscard]] friend constexpr std::strong_ordering operator<=>(const specificity& a, const specificity& b) noexcept {
+    [[nodiscard]] friend constexpr std::strong_ordering operator<=>(const specificity& a,
+                                                                    const specificity& b) noexcept {
         if (const auto order = a.hashes <=> b.hashes; order != 0) {
             return order;
         }
@@ -89,8 +91,8 @@ struct specificity {
     [[nodiscard]] friend constexpr bool operator==(const specificity&, const specificity&) noexcept = default;
 };
 
-/// A validated pattern: not empty, within the limit of a name, no control character, no empty word, and a wildcard only as
-/// a whole word (`a*` is taken for a slip, not for a word).
+/// A validated pattern: not empty, within the limit of a name, no control character, no empty word, and a wildcard only
+/// as a whole word (`a*` is taken for a slip, not for a word).
 class topic_pattern {
   public:
     explicit topic_pattern(std::string text) : text_(std::move(text)) {

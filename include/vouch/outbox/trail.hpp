@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/limits.hpp>
@@ -10,8 +11,8 @@
 namespace vouch {
 inline namespace v0 {
 
-/// The trail below `above`, one emission further. A trail that grows too long keeps its first id, where everything began,
-/// and its last 31.
+/// The trail below `above`, one emission further. A trail that grows too long keeps its first id, where everything
+/// began, and its last 31.
 [[nodiscard]] inline id_list trail_below(const id_list& above, const id& emission) {
     const auto most = limits{}.trail_max;
     id_list out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long to wait after the n-th attempt. Pure functions: the same entry and attempt always give the same delay, jitter
-// included, so that a schedule can be replayed and a test can pin it. Nothing overflows for any attempt.
+// How long to wait after the n-th attempt. Pure functions: the same entry and attempt always give the same delay,
+// jitter included, so that a schedule can be replayed and a test can pin it. Nothing overflows for any attempt.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
@@ -46,9 +47,10 @@ struct fixed {
 class backoff {
   public:
     backoff() = default;
-    backoff(const exponential& e) : doubling_(e) {}                                                  // NOLINT: implicit
-    backoff(const fixed& f) : doubling_{.base = f.delay, .max = f.delay, .jitter = f.jitter} {}      // NOLINT: implicit
-    backoff(schedule s) : doubling_{.jitter = s.jitter}, delays_(std::move(s.delays)), listed_(true) {} // NOLINT: implicit
+    backoff(const exponential& e) : doubling_(e) {}                                             // NOLINT: implicit
+    backoff(const fixed& f) : doubling_{.base = f.delay, .max = f.delay, .jitter = f.jitter} {} // NOLINT: implicit
+    backoff(schedule s)
+        : doubling_{.jitter = s.jitter}, delays_(std::move(s.delays)), listed_(true) {} // NOLINT: implicit
 
     /// How many attempts a schedule has delays for, and one; nothing if there is no such end.
     [[nodiscard]] std::optional<std::uint32_t> attempts() const noexcept {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Where the `now` of a call comes from. A clock is any callable that gives a time; the core asks it at its edges and hands
-// the answer down.
+// Where the `now` of a call comes from. A clock is any callable that gives a time; the core asks it at its edges and
+// hands the answer down.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
+
 #include <vouch/contract/time.hpp>
 
 namespace vouch {

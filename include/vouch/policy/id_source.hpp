@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
@@ -55,15 +56,16 @@ namespace detail {
 
 } // namespace detail
 
-/// UUIDv7: 48 bits of milliseconds, then a 12-bit count within the millisecond, then 62 random bits. Ids of one source only
-/// grow, also when its clock stands still or runs back. Copies share one state. Thread-safe.
+/// UUIDv7: 48 bits of milliseconds, then a 12-bit count within the millisecond, then 62 random bits. Ids of one source
+/// only grow, also when its clock stands still or runs back. Copies share one state. Thread-safe.
 class uuid7_source {
   public:
     /// Random bits from the system; a forked child gets its own.
     explicit uuid7_source(clock now = system_now)
         : shared_(std::make_shared<shared>(std::move(now), detail::system_seed(), detail::process_id())) {}
     /// The same clock and seed give the same ids.
-    uuid7_source(clock now, std::uint64_t seed) : shared_(std::make_shared<shared>(std::move(now), seed, std::nullopt)) {}
+    uuid7_source(clock now, std::uint64_t seed)
+        : shared_(std::make_shared<shared>(std::move(now), seed, std::nullopt)) {}
 
     [[nodiscard]] id operator()() const {
         const std::lock_guard lock(shared_->mutex);
@@ -72,14 +74,16 @@ class uuid7_source {
 
   private:
     struct shared {
-        shared(clock c, std::uint64_t seed, std::optional<std::int64_t> p) : now(std::move(c)), state(seed), process(p) {}
+        shared(clock c, std::uint64_t seed, std::optional<std::int64_t> p)
+            : now(std::move(c)), state(seed), process(p) {}
 
         [[nodiscard]] id next() {
             const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
             // The count overflows into the milliseconds: order is kept, and time catches up.
             const auto tick = static_cast<std::uint64_t>(since > 0 ? since : 0) << 12;
             last = tick > last ? tick : last + 1;
-            return {.high = ((last >> 12) << 16) | 0x7000U | (last & 0x0fffU), .low = 0x8000000000000000U | (random() >> 2)};
+            return {.high = ((last >> 12) << 16) | 0x7000U | (last & 0x0fffU),
+                    .low = 0x8000000000000000U | (random() >> 2)};
         }
 
         /// SplitMix64: ids must differ, not be secret.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+
 #include <vouch/contract/time.hpp>
 
 namespace vouch {

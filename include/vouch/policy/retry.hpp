@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/time.hpp>
@@ -34,7 +35,8 @@ struct retry_policy {
 }
 
 /// What a failed attempt of a claimed entry comes to: a retry, or a burial when its attempts or its time are used up.
-[[nodiscard]] inline outcome after_failure(const entry& e, std::string error, const retry_policy& policy, time_point now) {
+[[nodiscard]] inline outcome after_failure(const entry& e, std::string error, const retry_policy& policy,
+                                           time_point now) {
     if (e.attempts >= attempts_max_of(e, policy)) {
         return bury{.error = std::move(error)};
     }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
 #include <vouch/contract/limits.hpp>
 
 #if defined(__GXX_RTTI) || defined(__cpp_rtti) || defined(_CPPRTTI)
@@ -15,8 +16,9 @@
 #if defined(__has_include)
 #if __has_include(<cxxabi.h>)
 #include <cstdlib>
-#include <cxxabi.h>
 #include <memory>
+
+#include <cxxabi.h>
 #endif
 #endif
 #endif

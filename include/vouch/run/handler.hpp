@@ -4,8 +4,9 @@
 //   [](delivery&) { ... }                       done when it returns; the delivery may be left out
 //   [](delivery&) { return value; }             done, with a result: a string, or anything with a codec
 //   [](delivery&) -> outcome { ... }            says itself what became of it: succeed, retry, bury, release, advance
-//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be left out
-//   struct { R work(delivery&);                 any of the above as a member, outside any transaction: calls, computes
+//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be left
+//   out struct { R work(delivery&);                 any of the above as a member, outside any transaction: calls,
+//   computes
 //            void record(transaction&, const R&);      inside the settling transaction: short, no I/O but the store's
 //            outcome ended(delivery&, ending); }       instead of burying when time or attempts have run out
 //
@@ -48,7 +49,7 @@ namespace detail {
 
 template <class R>
 concept returnable = std::constructible_from<outcome, R> || std::convertible_to<R, std::string_view> ||
-                     encodable<std::remove_cvref_t<R>>;
+    encodable<std::remove_cvref_t<R>>;
 
 template <class R>
 [[nodiscard]] outcome outcome_of(R&& returned) {
@@ -67,8 +68,9 @@ template <class R>
 template <class T, class F, class Body>
 decltype(auto) call(F& f, const Body& body, delivery& d) {
     if constexpr (std::is_void_v<T>) {
-        static_assert(std::invocable<F&, delivery&> || std::invocable<F&>,
-                      "vouch: a handler takes `delivery&` or nothing; with on<T>() it takes `const T&`, then `delivery&`");
+        static_assert(
+            std::invocable<F&, delivery&> || std::invocable<F&>,
+            "vouch: a handler takes `delivery&` or nothing; with on<T>() it takes `const T&`, then `delivery&`");
         if constexpr (std::invocable<F&, delivery&>) {
             return f(d);
         } else {
@@ -118,26 +120,32 @@ template <class Transaction, class T, class H, class F>
     using returned = decltype(call<T>(work, body, d));
     if constexpr (std::is_void_v<returned>) {
         call<T>(work, body, d);
-        static_assert(requires(Transaction& tx) { h->record(tx); },
-                      "vouch: the `record` of a `work` that returns nothing takes `transaction&`");
+        static_assert(
+            requires(Transaction & tx) { h->record(tx); },
+            "vouch: the `record` of a `work` that returns nothing takes `transaction&`");
         return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
     } else {
         using kept = std::remove_cvref_t<returned>;
         const auto value = std::make_shared<const kept>(call<T>(work, body, d));
-        if constexpr (requires(Transaction& tx) { h->record(tx, *value); }) {
+        if constexpr (requires(Transaction & tx) { h->record(tx, *value); }) {
             return {.outcome = outcome_of(*value), .record = [h, value](Transaction& tx) { h->record(tx, *value); }};
         } else {
-            static_assert(requires(Transaction& tx) { h->record(tx); },
-                          "vouch: `record` takes `transaction&` and then, if it likes, what `work` returned as `const R&`");
+            static_assert(
+                requires(Transaction & tx) { h->record(tx); },
+                "vouch: `record` takes `transaction&` and then, if it likes, what `work` returned as `const R&`");
             return {.outcome = outcome_of(*value), .record = [h](Transaction& tx) { h->record(tx); }};
         }
     }
 }
 
 template <class H>
-concept has_record = requires { &H::record; };
+concept has_record = requires {
+    &H::record;
+};
 template <class H>
-concept has_ended = requires { &H::ended; };
+concept has_ended = requires {
+    &H::ended;
+};
 
 } // namespace detail
 
@@ -161,9 +169,11 @@ template <class Transaction, class T = void, class H>
         out.work = [h](delivery& d) { return detail::run_work<Transaction, T>(*h, d); };
     }
     if constexpr (detail::has_ended<type>) {
-        static_assert(requires(delivery& d) {
-            { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
-        }, "vouch: `ended` is `outcome ended(delivery&, ending)`");
+        static_assert(
+            requires(delivery & d) {
+                { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
+            },
+            "vouch: `ended` is `outcome ended(delivery&, ending)`");
         out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
     }
     return out;

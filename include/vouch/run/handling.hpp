@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From a claimed entry to a settle that is sure to be valid: finds the handler, calls it, turns whatever happens into an
-// outcome, and checks that the store will take it. Everything a handler can do wrong is converted here and nowhere else.
+// From a claimed entry to a settle that is sure to be valid: finds the handler, calls it, turns whatever happens into
+// an outcome, and checks that the store will take it. Everything a handler can do wrong is converted here and nowhere
+// else.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
@@ -220,8 +222,8 @@ class handling {
         return std::nullopt;
     }
 
-    /// Buries, unless the handler's `ended` turns the entry round: with a delivery of its own, so that nothing of the failed
-    /// attempt is left. A claim beyond twice attempts_max calls nobody.
+    /// Buries, unless the handler's `ended` turns the entry round: with a delivery of its own, so that nothing of the
+    /// failed attempt is left. A claim beyond twice attempts_max calls nobody.
     void end(handled<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
         h.record = nullptr;
         const std::uint64_t most = attempts_max(h.entry, route);

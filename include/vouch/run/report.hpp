@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+
 #include <vouch/contract/id.hpp>
 #include <vouch/observe/observer.hpp>
 
@@ -40,8 +41,9 @@ struct report {
     std::size_t retried = 0;
     std::size_t dead = 0;
     std::size_t released = 0;
-    std::size_t stale = 0;     ///< outcomes refused because another claim had taken over
-    std::size_t unsettled = 0; ///< outcomes given up because an audit sink or a group callback threw; the lease heals them
+    std::size_t stale = 0; ///< outcomes refused because another claim had taken over
+    std::size_t unsettled =
+        0; ///< outcomes given up because an audit sink or a group callback threw; the lease heals them
     std::vector<trace_line> trace{};
 
     report& operator+=(const report& other) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which handler gets an entry, by its topic, within one queue. The most specific pattern that fits wins (fewest `#`, then
-// fewest `*`, then most words spelled out); of equals the one registered first.
+// Which handler gets an entry, by its topic, within one queue. The most specific pattern that fits wins (fewest `#`,
+// then fewest `*`, then most words spelled out); of equals the one registered first.
 //
 // A router is filled before it is used and then only read, by as many threads as like.
 #pragma once
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/explain.hpp>
 #include <vouch/outbox/topic.hpp>
 #include <vouch/policy/retry.hpp>
@@ -32,7 +33,8 @@ class router {
         std::optional<retry_policy> retry; ///< unset: the runner's
     };
 
-    /// Hands entries whose topic fits to `handler`, in any of the forms of `handler.hpp`, and retries by the runner's policy.
+    /// Hands entries whose topic fits to `handler`, in any of the forms of `handler.hpp`, and retries by the runner's
+    /// policy.
     template <class Handler>
     router& on(std::string pattern, Handler&& handler) {
         return add(std::move(pattern), make_handler<transaction>(std::forward<Handler>(handler)), {});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One deterministic pass over a queue: claim, handle each, settle. No threads, sleeps, clocks or randomness of its own: the
-// same store, clock, ids and handlers give the same trace. The phases are public, so that something else (a worker, a
-// simulator, a debugger) can stop between any two.
+// One deterministic pass over a queue: claim, handle each, settle. No threads, sleeps, clocks or randomness of its own:
+// the same store, clock, ids and handlers give the same trace. The phases are public, so that something else (a worker,
+// a simulator, a debugger) can stop between any two.
 //
-// A runner is used by one thread at a time, but for `handle`, which several may call at once; several runners may share store,
-// outbox and router.
+// A runner is used by one thread at a time, but for `handle`, which several may call at once; several runners may share
+// store, outbox and router.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
@@ -39,11 +40,11 @@ inline namespace v0 {
 
 struct runner_options {
     std::string queue{};
-    std::string worker = "runner";             ///< who claims; shown to operators
-    std::size_t batch_size = 50;               ///< entries per claim
-    duration lease = std::chrono::minutes{5};  ///< must comfortably exceed what a batch takes
-    retry_policy retry{};                      ///< for routes and entries that say nothing of their own
-    std::size_t passes_max = 1'000'000;        ///< after which `run_until_idle` gives up
+    std::string worker = "runner";            ///< who claims; shown to operators
+    std::size_t batch_size = 50;              ///< entries per claim
+    duration lease = std::chrono::minutes{5}; ///< must comfortably exceed what a batch takes
+    retry_policy retry{};                     ///< for routes and entries that say nothing of their own
+    std::size_t passes_max = 1'000'000;       ///< after which `run_until_idle` gives up
 };
 
 template <class Store>
@@ -99,7 +100,8 @@ class runner {
 
     /// Calls the handler and makes sure that what comes of it can be settled.
     [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) const {
-        return rules()(std::move(e), std::move(stop), [this](const entry& s) { tell(event_kind::started, s, outbox_.now()); });
+        return rules()(std::move(e), std::move(stop),
+                       [this](const entry& s) { tell(event_kind::started, s, outbox_.now()); });
     }
 
     /// Handles all; what has not been started when a stop is requested is handed back untouched.
@@ -178,11 +180,8 @@ class runner {
 
   private:
     [[nodiscard]] claim_request request(time_point now, std::size_t limit) const {
-        return {.queue = options_.queue,
-                .limit = limit,
-                .now = now,
-                .lease = options_.lease,
-                .worker = options_.worker};
+        return {
+            .queue = options_.queue, .limit = limit, .now = now, .lease = options_.lease, .worker = options_.worker};
     }
 
     [[nodiscard]] handling<Store> rules() const { return {router_, outbox_, options_.retry, can_}; }

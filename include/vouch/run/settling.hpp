@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Settles handled entries in one transaction, in a fixed order: records, emissions, audit, settles, group callbacks, the
-// next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back and the
-// entries are settled one by one under the same rule. No handler is called again.
+// Settles handled entries in one transaction, in a fixed order: records, emissions, audit, settles, group callbacks,
+// the next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back
+// and the entries are settled one by one under the same rule. No handler is called again.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
@@ -41,10 +42,11 @@ class settling {
     settling(Store& store, const outbox& from, const handling<Store>& rules, const settling_hooks<transaction>& hooks)
         : store_(store), outbox_(from), handling_(rules), hooks_(hooks) {}
 
-    /// Settles every entry of the batch that has no landing yet and gives it one. If `next` is given and all goes well at
-    /// once, claims in the same commit and returns what was claimed; else returns nothing, and nothing was claimed. Throws
-    /// the store's faults; then the same batch may be given again.
-    [[nodiscard]] std::optional<std::vector<entry>> operator()(std::span<handled<Store>> batch, const claim_request* next) {
+    /// Settles every entry of the batch that has no landing yet and gives it one. If `next` is given and all goes well
+    /// at once, claims in the same commit and returns what was claimed; else returns nothing, and nothing was claimed.
+    /// Throws the store's faults; then the same batch may be given again.
+    [[nodiscard]] std::optional<std::vector<entry>> operator()(std::span<handled<Store>> batch,
+                                                               const claim_request* next) {
         if (std::none_of(batch.begin(), batch.end(), [](const auto& h) { return h.landing || h.in_doubt; })) {
             try {
                 if (auto tried = try_once(batch, next); tried.answer == verdict::applied) {

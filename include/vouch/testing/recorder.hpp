@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/observe/observer.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everything a unit test of a handler needs, in one object: a memory store, a clock that stands still, ids that count, an
-// outbox, a router, a runner, and a record of what happened.
+// Everything a unit test of a handler needs, in one object: a memory store, a clock that stands still, ids that count,
+// an outbox, a router, a runner, and a record of what happened.
 //
 //   vouch::testing::sandbox box;
 //   box.on("user.created", greet);
@@ -19,6 +19,7 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/lifecycle.hpp>

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <vector>
+
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
@@ -22,7 +23,8 @@ namespace testing {
         duration::rep size;
         const char* name;
     };
-    constexpr std::array<unit, 5> units{{{3'600'000'000, "h"}, {60'000'000, "min"}, {1'000'000, "s"}, {1000, "ms"}, {1, "us"}}};
+    constexpr std::array<unit, 5> units{
+        {{3'600'000'000, "h"}, {60'000'000, "min"}, {1'000'000, "s"}, {1000, "ms"}, {1, "us"}}};
     if (d == duration::zero()) {
         return "0";
     }
@@ -46,8 +48,8 @@ namespace testing {
         const auto when = e.state == state::claimed ? "held to " + to_text(*e.lease_until - start)
                           : waits                   ? to_text(e.due_at - start)
                                                     : std::string{"-"};
-        rows.push_back({to_text(e.id), e.queue, e.topic, std::string(name_of(e.state)), std::to_string(e.attempts), when,
-                        e.last_error});
+        rows.push_back({to_text(e.id), e.queue, e.topic, std::string(name_of(e.state)), std::to_string(e.attempts),
+                        when, e.last_error});
     }
     std::array<std::size_t, 7> width{};
     for (const auto& r : rows) {

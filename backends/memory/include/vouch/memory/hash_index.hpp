@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A flat hash multi-index of items: open addressing, linear probing, no allocation per item. Erasing closes the gap, so it
-// never allocates and never throws.
+// A flat hash multi-index of items: open addressing, linear probing, no allocation per item. Erasing closes the gap, so
+// it never allocates and never throws.
 #pragma once
 
 #include <cstddef>

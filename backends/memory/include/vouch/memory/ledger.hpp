@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All rows, their indexes, and the journal of the one open transaction. Three primitives change it: `insert`, `change` and
-// `remove`; `commit` forgets the journal and `roll_back` undoes it. It knows nothing of verbs and takes no lock.
+// All rows, their indexes, and the journal of the one open transaction. Three primitives change it: `insert`, `change`
+// and `remove`; `commit` forgets the journal and `roll_back` undoes it. It knows nothing of verbs and takes no lock.
 //
 // Rows change in place. Readers of the committed state meanwhile see each touched row as the journal remembers it.
 //
@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/memory/hash_index.hpp>
@@ -106,8 +107,8 @@ class ledger {
 
     // Changing.
 
-    /// Stores what `make() -> entry` gives, an entry of this queue, with the next sequence. `predecessor` is the dead row
-    /// it replaces, or null.
+    /// Stores what `make() -> entry` gives, an entry of this queue, with the next sequence. `predecessor` is the dead
+    /// row it replaces, or null.
     template <class Make>
     void insert(std::string_view queue_name, const Make& make, row* predecessor) {
         auto& in = queue(queue_name);
@@ -131,8 +132,8 @@ class ledger {
         seam_("inserted");
     }
 
-    /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. If the verb throws, only `roll_back`
-    /// can follow.
+    /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. If the verb throws, only
+    /// `roll_back` can follow.
     template <class Verb>
     verdict change(row& r, Verb&& verb) {
         touch(*r.queue);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
@@ -85,8 +86,8 @@ class reading {
         if (l == nullptr || r.entry.sequence <= q.after) {
             return false;
         }
-        const bool on_path = (q.by != query::path::dead || l->state == state::dead) &&
-                             (q.by != query::path::live || is_live(l->state));
+        const bool on_path =
+            (q.by != query::path::dead || l->state == state::dead) && (q.by != query::path::live || is_live(l->state));
         return on_path && (!q.state || l->state == *q.state) && (q.topic.empty() || r.entry.topic == q.topic);
     }
 

@@ -30,8 +30,8 @@ struct name_hash {
 template <class T>
 using by_name = std::unordered_map<std::string, T, name_hash, std::equal_to<>>;
 
-/// The rows and indexes of a store with this seam: one template, so that who includes the store without using it does not
-/// pay for it.
+/// The rows and indexes of a store with this seam: one template, so that who includes the store without using it does
+/// not pay for it.
 template <class Seam>
 struct shelf {
     struct queue_index;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where a test may step in between two internal steps of the store: a seam is called after each row that was inserted, changed
-// or removed, and may throw. The default does nothing and costs nothing.
+// Where a test may step in between two internal steps of the store: a seam is called after each row that was inserted,
+// changed or removed, and may throw. The default does nothing and costs nothing.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Items in order of their sequence: the members of a queue, a group, a lane, or the children of a parent. New items come at
-// the end, because sequences only grow. Erasing leaves a gap that `restore` can fill again without allocating; `tidy` closes
-// the gaps once nobody can want them back.
+// Items in order of their sequence: the members of a queue, a group, a lane, or the children of a parent. New items
+// come at the end, because sequences only grow. Erasing leaves a gap that `restore` can fill again without allocating;
+// `tidy` closes the gaps once nobody can want them back.
 #pragma once
 
 #include <algorithm>

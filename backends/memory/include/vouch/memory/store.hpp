@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The memory store and its transaction: validation, locking and misuse around the ledger.
 //
-// A store is a handle: copies share the same work, so a second handle is a copy. One transaction is open at a time; `begin`
-// waits for it, and on the thread that has it open says `misuse` instead of waiting for ever. Each operation holds the lock
-// only while it runs, so readers see the committed state at any time and wait for no transaction.
+// A store is a handle: copies share the same work, so a second handle is a copy. One transaction is open at a time;
+// `begin` waits for it, and on the thread that has it open says `misuse` instead of waiting for ever. Each operation
+// holds the lock only while it runs, so readers see the committed state at any time and wait for no transaction.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,7 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/store.hpp>
@@ -48,9 +49,9 @@ struct shared {
 
     std::mutex mutex; ///< guards everything below
     detail::ledger<Seam> ledger;
-    bool writing = false;           ///< a transaction is open
-    std::thread::id writer;         ///< the thread that used it last
-    std::condition_variable idle;   ///< no transaction is open
+    bool writing = false;                ///< a transaction is open
+    std::thread::id writer;              ///< the thread that used it last
+    std::condition_variable idle;        ///< no transaction is open
     std::condition_variable_any stirred; ///< some queue's `wakes` has grown
 
     /// Made ahead, because there may be no memory left to say so: copying it allocates nothing.
@@ -206,7 +207,6 @@ class basic_transaction {
         }
         shared_.reset();
     }
-
 };
 
 template <class Seam = no_seam>
@@ -241,7 +241,8 @@ class basic_store {
         std::unique_lock lock(shared_->mutex);
         const auto me = std::this_thread::get_id();
         if (shared_->writing && shared_->writer == me) {
-            throw error(error_kind::misuse, "memory: begin while this thread has a transaction open would wait for ever");
+            throw error(error_kind::misuse,
+                        "memory: begin while this thread has a transaction open would wait for ever");
         }
         shared_->idle.wait(lock, [&] { return !shared_->writing; });
         shared_->writing = true;
@@ -277,7 +278,8 @@ class basic_store {
         return shared_->ledger.wakes(queue);
     }
 
-    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns `wakes`.
+    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns
+    /// `wakes`.
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
         validate_queue(queue, detail::can.limits);

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/lifecycle.hpp>
@@ -36,7 +37,8 @@ class writing {
         row* predecessor = nullptr;
         if (!d.predecessor.is_nil()) {
             predecessor = find(d.predecessor);
-            if (predecessor == nullptr || predecessor->entry.state != state::dead || predecessor->entry.queue != d.queue) {
+            if (predecessor == nullptr || predecessor->entry.state != state::dead ||
+                predecessor->entry.queue != d.queue) {
                 return {receipt::kind::refused, {}};
             }
             if (predecessor->successor != nullptr) {
@@ -82,8 +84,8 @@ class writing {
                 }
                 take(*r);
             }
-        } else if (auto* const r = find(request.only); r != nullptr && request.limit > 0 && r->queue == queue &&
-                                                       is_open(*r, request.now)) {
+        } else if (auto* const r = find(request.only);
+                   r != nullptr && request.limit > 0 && r->queue == queue && is_open(*r, request.now)) {
             take(*r);
         }
         return copies_by_due(std::move(taken));
@@ -99,8 +101,7 @@ class writing {
             return {answer, false};
         }
         wake_parent(*r, now);
-        const bool completed =
-            r->entry.state == state::succeeded && r->group != nullptr && r->group->unfinished == 0;
+        const bool completed = r->entry.state == state::succeeded && r->group != nullptr && r->group->unfinished == 0;
         return {answer, completed};
     }
 
