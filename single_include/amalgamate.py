@@ -189,7 +189,10 @@ def main():
         sys.exit(1 if stale or notes else 0)
     for name in stale:
         (OUTPUT / name).parent.mkdir(parents=True, exist_ok=True)
-        (OUTPUT / name).write_bytes(texts[name].encode("utf-8"))
+        # Replaced, not rewritten: a compiler may be reading the old one.
+        new = (OUTPUT / name).with_suffix(".new")
+        new.write_bytes(texts[name].encode("utf-8"))
+        new.replace(OUTPUT / name)
         print(f"amalgamate: wrote single_include/{name}")
 
 
