@@ -191,6 +191,9 @@ class ledger {
                 free(r);
             }
         }
+        for (auto* q : touched_queues_) {
+            q->all.tidy();
+        }
         forget();
     }
 
