@@ -187,7 +187,8 @@ TEST_CASE("transact: what is in doubt is never repeated, a conflict neither") {
     for (const auto& fault : {conflict_in_doubt, error(error_kind::io, "cut off", error::details{.in_doubt = true})}) {
         shaky_store store;
         store.plan->commits = {fault};
-        const auto e = error_of([&] { enqueue_one(store); });
+        const auto d = draft_of(1);
+        const auto e = error_of([&] { vouch::transact(store, [&](auto& tx) { tx.enqueue(std::span(&d, 1), t0); }); });
         REQUIRE(e);
         CHECK(e->is_in_doubt());
         CHECK(store.plan->begun == 1);
