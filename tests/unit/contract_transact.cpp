@@ -30,6 +30,7 @@ struct script {
     faults begins{};
     faults operations{};
     faults commits{};
+    bool landing = false; // a commit that fails has happened all the same
     int begun = 0;
 
     static void play(faults& from) {
@@ -72,8 +73,13 @@ class shaky_transaction {
     auto cancel(const vouch::id& id, std::string_view e, vouch::time_point now) { return use().cancel(id, e, now); }
     auto purge(const vouch::purge_request& r) { return use().purge(r); }
     void commit() {
-        script::play(script_->commits);
-        inner_.commit();
+        if (script_->landing) {
+            inner_.commit();
+            script::play(script_->commits);
+        } else {
+            script::play(script_->commits);
+            inner_.commit();
+        }
     }
 };
 
@@ -99,6 +105,8 @@ static_assert(vouch::store<shaky_store>);
 
 const error conflict(error_kind::conflict, "lost");
 const error conflict_in_doubt(error_kind::conflict, "lost, or not", error::details{.in_doubt = true});
+
+const error lost_touch(error_kind::io, "cut off", error::details{.in_doubt = true});
 
 script::faults conflicts(int count) { return script::faults(static_cast<std::size_t>(count), conflict); }
 
@@ -184,15 +192,54 @@ TEST_CASE("transact: every other error goes through at once") {
 }
 
 TEST_CASE("transact: what is in doubt is never repeated, a conflict neither") {
-    for (const auto& fault : {conflict_in_doubt, error(error_kind::io, "cut off", error::details{.in_doubt = true})}) {
+    for (const auto& fault : {conflict_in_doubt, lost_touch}) {
         shaky_store store;
         store.plan->commits = {fault};
-        const auto d = draft_of(1);
-        const auto e = error_of([&] { vouch::transact(store, [&](auto& tx) { tx.enqueue(std::span(&d, 1), t0); }); });
+        const auto e = error_of([&] { vouch::transact(store, [](auto& tx) { return tx.claim(request(t0)); }); });
         REQUIRE(e);
         CHECK(e->is_in_doubt());
         CHECK(store.plan->begun == 1);
     }
+}
+
+TEST_CASE("claim: one whose commit is in doubt is not repeated; the lease heals it") {
+    shaky_store store;
+    enqueue_one(store);
+    store.plan->landing = true;
+    store.plan->commits = {lost_touch};
+    CHECK(error_of([&] { return vouch::claim(store, request(t0)); })->is_in_doubt());
+    CHECK(store.find(id_of(1))->epoch == 1);
+    CHECK(vouch::claim(store, request(t0 + 1min)).front().epoch == 2);
+}
+
+TEST_CASE("enqueue: a commit in doubt is repeated with the same ids, and the draft is stored once") {
+    for (const bool landing : {false, true}) {
+        shaky_store store;
+        store.plan->landing = landing;
+        store.plan->commits = {lost_touch, conflict_in_doubt};
+        CHECK(enqueue_one(store).front() == vouch::receipt{vouch::receipt::kind::inserted, id_of(1)});
+        CHECK(store.plan->begun == 3);
+        CHECK(numbers(store.list(vouch::query::all("q"))) == list{1});
+    }
+}
+
+TEST_CASE("enqueue: what another entry's key has taken meanwhile is still a duplicate of that one") {
+    shaky_store store;
+    auto first = draft_of(1);
+    first.key = "k";
+    auto second = draft_of(2);
+    second.key = "k";
+    vouch::enqueue(store, std::span(&first, 1), t0);
+    store.plan->commits = {lost_touch};
+    CHECK(vouch::enqueue(store, std::span(&second, 1), t0).front() ==
+          vouch::receipt{vouch::receipt::kind::duplicate, id_of(1)});
+}
+
+TEST_CASE("enqueue: doubts without end are given up after the bound") {
+    shaky_store store;
+    store.plan->commits = script::faults(1000, lost_touch);
+    CHECK(error_of([&] { enqueue_one(store); })->is_in_doubt());
+    CHECK(store.plan->begun == vouch::transact_tries);
 }
 
 TEST_CASE("transact: an exception of the work leaves nothing behind") {
