@@ -1325,27 +1325,30 @@ struct field {
     throw error(error_kind::invalid_argument, f.str() + ' ' + std::string(what));
 }
 
-inline void check_size(const field& f, std::size_t given, std::size_t limit, std::string_view unit) {
-    if (given > limit) {
-        const auto sizes = "has " + std::to_string(given) + ' ' + std::string(unit);
-        refuse(f, sizes + ", the limit is " + std::to_string(limit));
-    }
+[[noreturn]] inline void refuse_size(const field& f, std::size_t given, std::size_t limit, std::string_view unit) {
+    const auto sizes = "has " + std::to_string(given) + ' ' + std::string(unit);
+    refuse(f, sizes + ", the limit is " + std::to_string(limit));
 }
 
-[[nodiscard]] constexpr std::size_t find_control_character(std::string_view name) noexcept {
-    for (std::size_t i = 0; i < name.size(); ++i) {
-        const auto c = static_cast<unsigned char>(name[i]);
-        if (c < 0x20 || c == 0x7f) {
-            return i;
-        }
+[[noreturn]] inline void refuse_control_character(const field& f, std::size_t at) {
+    refuse(f, "has a control character at byte " + std::to_string(at));
+}
+
+// What a refusal says is put together apart from the checks: every entry passes a dozen of them, so they are inlined.
+
+inline void check_size(const field& f, std::size_t given, std::size_t limit, std::string_view unit) {
+    if (given > limit) {
+        refuse_size(f, given, limit, unit);
     }
-    return std::string_view::npos;
 }
 
 inline void check_name(const field& f, std::string_view name, std::size_t limit) {
     check_size(f, name.size(), limit, "bytes");
-    if (const auto at = find_control_character(name); at != std::string_view::npos) {
-        refuse(f, "has a control character at byte " + std::to_string(at));
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        const auto c = static_cast<unsigned char>(name[i]);
+        if (c < 0x20 || c == 0x7f) {
+            refuse_control_character(f, i);
+        }
     }
 }
 
@@ -2184,8 +2187,10 @@ class ledger {
     }
 
     [[nodiscard]] queue_index& queue(std::string_view name) {
-        auto* const found = find_queue(name);
-        return found != nullptr ? *found : queues_[std::string(name)];
+        if (last_queue_ == nullptr || last_queue_->first != name) {
+            last_queue_ = &*queues_.try_emplace(std::string(name)).first;
+        }
+        return last_queue_->second;
     }
 
     // Changing.
@@ -2273,6 +2278,9 @@ class ledger {
                 unlink(r);
                 free(r);
             }
+        }
+        for (auto* q : touched_queues_) {
+            q->all.tidy();
         }
         forget();
     }
@@ -2516,7 +2524,8 @@ class ledger {
 
     hash_index<row> by_id_;
     hash_index<row> by_key_;
-    by_name<queue_index> queues_;
+    by_name<queue_index> queues_;                                     // none is ever removed
+    typename by_name<queue_index>::value_type* last_queue_ = nullptr; // a batch is mostly for one queue
     by_name<group_index> groups_;
     std::unordered_map<id, family_index> families_;
 
@@ -2710,6 +2719,7 @@ class writing {
             return {};
         }
         if (request.only.is_nil()) {
+            taken.reserve(std::min(request.limit, queue->counts.live()));
             while (taken.size() < request.limit) {
                 auto* const r = queue->first_open(request.now);
                 if (r == nullptr) {

@@ -101,8 +101,10 @@ class ledger {
     }
 
     [[nodiscard]] queue_index& queue(std::string_view name) {
-        auto* const found = find_queue(name);
-        return found != nullptr ? *found : queues_[std::string(name)];
+        if (last_queue_ == nullptr || last_queue_->first != name) {
+            last_queue_ = &*queues_.try_emplace(std::string(name)).first;
+        }
+        return last_queue_->second;
     }
 
     // Changing.
@@ -436,7 +438,8 @@ class ledger {
 
     hash_index<row> by_id_;
     hash_index<row> by_key_;
-    by_name<queue_index> queues_;
+    by_name<queue_index> queues_;                                     // none is ever removed
+    typename by_name<queue_index>::value_type* last_queue_ = nullptr; // a batch is mostly for one queue
     by_name<group_index> groups_;
     std::unordered_map<id, family_index> families_;
 

@@ -77,6 +77,7 @@ class writing {
             return {};
         }
         if (request.only.is_nil()) {
+            taken.reserve(std::min(request.limit, queue->counts.live()));
             while (taken.size() < request.limit) {
                 auto* const r = queue->first_open(request.now);
                 if (r == nullptr) {
