@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// One connection with its prepared statements: opened, configured and closed by the store, or the application's own,
+// which is neither configured nor closed.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+
+#include <sqlite3.h>
+
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/id.hpp>
+#include <vouch/sqlite/error.hpp>
+#include <vouch/sqlite/options.hpp>
+#include <vouch/sqlite/schema.hpp>
+#include <vouch/sqlite/sql.hpp>
+#include <vouch/sqlite/statement.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+/// How long to wait for a lock, in short sleeps of uneven length: SQLite's own handler sleeps ever longer, so that who
+/// has waited longest comes last. Here everybody looks again within half a millisecond.
+class patience {
+  public:
+    explicit patience(std::chrono::milliseconds limit) noexcept : limit_(limit) {}
+
+    /// Whether to look again, after a sleep; `looks` is how often that was done for this lock.
+    bool wait(int looks) noexcept {
+        const auto now = std::chrono::steady_clock::now();
+        if (looks == 0) {
+            since_ = now;
+        }
+        if (now - since_ >= limit_) {
+            return false;
+        }
+        constexpr std::uint64_t shortest = 50;
+        constexpr std::uint64_t spread = 350;
+        noise_ = vouch::detail::mix(noise_ + 0x9e3779b97f4a7c15U);
+        std::this_thread::sleep_for(std::chrono::microseconds{static_cast<std::int64_t>(shortest + noise_ % spread)});
+        return true;
+    }
+
+  private:
+    std::chrono::milliseconds limit_;
+    std::chrono::steady_clock::time_point since_{};
+    std::uint64_t noise_ = std::hash<std::thread::id>{}(std::this_thread::get_id());
+};
+
+/// SQLite below 3.35 has no RETURNING; one built without threads cannot be used by several.
+inline void check_library() {
+    constexpr int oldest = 3'035'000;
+    if (sqlite3_libversion_number() < oldest || sqlite3_threadsafe() == 0) {
+        throw error(error_kind::unsupported,
+                    std::string("sqlite: needs SQLite 3.35 or newer, built for threads; this is ") +
+                        sqlite3_libversion() + (sqlite3_threadsafe() == 0 ? ", built without" : ""));
+    }
+}
+
+struct closer {
+    bool is_ours = false;
+    void operator()(sqlite3* db) const noexcept {
+        if (is_ours) {
+            sqlite3_close_v2(db);
+        }
+    }
+};
+
+class connection {
+  public:
+    enum class role : std::uint8_t { writer, reader };
+
+    /// Opens and configures a connection of our own.
+    connection(const std::string& path, role as, const options& how) : prefix_(how.prefix), patience_(how.busy_limit) {
+        check_library();
+        validate_prefix(prefix_);
+        if (path.find('\0') != std::string::npos) {
+            throw error(error_kind::invalid_argument, "sqlite: the path contains a NUL byte");
+        }
+        int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX; // used by one thread at a time
+        if (as == role::writer && how.create) {
+            flags |= SQLITE_OPEN_CREATE;
+        }
+        sqlite3* opened = nullptr;
+        const int rc = sqlite3_open_v2(path.c_str(), &opened, flags, how.vfs.empty() ? nullptr : how.vfs.c_str());
+        db_ = {opened, closer{true}};
+        if (rc != SQLITE_OK) {
+            throw error_of(opened == nullptr ? rc : sqlite3_extended_errcode(opened), "open");
+        }
+        sqlite3_extended_result_codes(opened, 1);
+        // Before anything else: even the switch to WAL meets locks of other processes.
+        sqlite3_busy_handler(
+            opened, [](void* self, int looks) { return static_cast<patience*>(self)->wait(looks) ? 1 : 0; },
+            &patience_);
+        configure(as, how);
+        prepare_control();
+    }
+
+    /// Uses the application's connection.
+    connection(sqlite3* db, const options& how)
+        : prefix_(how.prefix), patience_(how.busy_limit), db_(db, closer{false}) {
+        check_library();
+        validate_prefix(prefix_);
+        if (db == nullptr) {
+            throw error(error_kind::invalid_argument, "sqlite: the connection is null");
+        }
+        prepare_control();
+    }
+
+    [[nodiscard]] sqlite3* handle() const noexcept { return db_.get(); }
+    [[nodiscard]] bool is_owned() const noexcept { return db_.get_deleter().is_ours; }
+    [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle()) == 0; }
+    [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
+
+    /// Prepared when first asked for.
+    [[nodiscard]] const statement& prepared(sql which) {
+        auto& kept = statements_[static_cast<std::size_t>(which)];
+        if (kept.handle() == nullptr) {
+            kept = statement(handle(), text_of(which, prefix_));
+        }
+        return kept;
+    }
+
+    /// Ends a transaction, if one is open, without needing memory. Says whether none is open any more.
+    bool roll_back() noexcept {
+        if (in_transaction()) {
+            const run ending(statements_[static_cast<std::size_t>(sql::roll_back)]);
+            sqlite3_step(statements_[static_cast<std::size_t>(sql::roll_back)].handle());
+        }
+        return !in_transaction();
+    }
+
+    /// Runs a statement that has no parameters and no rows.
+    void execute(sql which) { run(prepared(which)).step(); }
+
+    /// As `execute`, and waits while somebody else has the lock. Only for statements that may be repeated after BUSY:
+    /// the busy handler of an application's connection may have given up at once.
+    void execute_patiently(sql which) {
+        for (int looks = 0;; ++looks) {
+            try {
+                return execute(which);
+            } catch (const error& e) {
+                if ((e.code() & 0xff) != SQLITE_BUSY || is_owned() || !patience_.wait(looks)) {
+                    throw;
+                }
+            }
+        }
+    }
+
+  private:
+    void configure(role as, const options& how) {
+        if (as == role::reader) {
+            detail::execute(handle(), "PRAGMA query_only = 1", "configure");
+            return;
+        }
+        const statement wal(handle(), "PRAGMA journal_mode = WAL");
+        run switching(wal);
+        if (!switching.step() || switching.bytes(0) != "wal") {
+            throw error(error_kind::unsupported,
+                        "sqlite: the database cannot use a write-ahead log; it must be a file, on a local disk");
+        }
+        const bool full = how.synchronous == synchronous::full;
+        detail::execute(handle(), full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", "configure");
+        // What a long reader made the log grow to is given back when the reader has gone.
+        detail::execute(handle(), "PRAGMA journal_size_limit = 8388608", "configure");
+    }
+
+    /// What ends a transaction must not need memory to be prepared.
+    void prepare_control() {
+        for (const auto which : {sql::begin, sql::commit, sql::roll_back}) {
+            std::ignore = prepared(which);
+        }
+    }
+
+    std::string prefix_;
+    patience patience_; // outlives the connection, which calls it
+    std::unique_ptr<sqlite3, closer> db_{};
+    std::array<statement, detail::statements.size()> statements_{}; // finalised before the connection closes
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch

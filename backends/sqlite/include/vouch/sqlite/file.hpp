@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// What all handles and transactions of one store share: the one connection that writes, the ones that read, and one
+// that watches for commits of other processes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sqlite3.h>
+
+#include <vouch/contract/error.hpp>
+#include <vouch/sqlite/connection.hpp>
+#include <vouch/sqlite/error.hpp>
+#include <vouch/sqlite/hub.hpp>
+#include <vouch/sqlite/options.hpp>
+#include <vouch/sqlite/schema.hpp>
+#include <vouch/sqlite/sql.hpp>
+#include <vouch/sqlite/statement.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class file {
+  public:
+    file(std::string path, options how)
+        : options_(std::move(how)), writer_(std::make_unique<connection>(path, connection::role::writer, options_)) {
+        finish_opening();
+    }
+    file(sqlite3* application, options how)
+        : options_(std::move(how)), writer_(std::make_unique<connection>(application, options_)) {
+        finish_opening();
+    }
+
+    [[nodiscard]] const options& how() const noexcept { return options_; }
+    [[nodiscard]] detail::hub& hub() const noexcept { return *hub_; }
+    [[nodiscard]] connection& writer() const noexcept { return *writer_; }
+
+    // The writer's turn.
+
+    void begin() {
+        hub_->enter();
+        try {
+            if (!writer_) {
+                writer_ = std::make_unique<connection>(path_, connection::role::writer, options_);
+            }
+            if (writer_->in_transaction()) {
+                throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
+                                                "sqlite::joined writes inside it");
+            }
+            writer_->execute_patiently(sql::begin);
+        } catch (...) {
+            hub_->leave({});
+            throw;
+        }
+    }
+
+    /// Ends the turn in any case.
+    void commit(const std::vector<std::string>& stirred) {
+        try {
+            writer_->execute_patiently(sql::commit);
+        } catch (const error& e) {
+            // A commit that had no room never wrote its last frame, and one that was only busy is still open. After
+            // anything else the frames may be on the disk, and whoever recovers the log may find them.
+            const bool in_doubt = !writer_->in_transaction() && (e.code() & 0xff) != SQLITE_FULL;
+            roll_back();
+            throw error_of(e.code(), "commit", in_doubt);
+        } catch (...) {
+            roll_back();
+            throw;
+        }
+        hub_->leave(stirred);
+    }
+
+    void roll_back() noexcept {
+        if (!writer_->roll_back() && writer_->is_owned()) {
+            writer_.reset(); // closing rolls back what nothing else can; the next turn opens a fresh one
+        }
+        hub_->leave({});
+    }
+
+    // Readers: as many as read at the same time.
+
+    [[nodiscard]] std::unique_ptr<connection> take_reader() {
+        {
+            const std::lock_guard lock(mutex_);
+            if (!idle_.empty()) {
+                auto taken = std::move(idle_.back());
+                idle_.pop_back();
+                return taken;
+            }
+        }
+        return std::make_unique<connection>(path_, connection::role::reader, options_);
+    }
+
+    void give_back(std::unique_ptr<connection> reader) noexcept {
+        try {
+            const std::lock_guard lock(mutex_);
+            idle_.push_back(std::move(reader));
+        } catch (...) { // closed instead of kept
+        }
+    }
+
+    /// A number that grows when anybody, here or elsewhere, has committed since the last look.
+    [[nodiscard]] std::uint64_t look_for_commits() {
+        const std::lock_guard lock(watch_mutex_);
+        if (!watch_) {
+            watch_ = std::make_unique<connection>(path_, connection::role::reader, options_);
+        }
+        run row(watch_->prepared(sql::data_version));
+        row.step();
+        if (const auto version = row.integer(0); version != version_) {
+            version_ = version;
+            commits_seen_ += 1;
+        }
+        return commits_seen_;
+    }
+
+  private:
+    void finish_opening() {
+        auto* const db = writer_->handle();
+        hub_ = hub::of(db);
+        path_ = sqlite3_db_filename(db, "main");
+        const statement encoding(db, "PRAGMA encoding");
+        run reading(encoding);
+        if (!reading.step() || reading.bytes(0) != "UTF-8") {
+            throw error(error_kind::unsupported,
+                        "sqlite: the database is not encoded in UTF-8, which would change names");
+        }
+        if (options_.create) {
+            sqlite::migrate(db, options_.prefix);
+        } else {
+            expect_schema(db, options_.prefix);
+        }
+    }
+
+    options options_;
+    std::string path_{};
+    std::shared_ptr<detail::hub> hub_{};
+    std::unique_ptr<connection> writer_; // used by whoever has the turn
+
+    std::mutex mutex_{};
+    std::vector<std::unique_ptr<connection>> idle_{};
+
+    std::mutex watch_mutex_{};
+    std::unique_ptr<connection> watch_{};
+    std::int64_t version_ = 0;
+    std::uint64_t commits_seen_ = 0;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// A writer inside a transaction that the application has opened on its own connection, so that business rows and
+// entries come into being together or not at all:
+//
+//   sqlite::joined outbox(connection);          // once per connection, or once per transaction
+//   exec(connection, "BEGIN IMMEDIATE");        // the application's
+//   exec(connection, "INSERT INTO orders ...");
+//   outbox.enqueue(drafts, now);
+//   exec(connection, "COMMIT");                 // the application's, too
+//
+// It never commits, and its destruction changes nothing. Each call is all or nothing by a savepoint of its own. After
+// `conflict` (the transaction began by reading, and somebody has written since) roll back and begin again, best with
+// BEGIN IMMEDIATE. Finalise first, close later: destroy it before the connection.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include <sqlite3.h>
+
+#include <vouch/contract/error.hpp>
+#include <vouch/sqlite/connection.hpp>
+#include <vouch/sqlite/hub.hpp>
+#include <vouch/sqlite/options.hpp>
+#include <vouch/sqlite/schema.hpp>
+#include <vouch/sqlite/store.hpp>
+#include <vouch/sqlite/writing.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite {
+
+class joined : public detail::writer<joined> {
+  public:
+    /// The tables must be there: `migrate(connection)` creates them.
+    explicit joined(sqlite3* connection, std::string prefix = std::string(default_prefix))
+        : place_(std::make_unique<place>(connection, std::move(prefix))) {}
+
+    joined(joined&&) noexcept = default;
+    joined& operator=(joined&&) noexcept = default;
+    ~joined() = default;
+
+  private:
+    friend class detail::writer<joined>;
+
+    struct place {
+        place(sqlite3* db, std::string prefix) : on(db, {.prefix = std::move(prefix)}), hub(detail::hub::of(db)) {
+            detail::expect_schema(db, on.prefix());
+        }
+        place(const place&) = delete;
+        place& operator=(const place&) = delete;
+        ~place() { hub->part(this); }
+
+        detail::connection on;
+        std::shared_ptr<detail::hub> hub;
+    };
+
+    void expect_open() const {
+        if (!place_ || !place_->on.in_transaction()) {
+            throw error(error_kind::misuse,
+                        "sqlite: joined needs a transaction open on the application's connection; there is none");
+        }
+        place_->hub->join(place_.get(), place_->on.handle());
+    }
+
+    template <class Operation>
+    auto use(Operation&& operation) {
+        expect_open();
+        auto& on = place_->on;
+        on.execute(detail::sql::savepoint);
+        try {
+            detail::session in;
+            auto answer = operation(on, in);
+            on.execute(detail::sql::release);
+            return answer;
+        } catch (const std::bad_alloc&) {
+            undo();
+            throw detail::out_of_memory;
+        } catch (...) {
+            undo();
+            throw;
+        }
+    }
+
+    template <class Operation>
+    auto read(Operation&& operation) const {
+        expect_open();
+        try {
+            return operation(place_->on);
+        } catch (const std::bad_alloc&) {
+            throw detail::out_of_memory;
+        }
+    }
+
+    /// Takes the call back, unless SQLite has rolled back everything.
+    void undo() {
+        if (place_->on.in_transaction()) {
+            place_->on.execute(detail::sql::roll_back_to);
+            place_->on.execute(detail::sql::release);
+        }
+    }
+
+    std::unique_ptr<place> place_;
+};
+
+} // namespace sqlite
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Purge: the newest generations that ended long enough ago, oldest first, each with the dead ones it replaced; none of
+// them if a live entry still needs one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <vouch/contract/request.hpp>
+#include <vouch/contract/state.hpp>
+#include <vouch/sqlite/connection.hpp>
+#include <vouch/sqlite/sql.hpp>
+#include <vouch/sqlite/statement.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class purging {
+  public:
+    explicit purging(connection& on) noexcept : on_(on) {}
+
+    [[nodiscard]] std::size_t purge(const purge_request& request) {
+        find(request);
+        going_.resize(std::min(going_.size(), request.limit)); // the elder generations go first
+        std::uint64_t highest = 0;
+        for (const auto& g : going_) {
+            run(on_.prepared(sql::purge_delete)).bind(g.sequence).finish();
+            leave_group(g);
+            highest = std::max(highest, g.sequence);
+        }
+        if (highest > last_sequence()) {
+            run(on_.prepared(sql::raise_floor)).bind(highest).finish();
+        }
+        return going_.size();
+    }
+
+  private:
+    struct generation {
+        std::uint64_t sequence = 0;
+        std::optional<std::uint64_t> replaces{};
+        state ended{};
+        std::string group{};
+        bool is_newest = false;
+    };
+
+    void find(const purge_request& request) {
+        run row(on_.prepared(sql::purge_find));
+        row.bind(request.queue, request.before, request.state);
+        while (going_.size() < request.limit && row.step()) {
+            add_generations(static_cast<std::uint64_t>(row.integer(0)));
+        }
+    }
+
+    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
+    void add_generations(std::uint64_t newest) {
+        const auto first = static_cast<std::ptrdiff_t>(going_.size());
+        std::optional<std::uint64_t> next = newest;
+        while (next) {
+            generation g{.sequence = *next, .is_newest = *next == newest};
+            bool is_needed = false;
+            run row(on_.prepared(sql::purge_generation));
+            if (!row.bind(g.sequence).step()) {
+                break; // purged before
+            }
+            row.read_all(g.replaces, g.ended, g.group, is_needed);
+            if (is_needed) {
+                going_.resize(static_cast<std::size_t>(first));
+                return;
+            }
+            next = g.replaces;
+            going_.push_back(std::move(g));
+        }
+        std::reverse(going_.begin() + first, going_.end());
+    }
+
+    void leave_group(const generation& g) {
+        if (!g.group.empty()) {
+            const bool was_unfinished = g.ended == state::dead && g.is_newest;
+            run(on_.prepared(sql::group_leave)).bind(g.group, was_unfinished).finish();
+            run(on_.prepared(sql::group_drop)).bind(g.group).finish();
+        }
+    }
+
+    [[nodiscard]] std::uint64_t last_sequence() {
+        run row(on_.prepared(sql::last_sequence));
+        std::uint64_t last = 0;
+        row.step();
+        row.read(0, last);
+        return last;
+    }
+
+    connection& on_;
+    std::vector<generation> going_{};
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch

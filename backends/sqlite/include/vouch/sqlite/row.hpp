@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// How an entry is written in columns. Lists are blobs: a trail is its ids one after another, headers are names and
+// values each behind its length.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/error.hpp>
+#include <vouch/sqlite/statement.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+[[nodiscard]] inline std::string encode(const id_list& trail) {
+    std::string out;
+    out.reserve(trail.size() * 16);
+    for (const auto& one : trail) {
+        const auto bytes = one.bytes();
+        out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    return out;
+}
+
+inline void decode(std::string_view from, id_list& to) {
+    std::array<std::uint8_t, 16> bytes{};
+    if (from.size() % bytes.size() != 0) {
+        throw error(error_kind::corrupt, "sqlite: a stored trail is no list of ids");
+    }
+    to.clear();
+    for (; !from.empty(); from.remove_prefix(bytes.size())) {
+        std::memcpy(bytes.data(), from.data(), bytes.size());
+        to.push_back(id::from_bytes(bytes));
+    }
+}
+
+/// Four bytes of length, least significant first, and the text.
+inline void encode(std::string_view text, std::string& to) {
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+        to.push_back(static_cast<char>((text.size() >> shift) & 0xffU));
+    }
+    to.append(text);
+}
+
+[[nodiscard]] inline std::string encode(const header_list& headers) {
+    std::string out;
+    for (const auto& [name, value] : headers) {
+        encode(name, out);
+        encode(value, out);
+    }
+    return out;
+}
+
+/// Takes one text off the front.
+[[nodiscard]] inline std::string decode_text(std::string_view& from) {
+    constexpr std::size_t length_bytes = 4;
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < length_bytes && i < from.size(); ++i) {
+        size |= std::size_t{static_cast<unsigned char>(from[i])} << (8 * i);
+    }
+    if (from.size() < length_bytes || size > from.size() - length_bytes) {
+        throw error(error_kind::corrupt, "sqlite: stored headers are no list of names and values");
+    }
+    std::string text(from.substr(length_bytes, size));
+    from.remove_prefix(length_bytes + size);
+    return text;
+}
+
+inline void decode(std::string_view from, header_list& to) {
+    to.clear();
+    while (!from.empty()) {
+        auto name = decode_text(from);
+        to.emplace_back(std::move(name), decode_text(from));
+    }
+}
+
+/// Reads `sql.hpp`'s entry columns and the payload behind them.
+inline void read_entry(const run& row, entry& e) {
+    row.read_all(e.sequence, e.id, e.queue, e.topic, e.key, e.group, e.lane, e.parent, e.predecessor, e.generation,
+                 e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+                 e.lease_until, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at);
+    constexpr int lists = 24;
+    decode(row.bytes(lists), e.trail);
+    decode(row.bytes(lists + 1), e.headers);
+    row.read(lists + 2, e.progress);
+    row.read(lists + 3, e.result);
+    row.read(lists + 4, e.payload);
+}
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch

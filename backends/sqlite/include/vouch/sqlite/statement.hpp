@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// A prepared statement, and one run of it: bound, stepped, read, and reset when the run ends, however it ends. Every
+// value is bound, never spliced. Bound bytes are not copied, so they must live as long as the run.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sqlite3.h>
+
+#include <vouch/contract/id.hpp>
+#include <vouch/contract/state.hpp>
+#include <vouch/contract/time.hpp>
+#include <vouch/sqlite/error.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+/// Bytes stored as a blob; text is stored as text.
+struct blob {
+    std::string_view bytes{};
+};
+
+/// Text of which "empty" means "none", and is stored as NULL.
+struct optional_text {
+    std::string_view text{};
+};
+
+/// As `optional_text`, for a blob.
+struct optional_blob {
+    std::string_view bytes{};
+};
+
+/// As `optional_text`, for an id, which is none if it is nil.
+struct optional_id {
+    const id& value;
+};
+
+class statement {
+  public:
+    statement() = default;
+    statement(sqlite3* db, std::string_view sql) {
+        const int rc = sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                                          &handle_, nullptr);
+        if (rc != SQLITE_OK) {
+            throw error_of(rc, "prepare");
+        }
+    }
+    statement(statement&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    statement& operator=(statement&& other) noexcept {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~statement() { sqlite3_finalize(handle_); }
+
+    [[nodiscard]] sqlite3_stmt* handle() const noexcept { return handle_; }
+
+  private:
+    sqlite3_stmt* handle_ = nullptr;
+};
+
+class run {
+  public:
+    explicit run(const statement& of) noexcept : handle_(of.handle()) {}
+    run(const run&) = delete;
+    run& operator=(const run&) = delete;
+    ~run() {
+        sqlite3_reset(handle_);
+        sqlite3_clear_bindings(handle_);
+    }
+
+    /// Binds all parameters, in order.
+    template <class... Values>
+    run& bind(const Values&... values) {
+        int at = 0;
+        ((check(bind_at(++at, values))), ...);
+        return *this;
+    }
+
+    /// Whether there is a row. Throws what SQLite reports.
+    bool step() {
+        const int rc = sqlite3_step(handle_);
+        if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+            throw error_of(sqlite3_extended_errcode(sqlite3_db_handle(handle_)), "step");
+        }
+        return rc == SQLITE_ROW;
+    }
+
+    /// Runs to the end; says how many rows that changed.
+    int finish() {
+        while (step()) {
+        }
+        return sqlite3_changes(sqlite3_db_handle(handle_));
+    }
+
+    // The row's columns, from 0.
+
+    [[nodiscard]] bool is_null(int column) const noexcept {
+        return sqlite3_column_type(handle_, column) == SQLITE_NULL;
+    }
+    [[nodiscard]] std::string_view bytes(int column) const {
+        const auto* const data = static_cast<const char*>(sqlite3_column_blob(handle_, column));
+        const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_, column));
+        if (data == nullptr && sqlite3_errcode(sqlite3_db_handle(handle_)) == SQLITE_NOMEM) {
+            throw error_of(SQLITE_NOMEM, "read");
+        }
+        return {data, data == nullptr ? 0 : size};
+    }
+
+    void read(int column, std::string& to) const { to.assign(bytes(column)); }
+    void read(int column, std::int64_t& to) const noexcept { to = sqlite3_column_int64(handle_, column); }
+    void read(int column, std::uint64_t& to) const noexcept { to = static_cast<std::uint64_t>(integer(column)); }
+    void read(int column, std::uint32_t& to) const noexcept { to = static_cast<std::uint32_t>(integer(column)); }
+    void read(int column, bool& to) const noexcept { to = integer(column) != 0; }
+    void read(int column, time_point& to) const noexcept { to = time_point{duration{integer(column)}}; }
+    void read(int column, state& to) const {
+        const auto value = integer(column);
+        if (value < 0 || value >= static_cast<std::int64_t>(all_states.size())) {
+            throw error(error_kind::corrupt, "sqlite: a stored state is none of the five");
+        }
+        to = static_cast<state>(value);
+    }
+    /// NULL is the nil id.
+    void read(int column, id& to) const {
+        const auto from = bytes(column);
+        if (from.empty()) {
+            to = {};
+            return;
+        }
+        std::array<std::uint8_t, 16> raw{};
+        if (from.size() != raw.size()) {
+            throw error(error_kind::corrupt, "sqlite: a stored id has not 16 bytes");
+        }
+        std::memcpy(raw.data(), from.data(), raw.size());
+        to = id::from_bytes(raw);
+    }
+    template <class T>
+    void read(int column, std::optional<T>& to) const {
+        if (is_null(column)) {
+            to.reset();
+        } else {
+            read(column, to.emplace());
+        }
+    }
+
+    /// Reads columns from the first on, in order.
+    template <class... Values>
+    void read_all(Values&... values) const {
+        int column = -1;
+        (read(++column, values), ...);
+    }
+
+    [[nodiscard]] std::int64_t integer(int column) const noexcept { return sqlite3_column_int64(handle_, column); }
+
+  private:
+    static void check(int rc) {
+        if (rc != SQLITE_OK) {
+            throw error_of(rc, "bind");
+        }
+    }
+
+    int bind_at(int at, std::int64_t value) noexcept { return sqlite3_bind_int64(handle_, at, value); }
+    int bind_at(int at, std::uint64_t value) noexcept { return bind_at(at, static_cast<std::int64_t>(value)); }
+    int bind_at(int at, std::uint32_t value) noexcept { return bind_at(at, std::int64_t{value}); }
+    int bind_at(int at, bool value) noexcept { return bind_at(at, std::int64_t{value}); }
+    int bind_at(int at, state value) noexcept { return bind_at(at, static_cast<std::int64_t>(value)); }
+    int bind_at(int at, time_point value) noexcept {
+        return bind_at(at, std::int64_t{value.time_since_epoch().count()});
+    }
+    int bind_at(int at, std::string_view text) noexcept {
+        return sqlite3_bind_text64(handle_, at, text.data() == nullptr ? "" : text.data(), text.size(), SQLITE_STATIC,
+                                   SQLITE_UTF8);
+    }
+    int bind_at(int at, const std::string& text) noexcept { return bind_at(at, std::string_view(text)); }
+    int bind_at(int at, blob value) noexcept {
+        return sqlite3_bind_blob64(handle_, at, value.bytes.data() == nullptr ? "" : value.bytes.data(),
+                                   value.bytes.size(), SQLITE_STATIC);
+    }
+    int bind_at(int at, const id& value) noexcept {
+        auto& kept = ids_[ids_bound_++ % ids_.size()];
+        kept = value.bytes();
+        return sqlite3_bind_blob64(handle_, at, kept.data(), kept.size(), SQLITE_STATIC);
+    }
+    int bind_at(int at, std::nullopt_t) noexcept { return sqlite3_bind_null(handle_, at); }
+    template <class T>
+    int bind_at(int at, const std::optional<T>& value) noexcept {
+        return value ? bind_at(at, *value) : bind_at(at, std::nullopt);
+    }
+    int bind_at(int at, optional_text text) noexcept {
+        return text.text.empty() ? bind_at(at, std::nullopt) : bind_at(at, text.text);
+    }
+    int bind_at(int at, optional_blob value) noexcept {
+        return value.bytes.empty() ? bind_at(at, std::nullopt) : bind_at(at, blob{value.bytes});
+    }
+    int bind_at(int at, optional_id given) noexcept {
+        return given.value.is_nil() ? bind_at(at, std::nullopt) : bind_at(at, given.value);
+    }
+
+    sqlite3_stmt* handle_;
+    std::array<std::array<std::uint8_t, 16>, 3> ids_{}; // no statement has more ids
+    std::size_t ids_bound_ = 0;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,2067 @@
+// SPDX-License-Identifier: MIT
+// The SQLite store: durable, shared between processes, and part of the application's own transactions. Needs the
+// system's libsqlite3, 3.35 or newer.
+// Joined from the split headers by single_include/amalgamate.py; change those, not this file.
+#ifndef VOUCH_SINGLE_HEADER_SQLITE
+#define VOUCH_SINGLE_HEADER_SQLITE
+
+#ifdef VOUCH_SPLIT_HEADERS
+#error "vouch: a translation unit includes either the single headers or the split ones, not both"
+#endif
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <sqlite3.h>
+
+#include <vouch/vouch.hpp>
+
+// ---- vouch/sqlite/error.hpp
+// SQLite's result codes, mapped once to vouch's kinds. A message says what was being done and SQLite's words for the
+// code; never SQLite's own message about the statement, which may quote what is stored.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+[[nodiscard]] constexpr error_kind kind_of(int code) noexcept {
+    if (code == SQLITE_BUSY_SNAPSHOT) {
+        return error_kind::conflict; // what the transaction has read is no longer the newest: only a repeat helps
+    }
+    switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+    case SQLITE_INTERRUPT: return error_kind::busy;
+    case SQLITE_FULL:
+    case SQLITE_NOMEM: return error_kind::full;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH: return error_kind::read_only;
+    case SQLITE_ERROR: // a table or column of ours is not there
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_SCHEMA: return error_kind::corrupt;
+    case SQLITE_TOOBIG:
+    case SQLITE_NOLFS: return error_kind::unsupported;
+    case SQLITE_ABORT: // somebody rolled back under a running statement
+    case SQLITE_MISUSE:
+    case SQLITE_RANGE: return error_kind::misuse;
+    default: return error_kind::io;
+    }
+}
+
+/// Made ahead, because there may be no memory left to say so: copying it allocates nothing.
+inline const error out_of_memory{error_kind::full, "sqlite: out of memory"};
+
+/// The error for an extended result code.
+[[nodiscard]] inline error error_of(int code, std::string_view doing, bool in_doubt = false) {
+    std::string message = "sqlite: ";
+    message += doing;
+    message += ": ";
+    message += sqlite3_errstr(code);
+    message += " (" + std::to_string(code) + ')';
+    return {kind_of(code), message, {.in_doubt = in_doubt, .code = code}};
+}
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/statement.hpp
+// A prepared statement, and one run of it: bound, stepped, read, and reset when the run ends, however it ends. Every
+// value is bound, never spliced. Bound bytes are not copied, so they must live as long as the run.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+/// Bytes stored as a blob; text is stored as text.
+struct blob {
+    std::string_view bytes{};
+};
+
+/// Text of which "empty" means "none", and is stored as NULL.
+struct optional_text {
+    std::string_view text{};
+};
+
+/// As `optional_text`, for a blob.
+struct optional_blob {
+    std::string_view bytes{};
+};
+
+/// As `optional_text`, for an id, which is none if it is nil.
+struct optional_id {
+    const id& value;
+};
+
+class statement {
+  public:
+    statement() = default;
+    statement(sqlite3* db, std::string_view sql) {
+        const int rc = sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                                          &handle_, nullptr);
+        if (rc != SQLITE_OK) {
+            throw error_of(rc, "prepare");
+        }
+    }
+    statement(statement&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    statement& operator=(statement&& other) noexcept {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~statement() { sqlite3_finalize(handle_); }
+
+    [[nodiscard]] sqlite3_stmt* handle() const noexcept { return handle_; }
+
+  private:
+    sqlite3_stmt* handle_ = nullptr;
+};
+
+class run {
+  public:
+    explicit run(const statement& of) noexcept : handle_(of.handle()) {}
+    run(const run&) = delete;
+    run& operator=(const run&) = delete;
+    ~run() {
+        sqlite3_reset(handle_);
+        sqlite3_clear_bindings(handle_);
+    }
+
+    /// Binds all parameters, in order.
+    template <class... Values>
+    run& bind(const Values&... values) {
+        int at = 0;
+        ((check(bind_at(++at, values))), ...);
+        return *this;
+    }
+
+    /// Whether there is a row. Throws what SQLite reports.
+    bool step() {
+        const int rc = sqlite3_step(handle_);
+        if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+            throw error_of(sqlite3_extended_errcode(sqlite3_db_handle(handle_)), "step");
+        }
+        return rc == SQLITE_ROW;
+    }
+
+    /// Runs to the end; says how many rows that changed.
+    int finish() {
+        while (step()) {
+        }
+        return sqlite3_changes(sqlite3_db_handle(handle_));
+    }
+
+    // The row's columns, from 0.
+
+    [[nodiscard]] bool is_null(int column) const noexcept {
+        return sqlite3_column_type(handle_, column) == SQLITE_NULL;
+    }
+    [[nodiscard]] std::string_view bytes(int column) const {
+        const auto* const data = static_cast<const char*>(sqlite3_column_blob(handle_, column));
+        const auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_, column));
+        if (data == nullptr && sqlite3_errcode(sqlite3_db_handle(handle_)) == SQLITE_NOMEM) {
+            throw error_of(SQLITE_NOMEM, "read");
+        }
+        return {data, data == nullptr ? 0 : size};
+    }
+
+    void read(int column, std::string& to) const { to.assign(bytes(column)); }
+    void read(int column, std::int64_t& to) const noexcept { to = sqlite3_column_int64(handle_, column); }
+    void read(int column, std::uint64_t& to) const noexcept { to = static_cast<std::uint64_t>(integer(column)); }
+    void read(int column, std::uint32_t& to) const noexcept { to = static_cast<std::uint32_t>(integer(column)); }
+    void read(int column, bool& to) const noexcept { to = integer(column) != 0; }
+    void read(int column, time_point& to) const noexcept { to = time_point{duration{integer(column)}}; }
+    void read(int column, state& to) const {
+        const auto value = integer(column);
+        if (value < 0 || value >= static_cast<std::int64_t>(all_states.size())) {
+            throw error(error_kind::corrupt, "sqlite: a stored state is none of the five");
+        }
+        to = static_cast<state>(value);
+    }
+    /// NULL is the nil id.
+    void read(int column, id& to) const {
+        const auto from = bytes(column);
+        if (from.empty()) {
+            to = {};
+            return;
+        }
+        std::array<std::uint8_t, 16> raw{};
+        if (from.size() != raw.size()) {
+            throw error(error_kind::corrupt, "sqlite: a stored id has not 16 bytes");
+        }
+        std::memcpy(raw.data(), from.data(), raw.size());
+        to = id::from_bytes(raw);
+    }
+    template <class T>
+    void read(int column, std::optional<T>& to) const {
+        if (is_null(column)) {
+            to.reset();
+        } else {
+            read(column, to.emplace());
+        }
+    }
+
+    /// Reads columns from the first on, in order.
+    template <class... Values>
+    void read_all(Values&... values) const {
+        int column = -1;
+        (read(++column, values), ...);
+    }
+
+    [[nodiscard]] std::int64_t integer(int column) const noexcept { return sqlite3_column_int64(handle_, column); }
+
+  private:
+    static void check(int rc) {
+        if (rc != SQLITE_OK) {
+            throw error_of(rc, "bind");
+        }
+    }
+
+    int bind_at(int at, std::int64_t value) noexcept { return sqlite3_bind_int64(handle_, at, value); }
+    int bind_at(int at, std::uint64_t value) noexcept { return bind_at(at, static_cast<std::int64_t>(value)); }
+    int bind_at(int at, std::uint32_t value) noexcept { return bind_at(at, std::int64_t{value}); }
+    int bind_at(int at, bool value) noexcept { return bind_at(at, std::int64_t{value}); }
+    int bind_at(int at, state value) noexcept { return bind_at(at, static_cast<std::int64_t>(value)); }
+    int bind_at(int at, time_point value) noexcept {
+        return bind_at(at, std::int64_t{value.time_since_epoch().count()});
+    }
+    int bind_at(int at, std::string_view text) noexcept {
+        return sqlite3_bind_text64(handle_, at, text.data() == nullptr ? "" : text.data(), text.size(), SQLITE_STATIC,
+                                   SQLITE_UTF8);
+    }
+    int bind_at(int at, const std::string& text) noexcept { return bind_at(at, std::string_view(text)); }
+    int bind_at(int at, blob value) noexcept {
+        return sqlite3_bind_blob64(handle_, at, value.bytes.data() == nullptr ? "" : value.bytes.data(),
+                                   value.bytes.size(), SQLITE_STATIC);
+    }
+    int bind_at(int at, const id& value) noexcept {
+        auto& kept = ids_[ids_bound_++ % ids_.size()];
+        kept = value.bytes();
+        return sqlite3_bind_blob64(handle_, at, kept.data(), kept.size(), SQLITE_STATIC);
+    }
+    int bind_at(int at, std::nullopt_t) noexcept { return sqlite3_bind_null(handle_, at); }
+    template <class T>
+    int bind_at(int at, const std::optional<T>& value) noexcept {
+        return value ? bind_at(at, *value) : bind_at(at, std::nullopt);
+    }
+    int bind_at(int at, optional_text text) noexcept {
+        return text.text.empty() ? bind_at(at, std::nullopt) : bind_at(at, text.text);
+    }
+    int bind_at(int at, optional_blob value) noexcept {
+        return value.bytes.empty() ? bind_at(at, std::nullopt) : bind_at(at, blob{value.bytes});
+    }
+    int bind_at(int at, optional_id given) noexcept {
+        return given.value.is_nil() ? bind_at(at, std::nullopt) : bind_at(at, given.value);
+    }
+
+    sqlite3_stmt* handle_;
+    std::array<std::array<std::uint8_t, 16>, 3> ids_{}; // no statement has more ids
+    std::size_t ids_bound_ = 0;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/schema.hpp
+// The tables and indexes, as text for a migration tool or carried out on request; `backends/README.md` explains every
+// column and index. The version is a row of our own: `PRAGMA user_version` belongs to the application.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite {
+
+inline constexpr std::string_view default_prefix = "vouch_";
+
+namespace detail {
+
+/// Each brings the tables from the version of its index to the next; `@` stands for the prefix. Never change one that
+/// was released: append.
+inline constexpr std::array<std::string_view, 1> migrations{R"(CREATE TABLE @entries (
+  sequence INTEGER PRIMARY KEY,
+  id BLOB NOT NULL,
+  queue TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  "key" TEXT,
+  "group" TEXT,
+  lane TEXT,
+  parent BLOB,
+  predecessor BLOB,
+  replaces INTEGER,
+  generation INTEGER NOT NULL,
+  attempts_max INTEGER NOT NULL,
+  expires_at INTEGER,
+  created_at INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  due_at INTEGER NOT NULL,
+  lease_until INTEGER,
+  gate INTEGER,
+  woken INTEGER NOT NULL,
+  worker TEXT NOT NULL,
+  last_error TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  last_attempt_at INTEGER,
+  ended_at INTEGER,
+  trail BLOB,
+  headers BLOB,
+  progress BLOB,
+  result BLOB,
+  payload BLOB NOT NULL
+);
+CREATE UNIQUE INDEX @entries_id ON @entries (id);
+CREATE INDEX @entries_queue ON @entries (queue);
+CREATE INDEX @entries_gate ON @entries (queue, gate) WHERE gate IS NOT NULL;
+CREATE INDEX @entries_ended ON @entries (queue, ended_at);
+CREATE INDEX @entries_dead ON @entries (queue) WHERE state = 4;
+CREATE UNIQUE INDEX @entries_key ON @entries (queue, "key", generation) WHERE "key" IS NOT NULL;
+CREATE INDEX @entries_group ON @entries ("group") WHERE "group" IS NOT NULL;
+CREATE INDEX @entries_lane ON @entries (queue, lane) WHERE lane IS NOT NULL AND ended_at IS NULL;
+CREATE INDEX @entries_parent ON @entries (parent) WHERE parent IS NOT NULL;
+CREATE UNIQUE INDEX @entries_replaces ON @entries (replaces) WHERE replaces IS NOT NULL;
+CREATE TABLE @groups (
+  name TEXT PRIMARY KEY,
+  members INTEGER NOT NULL,
+  live INTEGER NOT NULL,
+  unfinished INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE @meta (
+  name TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) WITHOUT ROWID;
+INSERT INTO @meta VALUES ('sequence_floor', 0);
+)"};
+
+/// `text` with the prefix in place of every `@`. Prefixes are validated; nothing else is ever put into SQL.
+[[nodiscard]] inline std::string with_prefix(std::string_view text, std::string_view prefix) {
+    std::string out;
+    out.reserve(text.size() + 16 * prefix.size());
+    for (const char c : text) {
+        if (c == '@') {
+            out += prefix;
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
+} // namespace detail
+
+/// The version these headers work with.
+inline constexpr std::int64_t schema_version = static_cast<std::int64_t>(detail::migrations.size());
+
+/// Throws `invalid_argument` unless the prefix is 1 to 40 letters, digits and underscores, beginning with no digit and
+/// not with `sqlite_`, which SQLite keeps for itself.
+inline void validate_prefix(std::string_view prefix) {
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    const auto fits = [&](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
+    };
+    if (prefix.empty() || prefix.size() > 40 || is_digit(prefix.front()) ||
+        !std::all_of(prefix.begin(), prefix.end(), fits)) {
+        throw error(error_kind::invalid_argument, "sqlite: options: prefix must be 1 to 40 letters, digits and "
+                                                  "underscores, the first no digit; it has " +
+                                                      std::to_string(prefix.size()) + " bytes");
+    }
+    constexpr std::string_view reserved = "sqlite_";
+    const auto same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
+    if (prefix.size() >= reserved.size() && std::equal(reserved.begin(), reserved.end() - 1, prefix.begin(), same) &&
+        prefix[reserved.size() - 1] == '_') {
+        throw error(error_kind::invalid_argument, "sqlite: options: prefix must not begin with sqlite_");
+    }
+}
+
+namespace detail {
+
+[[nodiscard]] inline std::string record_version(std::string_view prefix, std::size_t version) {
+    return with_prefix("INSERT INTO @meta VALUES ('schema_version', " + std::to_string(version) +
+                           ") ON CONFLICT (name) DO UPDATE SET value = excluded.value;\n",
+                       prefix);
+}
+
+inline void execute(sqlite3* db, const std::string& sql, std::string_view doing) {
+    const int rc = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr);
+    if (rc != SQLITE_OK) {
+        throw error_of(sqlite3_extended_errcode(db), doing);
+    }
+}
+
+/// 0 if there are no tables.
+[[nodiscard]] inline std::int64_t stored_version(sqlite3* db, std::string_view prefix) {
+    const auto meta = with_prefix("@meta", prefix);
+    const statement exists(db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE");
+    if (!run(exists).bind(meta).step()) {
+        return 0;
+    }
+    const statement version(db, with_prefix("SELECT value FROM @meta WHERE name = 'schema_version'", prefix));
+    run reading(version);
+    if (!reading.step()) {
+        throw error(error_kind::corrupt, "sqlite: " + meta + " has no schema_version");
+    }
+    return reading.integer(0);
+}
+
+inline void refuse_newer(std::int64_t stored, std::size_t known) {
+    if (stored > static_cast<std::int64_t>(known)) {
+        throw error(error_kind::unsupported, "sqlite: the tables are of schema version " + std::to_string(stored) +
+                                                 ", newer than " + std::to_string(known) +
+                                                 ", the newest this library knows; nothing was touched");
+    }
+}
+
+/// Carries out what is missing of `steps`, in one transaction: the one that is open, or its own.
+inline void migrate(sqlite3* db, std::string_view prefix, std::span<const std::string_view> steps) {
+    validate_prefix(prefix);
+    const auto stored = stored_version(db, prefix);
+    refuse_newer(stored, steps.size());
+    if (stored == static_cast<std::int64_t>(steps.size())) {
+        return; // without taking the write lock
+    }
+    const bool own = sqlite3_get_autocommit(db) != 0;
+    execute(db, own ? "BEGIN IMMEDIATE" : "SAVEPOINT vouch_migrate", "begin to migrate");
+    try {
+        const auto from = stored_version(db, prefix); // another process may have been first
+        refuse_newer(from, steps.size());
+        for (auto i = static_cast<std::size_t>(from); i < steps.size(); ++i) {
+            execute(db, with_prefix(steps[i], prefix), "migrate to schema version " + std::to_string(i + 1));
+        }
+        execute(db, record_version(prefix, steps.size()), "record the schema version");
+        execute(db, own ? "COMMIT" : "RELEASE vouch_migrate", "commit the migration");
+    } catch (...) {
+        if (sqlite3_get_autocommit(db) == 0) {
+            sqlite3_exec(db, own ? "ROLLBACK" : "ROLLBACK TO vouch_migrate; RELEASE vouch_migrate", nullptr, nullptr,
+                         nullptr);
+        }
+        throw;
+    }
+}
+
+/// Throws unless the tables are there, in the version these headers work with.
+inline void expect_schema(sqlite3* db, std::string_view prefix) {
+    validate_prefix(prefix);
+    const auto stored = stored_version(db, prefix);
+    refuse_newer(stored, migrations.size());
+    if (stored < schema_version) {
+        throw error(error_kind::unsupported,
+                    (stored == 0 ? "sqlite: there are no tables with the prefix " + std::string(prefix)
+                                 : "sqlite: the tables are of schema version " + std::to_string(stored) +
+                                       ", this library needs " + std::to_string(schema_version)) +
+                        "; migrate() brings them up to date");
+    }
+}
+
+} // namespace detail
+
+/// Creates the tables, or brings older ones up to date, in one transaction: the one that is open on the connection, or
+/// its own. Tables newer than the library are refused (`unsupported`) and not touched.
+inline void migrate(sqlite3* connection, std::string_view prefix = default_prefix) {
+    detail::migrate(connection, prefix, detail::migrations);
+}
+
+/// The statements that create everything in an empty database, for a migration tool.
+[[nodiscard]] inline std::string schema(std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    std::string out;
+    for (const auto step : detail::migrations) {
+        out += detail::with_prefix(step, prefix);
+    }
+    return out + detail::record_version(prefix, detail::migrations.size());
+}
+
+} // namespace sqlite
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/options.hpp
+// How a store uses its file.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite {
+
+/// What a commit waits for, on connections the store opens.
+enum class synchronous : std::uint8_t {
+    full,   ///< the disk: a committed transaction survives the loss of power
+    normal, ///< the operating system: many times faster; the loss of power may undo the newest commits, in order and
+            ///< whole, so an enqueue somebody was told of may be gone and a settled entry may run again. A crash of the
+            ///< process loses nothing, and the file stays sound in any case.
+};
+
+struct options {
+    std::string prefix{default_prefix}; ///< of every table and index
+    bool create = true;                 ///< create or migrate the tables; false: they must be there, in this version
+    sqlite::synchronous synchronous = sqlite::synchronous::full;
+    std::chrono::milliseconds busy_limit{10'000}; ///< how long to wait for other writers before `busy`
+    std::chrono::milliseconds watch_every{20};    ///< how often `wait` looks for commits of other processes
+    std::string vfs{};                            ///< empty: SQLite's default
+};
+
+} // namespace sqlite
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/sql.hpp
+// Every statement the store can issue, as data: prepared once per connection when first used, and walked by the test
+// that forbids table scans. `@` stands for the prefix, `$entry` for the columns `read_entry` reads. Where SQLite could
+// choose among indexes, the statement names the one it was written for.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+enum class sql : std::uint8_t {
+    begin,
+    commit,
+    roll_back,
+    savepoint,
+    release,
+    roll_back_to,
+    data_version,
+    find,
+    list_group,
+    list_parent,
+    list_key,
+    list_dead,
+    list_live,
+    list_all,
+    counts,
+    next_due,
+    last_sequence,
+    raise_floor,
+    insert,
+    has_id,
+    newest_of_key,
+    predecessor,
+    claim,
+    claim_only,
+    life,
+    write_wait,
+    write_checkpoint,
+    write_hold,
+    write_end,
+    lane_is_taken,
+    lane_open_next,
+    group_enter,
+    group_end,
+    group_leave,
+    group_drop,
+    purge_find,
+    purge_generation,
+    purge_delete,
+};
+
+inline constexpr std::string_view entry_columns =
+    R"(sequence, id, queue, topic, "key", "group", lane, parent, predecessor, generation, attempts_max, expires_at,
+ created_at, state, attempts, failures, epoch, due_at, lease_until, woken, worker, last_error, updated_at,
+ last_attempt_at, trail, headers, progress, result)";
+
+struct sql_text {
+    sql which;
+    std::string_view text;
+};
+
+inline constexpr std::array statements{
+    sql_text{sql::begin, "BEGIN IMMEDIATE"},
+    sql_text{sql::commit, "COMMIT"},
+    sql_text{sql::roll_back, "ROLLBACK"},
+    sql_text{sql::savepoint, "SAVEPOINT vouch_call"},
+    sql_text{sql::release, "RELEASE vouch_call"},
+    sql_text{sql::roll_back_to, "ROLLBACK TO vouch_call"},
+    sql_text{sql::data_version, "PRAGMA data_version"},
+
+    // Reading. The lists: ?1 path, ?2 after, ?3 state, ?4 topic, ?5 limit, ?6 payloads, ?7 key.
+    sql_text{sql::find, "SELECT $entry, payload FROM @entries WHERE id = ?1"},
+    sql_text{sql::list_group, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_group
+ WHERE "group" = ?1 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
+ ORDER BY sequence LIMIT ?5)"},
+    sql_text{sql::list_parent, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_parent
+ WHERE parent = ?1 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
+ ORDER BY sequence LIMIT ?5)"},
+    // Generations of a key grow with their sequences.
+    sql_text{sql::list_key, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_key
+ WHERE queue = ?1 AND "key" = ?7 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
+ ORDER BY generation LIMIT ?5)"},
+    sql_text{sql::list_dead, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_dead
+ WHERE queue = ?1 AND state = 4 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
+ ORDER BY sequence LIMIT ?5)"},
+    sql_text{sql::list_live, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_ended
+ WHERE queue = ?1 AND ended_at IS NULL AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
+ ORDER BY sequence LIMIT ?5)"},
+    sql_text{sql::list_all, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_queue
+ WHERE queue = ?1 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
+ ORDER BY sequence LIMIT ?5)"},
+    sql_text{sql::counts, R"(SELECT sum(state = 0), sum(state = 1), sum(state = 2), sum(state = 3), sum(state = 4)
+ FROM @entries INDEXED BY @entries_queue WHERE queue = ?1)"},
+    sql_text{sql::next_due, R"(SELECT gate FROM @entries INDEXED BY @entries_gate
+ WHERE queue = ?1 AND gate IS NOT NULL ORDER BY gate LIMIT 1)"},
+
+    // Enqueue. Sequences are never reused: the floor remembers the highest that was purged from the end.
+    sql_text{sql::last_sequence, R"(SELECT max(ifnull((SELECT max(sequence) FROM @entries), 0),
+ (SELECT value FROM @meta WHERE name = 'sequence_floor')))"},
+    sql_text{sql::raise_floor, "UPDATE @meta SET value = ?1 WHERE name = 'sequence_floor' AND value < ?1"},
+    sql_text{sql::insert, R"(INSERT INTO @entries (sequence, id, queue, topic, "key", "group", lane, parent,
+ predecessor, replaces, generation, attempts_max, expires_at, created_at, state, attempts, failures, epoch, due_at,
+ lease_until, gate, woken, worker, last_error, updated_at, last_attempt_at, ended_at, trail, headers, progress, result,
+ payload)
+ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 0, 0, 0, ?16, NULL, ?17, 0, '', '', ?14,
+ NULL, ?18, ?19, ?20, ?21, ?22, ?23) ON CONFLICT (id) DO NOTHING)"},
+    sql_text{sql::has_id, "SELECT 1 FROM @entries WHERE id = ?1"},
+    sql_text{sql::newest_of_key, R"(SELECT id FROM @entries INDEXED BY @entries_key
+ WHERE queue = ?1 AND "key" = ?2 ORDER BY generation DESC LIMIT 1)"},
+    sql_text{sql::predecessor, R"(SELECT sequence, state, queue, "key", "group", lane, generation,
+ (SELECT s.id FROM @entries s INDEXED BY @entries_replaces WHERE s.replaces = e.sequence)
+ FROM @entries e WHERE id = ?1)"},
+
+    // Claim: ?1 queue, ?2 now, ?3 lease end, ?4 worker, ?5 limit or the one id.
+    sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,
+ lease_until = ?3, gate = ?3, woken = 0, worker = ?4, updated_at = ?2, last_attempt_at = ?2
+ WHERE sequence IN (SELECT sequence FROM @entries INDEXED BY @entries_gate WHERE queue = ?1 AND gate <= ?2
+ ORDER BY gate, sequence LIMIT ?5) RETURNING $entry, payload)"},
+    sql_text{sql::claim_only, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,
+ lease_until = ?3, gate = ?3, woken = 0, worker = ?4, updated_at = ?2, last_attempt_at = ?2
+ WHERE id = ?5 AND queue = ?1 AND gate <= ?2 RETURNING $entry, payload)"},
+
+    // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
+    sql_text{sql::life, R"(SELECT sequence, state, attempts, failures, epoch, due_at, lease_until, woken, gate, queue,
+ "group", lane, parent FROM @entries WHERE id = ?1)"},
+    sql_text{sql::write_wait, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
+ gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, lease_until = NULL, woken = 0
+ WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
+    sql_text{sql::write_checkpoint, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
+ gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, progress = ?11, lease_until = NULL, woken = 0
+ WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
+    sql_text{sql::write_hold, R"(UPDATE @entries SET lease_until = ?4, gate = ?4, woken = ?5, updated_at = ?6
+ WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
+    sql_text{sql::write_end, R"(UPDATE @entries SET state = ?4, failures = ?5, epoch = ?6,
+ last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, ended_at = ?9, gate = NULL, lease_until = NULL,
+ woken = 0 WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
+
+    // Lanes: the first live entry has a gate, the others have none.
+    sql_text{sql::lane_is_taken, R"(SELECT 1 FROM @entries INDEXED BY @entries_lane
+ WHERE queue = ?1 AND lane = ?2 AND ended_at IS NULL LIMIT 1)"},
+    sql_text{sql::lane_open_next, R"(UPDATE @entries SET gate = due_at
+ WHERE sequence = (SELECT sequence FROM @entries INDEXED BY @entries_lane
+ WHERE queue = ?1 AND lane = ?2 AND ended_at IS NULL ORDER BY sequence LIMIT 1) AND gate IS NULL)"},
+
+    // Groups: ?1 name. A dead member is unfinished until it has a successor.
+    sql_text{sql::group_enter, R"(INSERT INTO @groups VALUES (?1, 1, 1, 1) ON CONFLICT (name) DO UPDATE
+ SET members = members + 1, live = live + 1, unfinished = unfinished + ?2)"},
+    sql_text{sql::group_end, R"(UPDATE @groups SET live = live - 1, unfinished = unfinished - ?2
+ WHERE name = ?1 RETURNING unfinished)"},
+    sql_text{sql::group_leave,
+             "UPDATE @groups SET members = members - 1, unfinished = unfinished - ?2 WHERE name = ?1"},
+    sql_text{sql::group_drop, "DELETE FROM @groups WHERE name = ?1 AND members = 0"},
+
+    // Purge: ?1 queue, ?2 before, ?3 state. Newest generations first found, then followed back to their predecessors.
+    sql_text{sql::purge_find, R"(SELECT sequence FROM @entries e INDEXED BY @entries_ended
+ WHERE queue = ?1 AND ended_at < ?2 AND (?3 IS NULL OR state = ?3)
+ AND NOT EXISTS (SELECT 1 FROM @entries s INDEXED BY @entries_replaces WHERE s.replaces = e.sequence)
+ ORDER BY ended_at, sequence)"},
+    sql_text{sql::purge_generation, R"(SELECT replaces, state, "group",
+ EXISTS (SELECT 1 FROM @groups g WHERE g.name = e."group" AND g.live > 0)
+ OR EXISTS (SELECT 1 FROM @entries c INDEXED BY @entries_parent WHERE c.parent = e.id AND c.ended_at IS NULL)
+ FROM @entries e WHERE sequence = ?1)"},
+    sql_text{sql::purge_delete, "DELETE FROM @entries WHERE sequence = ?1 AND state >= 3"},
+};
+
+static_assert(
+    [] {
+        for (std::size_t i = 0; i < statements.size(); ++i) {
+            if (statements[i].which != static_cast<sql>(i)) {
+                return false;
+            }
+        }
+        return statements.back().which == sql::purge_delete;
+    }(),
+    "the statements stand in the order of their names");
+
+[[nodiscard]] inline std::string text_of(sql which, std::string_view prefix) {
+    std::string text(statements[static_cast<std::size_t>(which)].text);
+    constexpr std::string_view columns = "$entry";
+    if (const auto at = text.find(columns); at != std::string::npos) {
+        text.replace(at, columns.size(), entry_columns);
+    }
+    return with_prefix(text, prefix);
+}
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/connection.hpp
+// One connection with its prepared statements: opened, configured and closed by the store, or the application's own,
+// which is neither configured nor closed.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+/// How long to wait for a lock, in short sleeps of uneven length: SQLite's own handler sleeps ever longer, so that who
+/// has waited longest comes last. Here everybody looks again within half a millisecond.
+class patience {
+  public:
+    explicit patience(std::chrono::milliseconds limit) noexcept : limit_(limit) {}
+
+    /// Whether to look again, after a sleep; `looks` is how often that was done for this lock.
+    bool wait(int looks) noexcept {
+        const auto now = std::chrono::steady_clock::now();
+        if (looks == 0) {
+            since_ = now;
+        }
+        if (now - since_ >= limit_) {
+            return false;
+        }
+        constexpr std::uint64_t shortest = 50;
+        constexpr std::uint64_t spread = 350;
+        noise_ = vouch::detail::mix(noise_ + 0x9e3779b97f4a7c15U);
+        std::this_thread::sleep_for(std::chrono::microseconds{static_cast<std::int64_t>(shortest + noise_ % spread)});
+        return true;
+    }
+
+  private:
+    std::chrono::milliseconds limit_;
+    std::chrono::steady_clock::time_point since_{};
+    std::uint64_t noise_ = std::hash<std::thread::id>{}(std::this_thread::get_id());
+};
+
+/// SQLite below 3.35 has no RETURNING; one built without threads cannot be used by several.
+inline void check_library() {
+    constexpr int oldest = 3'035'000;
+    if (sqlite3_libversion_number() < oldest || sqlite3_threadsafe() == 0) {
+        throw error(error_kind::unsupported,
+                    std::string("sqlite: needs SQLite 3.35 or newer, built for threads; this is ") +
+                        sqlite3_libversion() + (sqlite3_threadsafe() == 0 ? ", built without" : ""));
+    }
+}
+
+struct closer {
+    bool is_ours = false;
+    void operator()(sqlite3* db) const noexcept {
+        if (is_ours) {
+            sqlite3_close_v2(db);
+        }
+    }
+};
+
+class connection {
+  public:
+    enum class role : std::uint8_t { writer, reader };
+
+    /// Opens and configures a connection of our own.
+    connection(const std::string& path, role as, const options& how) : prefix_(how.prefix), patience_(how.busy_limit) {
+        check_library();
+        validate_prefix(prefix_);
+        if (path.find('\0') != std::string::npos) {
+            throw error(error_kind::invalid_argument, "sqlite: the path contains a NUL byte");
+        }
+        int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX; // used by one thread at a time
+        if (as == role::writer && how.create) {
+            flags |= SQLITE_OPEN_CREATE;
+        }
+        sqlite3* opened = nullptr;
+        const int rc = sqlite3_open_v2(path.c_str(), &opened, flags, how.vfs.empty() ? nullptr : how.vfs.c_str());
+        db_ = {opened, closer{true}};
+        if (rc != SQLITE_OK) {
+            throw error_of(opened == nullptr ? rc : sqlite3_extended_errcode(opened), "open");
+        }
+        sqlite3_extended_result_codes(opened, 1);
+        // Before anything else: even the switch to WAL meets locks of other processes.
+        sqlite3_busy_handler(
+            opened, [](void* self, int looks) { return static_cast<patience*>(self)->wait(looks) ? 1 : 0; },
+            &patience_);
+        configure(as, how);
+        prepare_control();
+    }
+
+    /// Uses the application's connection.
+    connection(sqlite3* db, const options& how)
+        : prefix_(how.prefix), patience_(how.busy_limit), db_(db, closer{false}) {
+        check_library();
+        validate_prefix(prefix_);
+        if (db == nullptr) {
+            throw error(error_kind::invalid_argument, "sqlite: the connection is null");
+        }
+        prepare_control();
+    }
+
+    [[nodiscard]] sqlite3* handle() const noexcept { return db_.get(); }
+    [[nodiscard]] bool is_owned() const noexcept { return db_.get_deleter().is_ours; }
+    [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle()) == 0; }
+    [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
+
+    /// Prepared when first asked for.
+    [[nodiscard]] const statement& prepared(sql which) {
+        auto& kept = statements_[static_cast<std::size_t>(which)];
+        if (kept.handle() == nullptr) {
+            kept = statement(handle(), text_of(which, prefix_));
+        }
+        return kept;
+    }
+
+    /// Ends a transaction, if one is open, without needing memory. Says whether none is open any more.
+    bool roll_back() noexcept {
+        if (in_transaction()) {
+            const run ending(statements_[static_cast<std::size_t>(sql::roll_back)]);
+            sqlite3_step(statements_[static_cast<std::size_t>(sql::roll_back)].handle());
+        }
+        return !in_transaction();
+    }
+
+    /// Runs a statement that has no parameters and no rows.
+    void execute(sql which) { run(prepared(which)).step(); }
+
+    /// As `execute`, and waits while somebody else has the lock. Only for statements that may be repeated after BUSY:
+    /// the busy handler of an application's connection may have given up at once.
+    void execute_patiently(sql which) {
+        for (int looks = 0;; ++looks) {
+            try {
+                return execute(which);
+            } catch (const error& e) {
+                if ((e.code() & 0xff) != SQLITE_BUSY || is_owned() || !patience_.wait(looks)) {
+                    throw;
+                }
+            }
+        }
+    }
+
+  private:
+    void configure(role as, const options& how) {
+        if (as == role::reader) {
+            detail::execute(handle(), "PRAGMA query_only = 1", "configure");
+            return;
+        }
+        const statement wal(handle(), "PRAGMA journal_mode = WAL");
+        run switching(wal);
+        if (!switching.step() || switching.bytes(0) != "wal") {
+            throw error(error_kind::unsupported,
+                        "sqlite: the database cannot use a write-ahead log; it must be a file, on a local disk");
+        }
+        const bool full = how.synchronous == synchronous::full;
+        detail::execute(handle(), full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", "configure");
+        // What a long reader made the log grow to is given back when the reader has gone.
+        detail::execute(handle(), "PRAGMA journal_size_limit = 8388608", "configure");
+    }
+
+    /// What ends a transaction must not need memory to be prepared.
+    void prepare_control() {
+        for (const auto which : {sql::begin, sql::commit, sql::roll_back}) {
+            std::ignore = prepared(which);
+        }
+    }
+
+    std::string prefix_;
+    patience patience_; // outlives the connection, which calls it
+    std::unique_ptr<sqlite3, closer> db_{};
+    std::array<statement, detail::statements.size()> statements_{}; // finalised before the connection closes
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/hub.hpp
+// What all stores of one file in this process share: whose turn it is to write, who has joined a transaction of the
+// application's, and who is to be woken. Only one of our transactions per process asks SQLite for the write lock, so
+// threads queue up here, in the order of their coming, instead of polling the file against each other.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class hub {
+  public:
+    /// The one of the file this connection has open.
+    [[nodiscard]] static std::shared_ptr<hub> of(sqlite3* db) {
+        const char* const name = sqlite3_db_filename(db, "main");
+        if (name == nullptr || *name == '\0') {
+            throw error(error_kind::unsupported,
+                        "sqlite: a database without a file cannot be shared; use a path, or vouch::memory::store");
+        }
+        static std::mutex mutex;
+        static std::map<std::string, std::weak_ptr<hub>, std::less<>> hubs;
+        const std::lock_guard lock(mutex);
+        std::erase_if(hubs, [](const auto& one) { return one.second.expired(); });
+        auto& known = hubs[name];
+        auto found = known.lock();
+        if (!found) {
+            found = std::make_shared<hub>();
+            known = found;
+        }
+        return found;
+    }
+
+    // Turns.
+
+    /// Waits for the turn to write. On a thread that would wait for itself it says `misuse`.
+    void enter() {
+        std::unique_lock lock(mutex_);
+        const auto me = std::this_thread::get_id();
+        if (is_writing_ && writer_ == me) {
+            throw error(error_kind::misuse,
+                        "sqlite: begin while this thread has a transaction open would wait for ever");
+        }
+        for (const auto& j : joined_) {
+            if (j.thread == me && sqlite3_get_autocommit(j.db) == 0) {
+                throw error(error_kind::misuse, "sqlite: begin while this thread has a joined transaction open on the "
+                                                "same file would wait for it; commit that one first");
+            }
+        }
+        const auto mine = next_turn_++;
+        turn_over_.wait(lock, [&] { return turn_ == mine; });
+        is_writing_ = true;
+        writer_ = me;
+    }
+
+    /// The transaction that has its turn is in use by this thread now.
+    void use() {
+        const std::lock_guard lock(mutex_);
+        writer_ = std::this_thread::get_id();
+    }
+
+    /// Ends the turn. `stirred` are the queues in which work came nearer.
+    void leave(const std::vector<std::string>& stirred) noexcept {
+        {
+            const std::lock_guard lock(mutex_);
+            is_writing_ = false;
+            turn_ += 1;
+            for (const auto& queue : stirred) {
+                count_wake(queue);
+            }
+        }
+        turn_over_.notify_all();
+        if (!stirred.empty()) {
+            stirred_.notify_all();
+        }
+    }
+
+    // Joined transactions.
+
+    void join(const void* who, sqlite3* db) {
+        const std::lock_guard lock(mutex_);
+        const auto known = std::find_if(joined_.begin(), joined_.end(), [&](const auto& j) { return j.who == who; });
+        auto& j = known == joined_.end() ? joined_.emplace_back() : *known;
+        j = {who, db, std::this_thread::get_id()};
+    }
+    void part(const void* who) noexcept {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(joined_, [&](const auto& j) { return j.who == who; });
+    }
+
+    // Wakes.
+
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
+        const std::lock_guard lock(mutex_);
+        return count_of(queue);
+    }
+
+    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested.
+    void wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most, std::stop_token stop) {
+        std::unique_lock lock(mutex_);
+        stirred_.wait_for(lock, std::move(stop), at_most, [&] { return count_of(queue) != seen; });
+    }
+
+  private:
+    struct joining {
+        const void* who = nullptr;
+        sqlite3* db = nullptr;
+        std::thread::id thread{};
+    };
+
+    [[nodiscard]] std::uint64_t count_of(std::string_view queue) const {
+        const auto found = wakes_.find(queue);
+        return found == wakes_.end() ? uncounted_ : found->second + uncounted_;
+    }
+
+    void count_wake(const std::string& queue) noexcept {
+        try {
+            wakes_[queue] += 1;
+        } catch (...) {
+            uncounted_ += 1; // no memory for its name: everybody is woken
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable turn_over_;
+    std::condition_variable_any stirred_;
+    std::uint64_t turn_ = 0;
+    std::uint64_t next_turn_ = 0;
+    bool is_writing_ = false;
+    std::thread::id writer_{};
+    std::vector<joining> joined_{};
+    std::map<std::string, std::uint64_t, std::less<>> wakes_{};
+    std::uint64_t uncounted_ = 0;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/file.hpp
+// What all handles and transactions of one store share: the one connection that writes, the ones that read, and one
+// that watches for commits of other processes.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class file {
+  public:
+    file(std::string path, options how)
+        : options_(std::move(how)), writer_(std::make_unique<connection>(path, connection::role::writer, options_)) {
+        finish_opening();
+    }
+    file(sqlite3* application, options how)
+        : options_(std::move(how)), writer_(std::make_unique<connection>(application, options_)) {
+        finish_opening();
+    }
+
+    [[nodiscard]] const options& how() const noexcept { return options_; }
+    [[nodiscard]] detail::hub& hub() const noexcept { return *hub_; }
+    [[nodiscard]] connection& writer() const noexcept { return *writer_; }
+
+    // The writer's turn.
+
+    void begin() {
+        hub_->enter();
+        try {
+            if (!writer_) {
+                writer_ = std::make_unique<connection>(path_, connection::role::writer, options_);
+            }
+            if (writer_->in_transaction()) {
+                throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
+                                                "sqlite::joined writes inside it");
+            }
+            writer_->execute_patiently(sql::begin);
+        } catch (...) {
+            hub_->leave({});
+            throw;
+        }
+    }
+
+    /// Ends the turn in any case.
+    void commit(const std::vector<std::string>& stirred) {
+        try {
+            writer_->execute_patiently(sql::commit);
+        } catch (const error& e) {
+            // A commit that had no room never wrote its last frame, and one that was only busy is still open. After
+            // anything else the frames may be on the disk, and whoever recovers the log may find them.
+            const bool in_doubt = !writer_->in_transaction() && (e.code() & 0xff) != SQLITE_FULL;
+            roll_back();
+            throw error_of(e.code(), "commit", in_doubt);
+        } catch (...) {
+            roll_back();
+            throw;
+        }
+        hub_->leave(stirred);
+    }
+
+    void roll_back() noexcept {
+        if (!writer_->roll_back() && writer_->is_owned()) {
+            writer_.reset(); // closing rolls back what nothing else can; the next turn opens a fresh one
+        }
+        hub_->leave({});
+    }
+
+    // Readers: as many as read at the same time.
+
+    [[nodiscard]] std::unique_ptr<connection> take_reader() {
+        {
+            const std::lock_guard lock(mutex_);
+            if (!idle_.empty()) {
+                auto taken = std::move(idle_.back());
+                idle_.pop_back();
+                return taken;
+            }
+        }
+        return std::make_unique<connection>(path_, connection::role::reader, options_);
+    }
+
+    void give_back(std::unique_ptr<connection> reader) noexcept {
+        try {
+            const std::lock_guard lock(mutex_);
+            idle_.push_back(std::move(reader));
+        } catch (...) { // closed instead of kept
+        }
+    }
+
+    /// A number that grows when anybody, here or elsewhere, has committed since the last look.
+    [[nodiscard]] std::uint64_t look_for_commits() {
+        const std::lock_guard lock(watch_mutex_);
+        if (!watch_) {
+            watch_ = std::make_unique<connection>(path_, connection::role::reader, options_);
+        }
+        run row(watch_->prepared(sql::data_version));
+        row.step();
+        if (const auto version = row.integer(0); version != version_) {
+            version_ = version;
+            commits_seen_ += 1;
+        }
+        return commits_seen_;
+    }
+
+  private:
+    void finish_opening() {
+        auto* const db = writer_->handle();
+        hub_ = hub::of(db);
+        path_ = sqlite3_db_filename(db, "main");
+        const statement encoding(db, "PRAGMA encoding");
+        run reading(encoding);
+        if (!reading.step() || reading.bytes(0) != "UTF-8") {
+            throw error(error_kind::unsupported,
+                        "sqlite: the database is not encoded in UTF-8, which would change names");
+        }
+        if (options_.create) {
+            sqlite::migrate(db, options_.prefix);
+        } else {
+            expect_schema(db, options_.prefix);
+        }
+    }
+
+    options options_;
+    std::string path_{};
+    std::shared_ptr<detail::hub> hub_{};
+    std::unique_ptr<connection> writer_; // used by whoever has the turn
+
+    std::mutex mutex_{};
+    std::vector<std::unique_ptr<connection>> idle_{};
+
+    std::mutex watch_mutex_{};
+    std::unique_ptr<connection> watch_{};
+    std::int64_t version_ = 0;
+    std::uint64_t commits_seen_ = 0;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/purging.hpp
+// Purge: the newest generations that ended long enough ago, oldest first, each with the dead ones it replaced; none of
+// them if a live entry still needs one.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class purging {
+  public:
+    explicit purging(connection& on) noexcept : on_(on) {}
+
+    [[nodiscard]] std::size_t purge(const purge_request& request) {
+        find(request);
+        going_.resize(std::min(going_.size(), request.limit)); // the elder generations go first
+        std::uint64_t highest = 0;
+        for (const auto& g : going_) {
+            run(on_.prepared(sql::purge_delete)).bind(g.sequence).finish();
+            leave_group(g);
+            highest = std::max(highest, g.sequence);
+        }
+        if (highest > last_sequence()) {
+            run(on_.prepared(sql::raise_floor)).bind(highest).finish();
+        }
+        return going_.size();
+    }
+
+  private:
+    struct generation {
+        std::uint64_t sequence = 0;
+        std::optional<std::uint64_t> replaces{};
+        state ended{};
+        std::string group{};
+        bool is_newest = false;
+    };
+
+    void find(const purge_request& request) {
+        run row(on_.prepared(sql::purge_find));
+        row.bind(request.queue, request.before, request.state);
+        while (going_.size() < request.limit && row.step()) {
+            add_generations(static_cast<std::uint64_t>(row.integer(0)));
+        }
+    }
+
+    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
+    void add_generations(std::uint64_t newest) {
+        const auto first = static_cast<std::ptrdiff_t>(going_.size());
+        std::optional<std::uint64_t> next = newest;
+        while (next) {
+            generation g{.sequence = *next, .is_newest = *next == newest};
+            bool is_needed = false;
+            run row(on_.prepared(sql::purge_generation));
+            if (!row.bind(g.sequence).step()) {
+                break; // purged before
+            }
+            row.read_all(g.replaces, g.ended, g.group, is_needed);
+            if (is_needed) {
+                going_.resize(static_cast<std::size_t>(first));
+                return;
+            }
+            next = g.replaces;
+            going_.push_back(std::move(g));
+        }
+        std::reverse(going_.begin() + first, going_.end());
+    }
+
+    void leave_group(const generation& g) {
+        if (!g.group.empty()) {
+            const bool was_unfinished = g.ended == state::dead && g.is_newest;
+            run(on_.prepared(sql::group_leave)).bind(g.group, was_unfinished).finish();
+            run(on_.prepared(sql::group_drop)).bind(g.group).finish();
+        }
+    }
+
+    [[nodiscard]] std::uint64_t last_sequence() {
+        run row(on_.prepared(sql::last_sequence));
+        std::uint64_t last = 0;
+        row.step();
+        row.read(0, last);
+        return last;
+    }
+
+    connection& on_;
+    std::vector<generation> going_{};
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/row.hpp
+// How an entry is written in columns. Lists are blobs: a trail is its ids one after another, headers are names and
+// values each behind its length.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+[[nodiscard]] inline std::string encode(const id_list& trail) {
+    std::string out;
+    out.reserve(trail.size() * 16);
+    for (const auto& one : trail) {
+        const auto bytes = one.bytes();
+        out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    return out;
+}
+
+inline void decode(std::string_view from, id_list& to) {
+    std::array<std::uint8_t, 16> bytes{};
+    if (from.size() % bytes.size() != 0) {
+        throw error(error_kind::corrupt, "sqlite: a stored trail is no list of ids");
+    }
+    to.clear();
+    for (; !from.empty(); from.remove_prefix(bytes.size())) {
+        std::memcpy(bytes.data(), from.data(), bytes.size());
+        to.push_back(id::from_bytes(bytes));
+    }
+}
+
+/// Four bytes of length, least significant first, and the text.
+inline void encode(std::string_view text, std::string& to) {
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+        to.push_back(static_cast<char>((text.size() >> shift) & 0xffU));
+    }
+    to.append(text);
+}
+
+[[nodiscard]] inline std::string encode(const header_list& headers) {
+    std::string out;
+    for (const auto& [name, value] : headers) {
+        encode(name, out);
+        encode(value, out);
+    }
+    return out;
+}
+
+/// Takes one text off the front.
+[[nodiscard]] inline std::string decode_text(std::string_view& from) {
+    constexpr std::size_t length_bytes = 4;
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < length_bytes && i < from.size(); ++i) {
+        size |= std::size_t{static_cast<unsigned char>(from[i])} << (8 * i);
+    }
+    if (from.size() < length_bytes || size > from.size() - length_bytes) {
+        throw error(error_kind::corrupt, "sqlite: stored headers are no list of names and values");
+    }
+    std::string text(from.substr(length_bytes, size));
+    from.remove_prefix(length_bytes + size);
+    return text;
+}
+
+inline void decode(std::string_view from, header_list& to) {
+    to.clear();
+    while (!from.empty()) {
+        auto name = decode_text(from);
+        to.emplace_back(std::move(name), decode_text(from));
+    }
+}
+
+/// Reads `sql.hpp`'s entry columns and the payload behind them.
+inline void read_entry(const run& row, entry& e) {
+    row.read_all(e.sequence, e.id, e.queue, e.topic, e.key, e.group, e.lane, e.parent, e.predecessor, e.generation,
+                 e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+                 e.lease_until, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at);
+    constexpr int lists = 24;
+    decode(row.bytes(lists), e.trail);
+    decode(row.bytes(lists + 1), e.headers);
+    row.read(lists + 2, e.progress);
+    row.read(lists + 3, e.result);
+    row.read(lists + 4, e.payload);
+}
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/reading.hpp
+// The reader's operations on one connection. Each is a single statement, so it sees one moment. Arguments are valid
+// when they come here.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class reading {
+  public:
+    explicit reading(connection& on) noexcept : on_(on) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) {
+        run row(on_.prepared(sql::find));
+        std::optional<entry> found;
+        if (row.bind(wanted).step()) {
+            read_entry(row, found.emplace());
+        }
+        return found;
+    }
+
+    [[nodiscard]] std::vector<entry> list(const query& q) {
+        run row(on_.prepared(path(q.by)));
+        const auto after = std::min(q.after, std::uint64_t{INT64_MAX});
+        const auto bind = [&](const auto& by) {
+            if (q.by == query::path::key) {
+                row.bind(by, after, q.state, q.topic, std::uint64_t{q.limit}, q.payloads, q.key);
+            } else {
+                row.bind(by, after, q.state, q.topic, std::uint64_t{q.limit}, q.payloads);
+            }
+        };
+        switch (q.by) {
+        case query::path::group: bind(q.group); break;
+        case query::path::parent: bind(q.parent); break;
+        default: bind(q.queue);
+        }
+        std::vector<entry> found;
+        while (row.step()) {
+            read_entry(row, found.emplace_back());
+        }
+        return found;
+    }
+
+    [[nodiscard]] state_counts counts(std::string_view queue) {
+        run row(on_.prepared(sql::counts));
+        state_counts counts;
+        row.bind(queue).step();
+        for (const auto s : all_states) {
+            counts[s] = static_cast<std::size_t>(row.integer(static_cast<int>(s)));
+        }
+        return counts;
+    }
+
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) {
+        run row(on_.prepared(sql::next_due));
+        std::optional<time_point> due;
+        if (row.bind(queue).step()) {
+            row.read(0, due);
+        }
+        return due;
+    }
+
+  private:
+    [[nodiscard]] static sql path(query::path by) noexcept {
+        switch (by) {
+        case query::path::group: return sql::list_group;
+        case query::path::parent: return sql::list_parent;
+        case query::path::key: return sql::list_key;
+        case query::path::dead: return sql::list_dead;
+        case query::path::live: return sql::list_live;
+        case query::path::all: break;
+        }
+        return sql::list_all;
+    }
+
+    connection& on_;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/writing.hpp
+// The writer's operations on one connection, inside a transaction. Verbs are the contract's `apply`: an entry's life is
+// read, changed in memory, and written back under the fence of its epoch and state. Arguments are valid when they come
+// here.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+/// What a transaction remembers from call to call.
+struct session {
+    std::uint64_t last_sequence = 0;    ///< 0: not looked up yet
+    std::vector<std::string> stirred{}; ///< queues in which work may have come nearer
+
+    void stir(const std::string& queue) {
+        if (stirred.empty() || stirred.back() != queue) {
+            stirred.push_back(queue);
+        }
+    }
+};
+
+class writing {
+  public:
+    writing(connection& on, session& in) noexcept : on_(on), session_(in) {}
+
+    [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
+        if ((!d.key.empty() || !d.predecessor.is_nil()) && run(on_.prepared(sql::has_id)).bind(d.id).step()) {
+            return {receipt::kind::duplicate, d.id};
+        }
+        if (!d.predecessor.is_nil()) {
+            return enqueue_successor(d, now);
+        }
+        if (!d.key.empty()) {
+            run newest(on_.prepared(sql::newest_of_key));
+            if (newest.bind(d.queue, d.key).step()) {
+                receipt answer{receipt::kind::duplicate, {}};
+                newest.read(0, answer.id);
+                return answer;
+            }
+        }
+        return insert(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
+    }
+
+    [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
+        std::vector<entry> claimed;
+        const auto take = [&](sql which, const auto& what) {
+            run row(on_.prepared(which));
+            row.bind(r.queue, r.now, r.now + r.lease, r.worker, what);
+            while (row.step()) {
+                read_entry(row, claimed.emplace_back());
+            }
+        };
+        if (r.only.is_nil()) {
+            claimed.reserve(std::min<std::size_t>(r.limit, 64));
+            take(sql::claim, std::uint64_t{r.limit});
+        } else if (r.limit > 0) {
+            take(sql::claim_only, r.only);
+        }
+        const auto by_due = [](const entry& a, const entry& b) {
+            return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
+        };
+        if (!std::is_sorted(claimed.begin(), claimed.end(), by_due)) {
+            std::sort(claimed.begin(), claimed.end(), by_due);
+        }
+        return claimed;
+    }
+
+    [[nodiscard]] settlement settle(const vouch::settle& s, time_point now) {
+        settlement answer;
+        subject e;
+        if (!look_up(s.ticket.id, e)) {
+            return answer;
+        }
+        answer.verdict = apply(e.now, s, now);
+        if (answer.verdict != verdict::applied) {
+            return answer;
+        }
+        const bool failed = std::holds_alternative<retry>(s.outcome) || std::holds_alternative<bury>(s.outcome);
+        const auto error = failed ? std::optional<std::string_view>(e.now.last_error) : std::nullopt;
+        if (is_terminal(e.now.state)) {
+            answer.group_completed = end(e, error);
+        } else {
+            wait(e, error, std::holds_alternative<advance>(s.outcome));
+        }
+        return answer;
+    }
+
+    [[nodiscard]] verdict extend(const ticket& t, time_point now, duration lease) {
+        subject e;
+        if (!look_up(t.id, e)) {
+            return verdict::unknown;
+        }
+        const auto answer = apply(e.now, vouch::extend{t, lease}, now);
+        if (answer == verdict::applied) {
+            hold(e);
+        }
+        return answer;
+    }
+
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
+        subject e;
+        if (!look_up(wanted, e)) {
+            return verdict::unknown;
+        }
+        const auto answer = apply(e.now, vouch::nudge{}, now);
+        if (answer == verdict::applied) {
+            e.now.state == state::claimed ? hold(e) : wait(e, std::nullopt, false);
+        }
+        return answer;
+    }
+
+    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        subject e;
+        if (!look_up(wanted, e)) {
+            return verdict::unknown;
+        }
+        const auto answer = apply(e.now, vouch::cancel{error}, now);
+        if (answer == verdict::applied) {
+            end(e, error);
+        }
+        return answer;
+    }
+
+  private:
+    /// What a fresh entry has from its predecessor, or from its draft.
+    struct heritage {
+        std::string_view key{};
+        std::string_view group{};
+        std::string_view lane{};
+        std::uint32_t generation = 1;
+        std::optional<std::uint64_t> replaces{};
+    };
+
+    [[nodiscard]] receipt enqueue_successor(const draft& d, time_point now) {
+        std::uint64_t sequence = 0;
+        state was{};
+        std::string queue;
+        std::string key;
+        std::string group;
+        std::string lane;
+        std::uint32_t generation = 0;
+        id successor;
+        {
+            run row(on_.prepared(sql::predecessor));
+            if (!row.bind(d.predecessor).step()) {
+                return {};
+            }
+            row.read_all(sequence, was, queue, key, group, lane, generation, successor);
+        }
+        if (was != state::dead || queue != d.queue) {
+            return {};
+        }
+        if (!successor.is_nil()) {
+            return {receipt::kind::duplicate, successor};
+        }
+        return insert(d, {.key = key, .group = group, .lane = lane, .generation = generation + 1, .replaces = sequence},
+                      now);
+    }
+
+    [[nodiscard]] receipt insert(const draft& d, const heritage& h, time_point now) {
+        const auto due = d.due_at.value_or(now);
+        const bool is_done = d.result.has_value();
+        const bool is_blocked = !h.lane.empty() && run(on_.prepared(sql::lane_is_taken)).bind(d.queue, h.lane).step();
+        const auto gate = is_done || is_blocked ? std::nullopt : std::optional{due};
+        const auto ended = is_done ? std::optional{now} : std::nullopt;
+        const auto result = is_done ? std::optional{blob{*d.result}} : std::nullopt;
+        const auto trail = encode(d.trail);
+        const auto headers = encode(d.headers);
+
+        const auto sequence = last_sequence() + 1;
+        run row(on_.prepared(sql::insert));
+        row.bind(sequence, d.id, d.queue, d.topic, optional_text{h.key}, optional_text{h.group}, optional_text{h.lane},
+                 optional_id{d.parent}, optional_id{d.predecessor}, h.replaces, h.generation, d.attempts_max,
+                 d.expires_at, now, is_done ? state::succeeded : state::pending, due, gate, ended, optional_blob{trail},
+                 optional_blob{headers}, optional_blob{d.progress}, result, blob{d.payload});
+        if (row.finish() == 0) {
+            return {receipt::kind::duplicate, d.id};
+        }
+        session_.last_sequence = sequence;
+        if (!h.group.empty()) {
+            // The successor counts in the place of the dead one.
+            run(on_.prepared(sql::group_enter)).bind(h.group, !h.replaces.has_value()).finish();
+        }
+        if (gate) {
+            session_.stir(d.queue);
+        }
+        return {receipt::kind::inserted, d.id};
+    }
+
+    [[nodiscard]] std::uint64_t last_sequence() {
+        if (session_.last_sequence == 0) {
+            run row(on_.prepared(sql::last_sequence));
+            row.step();
+            row.read(0, session_.last_sequence);
+        }
+        return session_.last_sequence;
+    }
+
+    /// A stored entry as far as a verb can change it or its end concerns others.
+    struct subject {
+        std::uint64_t sequence = 0;
+        state was{};
+        std::uint64_t epoch_was = 0;
+        bool is_blocked = false;
+        life now{};
+        std::string queue{};
+        std::string group{};
+        std::string lane{};
+        id parent{};
+    };
+
+    [[nodiscard]] bool look_up(const id& wanted, subject& e) {
+        run row(on_.prepared(sql::life));
+        if (!row.bind(wanted).step()) {
+            return false;
+        }
+        std::optional<time_point> gate;
+        row.read_all(e.sequence, e.now.state, e.now.attempts, e.now.failures, e.now.epoch, e.now.due_at,
+                     e.now.lease_until, e.now.woken, gate, e.queue, e.group, e.lane, e.parent);
+        e.was = e.now.state;
+        e.epoch_was = e.now.epoch;
+        e.is_blocked = is_live(e.was) && !gate;
+        return true;
+    }
+
+    static void expect_one(int changed) {
+        if (changed != 1) {
+            throw error(error_kind::conflict, "sqlite: an entry was changed by somebody else under the fence");
+        }
+    }
+
+    /// Writes a life that waits. `error` is unset where the last one stays.
+    void wait(const subject& e, std::optional<std::string_view> error, bool is_checkpoint) {
+        const auto gate = e.is_blocked ? std::nullopt : gate_of(e.now);
+        run row(on_.prepared(is_checkpoint ? sql::write_checkpoint : sql::write_wait));
+        const auto& l = e.now;
+        if (is_checkpoint) {
+            row.bind(e.sequence, e.epoch_was, e.was, l.state, l.attempts, l.failures, l.due_at, gate, error,
+                     l.updated_at, optional_blob{l.progress});
+        } else {
+            row.bind(e.sequence, e.epoch_was, e.was, l.state, l.attempts, l.failures, l.due_at, gate, error,
+                     l.updated_at);
+        }
+        expect_one(row.finish());
+        if (gate) {
+            session_.stir(e.queue);
+        }
+    }
+
+    /// Writes a life that stays claimed.
+    void hold(const subject& e) {
+        run row(on_.prepared(sql::write_hold));
+        row.bind(e.sequence, e.epoch_was, e.was, e.now.lease_until, e.now.woken, e.now.updated_at);
+        expect_one(row.finish());
+    }
+
+    /// Writes a life that has ended, and tells whom that concerns. Says whether it completed its group.
+    bool end(const subject& e, std::optional<std::string_view> error) {
+        const auto& l = e.now;
+        {
+            const auto result = l.result ? std::optional{blob{*l.result}} : std::nullopt;
+            run row(on_.prepared(sql::write_end));
+            row.bind(e.sequence, e.epoch_was, e.was, l.state, l.failures, l.epoch, error, result, l.updated_at);
+            expect_one(row.finish());
+        }
+        if (!e.lane.empty() && run(on_.prepared(sql::lane_open_next)).bind(e.queue, e.lane).finish() > 0) {
+            session_.stir(e.queue);
+        }
+        if (!e.parent.is_nil()) {
+            std::ignore = nudge(e.parent, l.updated_at); // absent or terminal: no effect
+        }
+        if (e.group.empty()) {
+            return false;
+        }
+        run row(on_.prepared(sql::group_end));
+        const bool has_succeeded = l.state == state::succeeded;
+        if (!row.bind(e.group, has_succeeded).step()) {
+            throw vouch::error(error_kind::corrupt, "sqlite: a group has members but is not counted");
+        }
+        return has_succeeded && row.integer(0) == 0;
+    }
+
+    connection& on_;
+    session& session_;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/store.hpp
+// The SQLite store and its transaction: validation, turns and misuse around the statements.
+//
+// A store is a handle: copies share one writing connection and a pool of reading ones, all closed with the last copy or
+// transaction. Transactions of one process take turns, those of several processes meet at SQLite's write lock. Reads on
+// the store see what is committed and wait for no writer (with a connection of the application's: provided its database
+// is in WAL mode). As always with SQLite, nothing of this may be carried across a fork.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite {
+
+namespace detail {
+
+inline constexpr vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .durable = true, .shared = true};
+
+/// The operations of a writer, validated; `Self::use(operation)` runs one with a `connection&` and a `session&`.
+template <class Self>
+class writer {
+  public:
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return look([&](reading on) { return on.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        validate(q, limits());
+        return look([&](reading on) { return on.list(q); });
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        validate_queue(queue, limits());
+        return look([&](reading on) { return on.counts(queue); });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        validate_queue(queue, limits());
+        return look([&](reading on) { return on.next_due(queue); });
+    }
+
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        std::ignore = limits();
+        validate(drafts, can);
+        return each(drafts, [&](writing& on, const draft& d) { return on.enqueue(d, now); });
+    }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
+        validate(request, limits());
+        return self().use([&](connection& on, session& in) { return writing(on, in).claim(request); });
+    }
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        validate(settles, limits());
+        return each(settles, [&](writing& on, const vouch::settle& s) { return on.settle(s, now); });
+    }
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
+        validate(tickets, now, lease, limits());
+        return each(tickets, [&](writing& on, const ticket& t) { return on.extend(t, now, lease); });
+    }
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
+        return self().use([&](connection& on, session& in) { return writing(on, in).nudge(wanted, now); });
+    }
+    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        validate_error_code(error, limits());
+        return self().use([&](connection& on, session& in) { return writing(on, in).cancel(wanted, error, now); });
+    }
+    std::size_t purge(const purge_request& request) {
+        validate(request, limits());
+        return self().use([&](connection& on, session&) { return purging(on).purge(request); });
+    }
+
+  private:
+    friend Self;
+    writer() = default;
+
+    [[nodiscard]] Self& self() noexcept { return static_cast<Self&>(*this); }
+    [[nodiscard]] const Self& self() const noexcept { return static_cast<const Self&>(*this); }
+
+    /// What validation goes by; a closed writer says so before it looks at any argument.
+    [[nodiscard]] const vouch::limits& limits() const {
+        self().expect_open();
+        return can.limits;
+    }
+
+    template <class Look>
+    auto look(Look&& look) const {
+        return self().read([&](connection& on) { return look(reading(on)); });
+    }
+
+    template <class Item, class Operation>
+    auto each(std::span<const Item> items, Operation&& operation) {
+        return self().use([&](connection& on, session& in) {
+            writing writing(on, in);
+            std::vector<decltype(operation(writing, items.front()))> answers;
+            answers.reserve(items.size());
+            for (const auto& item : items) {
+                answers.push_back(operation(writing, item));
+            }
+            return answers;
+        });
+    }
+};
+
+} // namespace detail
+
+class store;
+
+class transaction : public detail::writer<transaction> {
+  public:
+    transaction(transaction&& other) noexcept
+        : file_(std::move(other.file_)), session_(std::exchange(other.session_, {})) {}
+    transaction& operator=(transaction&& other) noexcept {
+        if (this != &other) {
+            roll_back();
+            file_ = std::move(other.file_);
+            session_ = std::exchange(other.session_, {});
+        }
+        return *this;
+    }
+    ~transaction() { roll_back(); }
+
+    void commit() {
+        expect_open();
+        const auto closed = std::exchange(file_, nullptr);
+        closed->commit(session_.stirred);
+    }
+
+  private:
+    friend class store;
+    friend class detail::writer<transaction>;
+
+    explicit transaction(std::shared_ptr<detail::file> in) noexcept : file_(std::move(in)) {}
+
+    void expect_open() const {
+        if (!file_) {
+            throw error(error_kind::misuse, "sqlite: the transaction is closed");
+        }
+    }
+
+    /// Runs one operation. An exception in it rolls everything back and closes the transaction.
+    template <class Operation>
+    auto use(Operation&& operation) {
+        return read([&](detail::connection& on) { return operation(on, session_); });
+    }
+
+    template <class Operation>
+    auto read(Operation&& operation) const {
+        expect_open();
+        file_->hub().use();
+        try {
+            return operation(file_->writer());
+        } catch (const std::bad_alloc&) {
+            roll_back();
+            throw detail::out_of_memory;
+        } catch (...) {
+            roll_back();
+            throw;
+        }
+    }
+
+    void roll_back() const noexcept {
+        if (const auto closed = std::exchange(file_, nullptr)) {
+            closed->roll_back();
+        }
+    }
+
+    mutable std::shared_ptr<detail::file> file_; // null: closed; a read that fails closes too
+    detail::session session_{};
+};
+
+class store {
+    /// Lends a reading connection to `look`.
+    template <class Look>
+    auto look(Look&& look) const {
+        struct loan {
+            detail::file& of;
+            std::unique_ptr<detail::connection> reader;
+            ~loan() { of.give_back(std::move(reader)); }
+        };
+        try {
+            const loan lent{*file_, file_->take_reader()};
+            return look(detail::reading(*lent.reader));
+        } catch (const std::bad_alloc&) {
+            throw detail::out_of_memory;
+        }
+    }
+
+    std::shared_ptr<detail::file> file_;
+
+  public:
+    using transaction = sqlite::transaction;
+    static constexpr int contract_level = vouch::contract_level;
+
+    /// Opens the file, in WAL mode, and by default creates what is missing: the file and the tables.
+    explicit store(std::string path, options how = {})
+        : file_(std::make_shared<detail::file>(std::move(path), std::move(how))) {}
+
+    /// Writes through a connection of the application's, which is neither configured nor closed; readers of our own are
+    /// opened on the same file. While a transaction of ours is open, what the application does on that connection is
+    /// part of it. The connection must stay open as long as any copy of the store or transaction is used.
+    explicit store(sqlite3* connection, options how = {})
+        : file_(std::make_shared<detail::file>(connection, std::move(how))) {}
+
+    // Copied where others are moved, so that a handle is never without its work.
+    store(const store&) = default;
+    store& operator=(const store&) = default;
+    ~store() = default;
+
+    [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
+
+    /// Waits for the transactions of this process that came before, then for those of others, at most
+    /// `options::busy_limit`.
+    [[nodiscard]] transaction begin() {
+        file_->begin();
+        return transaction(file_);
+    }
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return look([&](detail::reading on) { return on.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        validate(q, detail::can.limits);
+        return look([&](detail::reading on) { return on.list(q); });
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return look([&](detail::reading on) { return on.counts(queue); });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return look([&](detail::reading on) { return on.next_due(queue); });
+    }
+
+    /// Grows with every commit of this process that brought work nearer in the queue, and with any commit of others.
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
+        validate_queue(queue, detail::can.limits);
+        return file_->look_for_commits() + file_->hub().wakes(queue);
+    }
+
+    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns
+    /// `wakes`. Commits of this process are heard at once, those of others within `options::watch_every`.
+    std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
+                       std::stop_token stop) const {
+        using clock = std::chrono::steady_clock;
+        // The longest waits would lead past the last time there is.
+        at_most = std::min<std::chrono::nanoseconds>(at_most, detail::can.limits.lease_max);
+        const auto until = clock::now() + at_most;
+        for (;;) {
+            validate_queue(queue, detail::can.limits);
+            const auto local = file_->hub().wakes(queue);
+            const auto present = file_->look_for_commits() + local;
+            const auto left = until - clock::now();
+            if (present != seen || left <= clock::duration::zero() || stop.stop_requested()) {
+                return present;
+            }
+            file_->hub().wait(queue, local, std::min<std::chrono::nanoseconds>(left, file_->how().watch_every), stop);
+        }
+    }
+};
+
+} // namespace sqlite
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/joined.hpp
+// A writer inside a transaction that the application has opened on its own connection, so that business rows and
+// entries come into being together or not at all:
+//
+//   sqlite::joined outbox(connection);          // once per connection, or once per transaction
+//   exec(connection, "BEGIN IMMEDIATE");        // the application's
+//   exec(connection, "INSERT INTO orders ...");
+//   outbox.enqueue(drafts, now);
+//   exec(connection, "COMMIT");                 // the application's, too
+//
+// It never commits, and its destruction changes nothing. Each call is all or nothing by a savepoint of its own. After
+// `conflict` (the transaction began by reading, and somebody has written since) roll back and begin again, best with
+// BEGIN IMMEDIATE. Finalise first, close later: destroy it before the connection.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite {
+
+class joined : public detail::writer<joined> {
+  public:
+    /// The tables must be there: `migrate(connection)` creates them.
+    explicit joined(sqlite3* connection, std::string prefix = std::string(default_prefix))
+        : place_(std::make_unique<place>(connection, std::move(prefix))) {}
+
+    joined(joined&&) noexcept = default;
+    joined& operator=(joined&&) noexcept = default;
+    ~joined() = default;
+
+  private:
+    friend class detail::writer<joined>;
+
+    struct place {
+        place(sqlite3* db, std::string prefix) : on(db, {.prefix = std::move(prefix)}), hub(detail::hub::of(db)) {
+            detail::expect_schema(db, on.prefix());
+        }
+        place(const place&) = delete;
+        place& operator=(const place&) = delete;
+        ~place() { hub->part(this); }
+
+        detail::connection on;
+        std::shared_ptr<detail::hub> hub;
+    };
+
+    void expect_open() const {
+        if (!place_ || !place_->on.in_transaction()) {
+            throw error(error_kind::misuse,
+                        "sqlite: joined needs a transaction open on the application's connection; there is none");
+        }
+        place_->hub->join(place_.get(), place_->on.handle());
+    }
+
+    template <class Operation>
+    auto use(Operation&& operation) {
+        expect_open();
+        auto& on = place_->on;
+        on.execute(detail::sql::savepoint);
+        try {
+            detail::session in;
+            auto answer = operation(on, in);
+            on.execute(detail::sql::release);
+            return answer;
+        } catch (const std::bad_alloc&) {
+            undo();
+            throw detail::out_of_memory;
+        } catch (...) {
+            undo();
+            throw;
+        }
+    }
+
+    template <class Operation>
+    auto read(Operation&& operation) const {
+        expect_open();
+        try {
+            return operation(place_->on);
+        } catch (const std::bad_alloc&) {
+            throw detail::out_of_memory;
+        }
+    }
+
+    /// Takes the call back, unless SQLite has rolled back everything.
+    void undo() {
+        if (place_->on.in_transaction()) {
+            place_->on.execute(detail::sql::roll_back_to);
+            place_->on.execute(detail::sql::release);
+        }
+    }
+
+    std::unique_ptr<place> place_;
+};
+
+} // namespace sqlite
+} // namespace v0
+} // namespace vouch
+
+#endif // VOUCH_SINGLE_HEADER_SQLITE
