@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: MIT
+// The SQLite store as a thing with a file: what it keeps, whom it waits for, what it leaves alone.
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include <vouch/sqlite.hpp>
+
+#include "catch.hpp"
+#include "sqlite/application.hpp"
+#include "sqlite/folder.hpp"
+#include "unit/support.hpp"
+
+namespace sqlite_store_test {
+
+using namespace support;
+using sqlite_test::application;
+using sqlite_test::folder;
+using vouch::error_kind;
+using vouch::state;
+using store_type = vouch::sqlite::store;
+
+namespace {
+
+vouch::receipt put_one(store_type& store, const vouch::draft& d) {
+    return vouch::enqueue(store, std::span(&d, 1), t0).front();
+}
+
+vouch::draft full_draft(std::uint64_t n) {
+    auto d = draft_of(n);
+    d.topic = "order.created";
+    d.payload = std::string("a\0b\xff\xfe", 5);
+    d.key = "k\xc3\xa4";
+    d.group = "g";
+    d.lane = "lane \xff";
+    d.parent = id_of(77);
+    d.due_at = t0 - 5s;
+    d.expires_at = t0 + 5h;
+    d.attempts_max = 7;
+    d.trail = {id_of(5), id_of(6)};
+    d.headers = {{"name", std::string("v\0w", 3)}, {"name", ""}, {"other", "x"}};
+    d.progress = std::string("\0\1", 2);
+    return d;
+}
+
+/// The names of the fields in which two entries differ.
+std::vector<std::string> differences(const vouch::entry& a, const vouch::entry& b) {
+    std::vector<std::string> names;
+    vouch::for_each_field(
+        [&](std::string_view name, const auto& x, const auto& y) {
+            if (!(x == y)) {
+                names.emplace_back(name);
+            }
+        },
+        a, b);
+    return names;
+}
+
+/// The connections opened while it lives, in order.
+class opened_connections {
+  public:
+    opened_connections() {
+        seen().clear();
+        sqlite3_auto_extension(reinterpret_cast<void (*)()>(&note));
+    }
+    opened_connections(const opened_connections&) = delete;
+    opened_connections& operator=(const opened_connections&) = delete;
+    ~opened_connections() { sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(&note)); }
+
+    [[nodiscard]] static std::vector<sqlite3*>& seen() {
+        static std::vector<sqlite3*> connections;
+        return connections;
+    }
+
+  private:
+    static int note(sqlite3* db, const char**, const struct sqlite3_api_routines*) {
+        seen().push_back(db);
+        return SQLITE_OK;
+    }
+};
+
+std::int64_t pragma(sqlite3* db, const std::string& name) {
+    const vouch::sqlite::detail::statement statement(db, "PRAGMA " + name);
+    vouch::sqlite::detail::run row(statement);
+    REQUIRE(row.step());
+    return row.integer(0);
+}
+
+} // namespace
+
+TEST_CASE("sqlite store: every field of an entry survives closing the file, byte for byte") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    vouch::memory::store memory;
+    const auto drafts = std::array{full_draft(1), draft_of(2), [] {
+                                       auto d = draft_of(3);
+                                       d.payload = std::string(1024 * 1024, '\x80');
+                                       d.result = std::string("\0", 1);
+                                       return d;
+                                   }()};
+    std::vector<vouch::ticket> tickets;
+    {
+        store_type store(path);
+        REQUIRE(vouch::enqueue(store, drafts, t0) == vouch::enqueue(memory, drafts, t0));
+        const auto claimed = vouch::claim(store, request(t0));
+        REQUIRE(vouch::claim(memory, request(t0)).size() == claimed.size());
+        REQUIRE(claimed.size() == 2);
+        tickets.push_back(ticket_of(claimed.front()));
+    }
+    const store_type again(path);
+    for (std::uint64_t n = 1; n <= 3; ++n) {
+        const auto found = again.find(id_of(n));
+        REQUIRE(found);
+        CHECK(differences(*found, *memory.find(id_of(n))) == std::vector<std::string>{});
+    }
+    auto store = again;
+    const std::array settles{vouch::settle{tickets.front(), vouch::bury{"broken", std::string("r\0", 2)}}};
+    const auto bury = [&](auto& tx) { return tx.settle(settles, t0 + 1s); };
+    CHECK(vouch::transact(store, bury) == vouch::transact(memory, bury));
+    CHECK(differences(*again.find(tickets.front().id), *memory.find(tickets.front().id)) == std::vector<std::string>{});
+}
+
+TEST_CASE("sqlite store: an unfinished transaction leaves nothing, and nobody outside sees it before its commit") {
+    const folder folder;
+    store_type store(folder.fresh_path());
+    const auto d = draft_of(1);
+    {
+        auto tx = store.begin();
+        CHECK(tx.enqueue(std::span(&d, 1), t0).front().what == vouch::receipt::kind::inserted);
+        CHECK(tx.find(d.id));
+        CHECK_FALSE(store.find(d.id)); // at once: readers wait for no writer
+        CHECK(store.counts("q").total() == 0);
+    }
+    CHECK_FALSE(store.find(d.id));
+    auto tx = store.begin();
+    CHECK(tx.enqueue(std::span(&d, 1), t0).front().what == vouch::receipt::kind::inserted);
+    tx.commit();
+    CHECK(store.find(d.id));
+    CHECK(kind_of([&] { tx.commit(); }) == error_kind::misuse);
+}
+
+TEST_CASE("sqlite store: in whatever order handles, transactions and stores go, nothing is lost") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    std::optional<store_type::transaction> tx;
+    {
+        std::optional<store_type> first(path);
+        std::optional<store_type> copy(*first);
+        tx.emplace(first->begin());
+        first.reset();
+        const auto d = draft_of(1);
+        CHECK(tx->enqueue(std::span(&d, 1), t0).size() == 1);
+    }
+    tx->commit();
+    tx.reset();
+    CHECK(store_type(path).find(id_of(1)));
+    CHECK_FALSE(std::filesystem::exists(path + "-wal")); // the last one to go tidies up
+}
+
+TEST_CASE("sqlite store: begin on a thread that has a transaction open is misuse, also through another store") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    store_type store(path);
+    store_type other(path, {.prefix = "other_"});
+    {
+        auto tx = store.begin();
+        CHECK(kind_of([&] { std::ignore = store.begin(); }) == error_kind::misuse);
+        CHECK(kind_of([&] { std::ignore = other.begin(); }) == error_kind::misuse);
+        CHECK_FALSE(tx.find(id_of(1))); // and it does no harm
+    }
+    CHECK(put_one(other, draft_of(1)).what == vouch::receipt::kind::inserted);
+}
+
+TEST_CASE("sqlite store: begin on another thread waits for its turn") {
+    const folder folder;
+    store_type store(folder.fresh_path());
+    auto tx = std::make_unique<store_type::transaction>(store.begin());
+    std::thread other([store]() mutable { put_one(store, draft_of(2)); });
+    const auto d = draft_of(1);
+    tx->enqueue(std::span(&d, 1), t0);
+    std::this_thread::sleep_for(20ms);
+    CHECK_FALSE(store.find(id_of(2)));
+    tx->commit();
+    other.join();
+    CHECK(store.find(id_of(1))->sequence < store.find(id_of(2))->sequence);
+}
+
+TEST_CASE("sqlite store: a transaction may be used and ended by another thread than began it") {
+    const folder folder;
+    store_type store(folder.fresh_path());
+    auto tx = store.begin();
+    std::thread([&tx] {
+        const auto d = draft_of(1);
+        tx.enqueue(std::span(&d, 1), t0);
+        auto mine = std::move(tx);
+        mine.commit();
+    }).join();
+    CHECK(store.find(id_of(1)));
+    CHECK(kind_of([&] { std::ignore = tx.find(id_of(1)); }) == error_kind::misuse);
+    CHECK(put_one(store, draft_of(2)).what == vouch::receipt::kind::inserted);
+}
+
+TEST_CASE("sqlite store: its connections use WAL and wait for the disk, or for the system only if told so") {
+    using vouch::sqlite::synchronous;
+    const folder folder;
+    for (const auto& [given, number] : {std::pair{synchronous::full, 2}, std::pair{synchronous::normal, 1}}) {
+        const opened_connections opened;
+        const store_type store(folder.fresh_path(), {.synchronous = given});
+        CHECK(pragma(opened.seen().front(), "synchronous") == number);
+    }
+    const opened_connections opened;
+    const store_type store(folder.fresh_path());
+    CHECK(pragma(opened.seen().front(), "synchronous") == 2);
+    CHECK(store.counts("q").total() == 0);
+    CHECK(pragma(opened.seen().back(), "query_only") == 1);
+    CHECK(application(folder.file("store-3.db")).text("PRAGMA journal_mode") == "wal");
+}
+
+TEST_CASE("sqlite store: the application's connection is neither configured nor closed") {
+    const folder folder;
+    application app(folder.fresh_path());
+    app.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 123;"
+                "PRAGMA user_version = 42; CREATE TABLE orders (id INTEGER PRIMARY KEY)");
+    {
+        store_type store(app.connection());
+        CHECK(put_one(store, draft_of(1)).what == vouch::receipt::kind::inserted);
+        CHECK(store.find(id_of(1)));
+
+        app.execute("BEGIN");
+        const auto refused = error_of([&] { std::ignore = store.begin(); });
+        REQUIRE(refused);
+        CHECK(refused->kind() == error_kind::misuse);
+        CHECK(std::string(refused->what()).find("joined") != std::string::npos);
+        app.execute("COMMIT");
+
+        {
+            auto tx = store.begin();
+            app.execute("INSERT INTO orders VALUES (1)"); // part of it
+        }
+        CHECK(app.number("SELECT count(*) FROM orders") == 0);
+    }
+    CHECK(app.number("PRAGMA synchronous") == 1);
+    CHECK(app.number("PRAGMA busy_timeout") == 123);
+    CHECK(app.number("PRAGMA user_version") == 42);
+    CHECK(app.number("SELECT count(*) FROM vouch_entries") == 1);
+    CHECK(app.close());
+}
+
+TEST_CASE("sqlite store: closing the application's connection first does no harm if it is closed as zombies are") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    auto app = std::make_unique<application>(path);
+    {
+        store_type store(app->connection());
+        put_one(store, draft_of(1));
+        app.reset(); // sqlite3_close_v2
+    }
+    CHECK(store_type(path).find(id_of(1)));
+}
+
+TEST_CASE("sqlite store: a database without a file is refused") {
+    CHECK(kind_of([] { store_type(":memory:"); }) == error_kind::unsupported);
+    CHECK(kind_of([] { store_type(""); }) == error_kind::unsupported);
+    application app(":memory:");
+    CHECK(kind_of([&] { store_type(app.connection()); }) == error_kind::unsupported);
+    CHECK(kind_of([&] { store_type(static_cast<sqlite3*>(nullptr)); }) == error_kind::invalid_argument);
+}
+
+TEST_CASE("sqlite store: a database in UTF-16 is refused, because it would change names") {
+    const folder folder;
+    application app(folder.fresh_path());
+    app.execute("PRAGMA encoding = 'UTF-16'; CREATE TABLE orders (id)");
+    CHECK(kind_of([&] { store_type(app.connection()); }) == error_kind::unsupported);
+    CHECK(app.number("SELECT count(*) FROM sqlite_master") == 1);
+}
+
+TEST_CASE("sqlite store: a path may have spaces and any letters") {
+    const folder folder;
+    const auto path = folder.file("Aufträge für die \xe6\x97\xa5\xe6\x9c\xac ?#%20.db");
+    {
+        store_type store(path);
+        put_one(store, draft_of(1));
+    }
+    CHECK(std::filesystem::exists(path));
+    CHECK(store_type(path).find(id_of(1)));
+}
+
+TEST_CASE("sqlite store: permissions of the file stay as they are, and its log gets the same") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    std::ignore = store_type(path);
+    REQUIRE(chmod(path.c_str(), 0640) == 0);
+    store_type store(path);
+    put_one(store, draft_of(1));
+    for (const auto& file : {path, path + "-wal", path + "-shm"}) {
+        struct stat found {};
+        CAPTURE(file);
+        REQUIRE(stat(file.c_str(), &found) == 0);
+        CHECK((found.st_mode & 0777) == 0640);
+    }
+}
+
+TEST_CASE("sqlite store: two prefixes in one file are two stores") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    store_type a(path, {.prefix = "a_"});
+    store_type b(path, {.prefix = "b_"});
+    put_one(a, draft_of(1));
+    put_one(b, draft_of(2));
+    CHECK_FALSE(a.find(id_of(2)));
+    CHECK_FALSE(b.find(id_of(1)));
+    CHECK(a.counts("q").total() == 1);
+    CHECK(b.counts("q").total() == 1);
+}
+
+TEST_CASE("sqlite store: what a long reader makes the log grow to is given back when it has gone") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    store_type store(path, {.synchronous = vouch::sqlite::synchronous::normal});
+    const auto fill = [&](std::uint64_t from, std::uint64_t to) {
+        for (auto n = from; n < to; ++n) {
+            auto d = draft_of(n);
+            d.payload = std::string(1024 * 1024, 'x');
+            put_one(store, d);
+        }
+    };
+    const auto log = [&] { return std::filesystem::file_size(path + "-wal"); };
+    constexpr std::uintmax_t limit = 8'388'608;
+
+    fill(1, 12);
+    CHECK(log() <= limit); // our own readers never stay
+    application reader(path);
+    reader.execute("BEGIN");
+    CHECK(reader.number("SELECT count(*) FROM vouch_entries") == 11);
+    fill(12, 26);
+    CHECK(log() > limit);
+    reader.execute("COMMIT");
+    fill(26, 29);
+    CHECK(log() <= limit);
+}
+
+TEST_CASE("sqlite store: sequences are not used again when the newest entries are purged") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    std::uint64_t last = 0;
+    for (std::uint64_t n = 1; n <= 4; ++n) {
+        store_type store(path); // anew, so that nothing is remembered but in the file
+        auto d = draft_of(n);
+        d.result = "done";
+        put_one(store, d);
+        const auto sequence = store.find(d.id)->sequence;
+        CHECK(sequence > last);
+        last = sequence;
+        CHECK(vouch::transact(store, [](auto& tx) { return tx.purge({.queue = "q", .before = t0 + 1s}); }) == 1);
+    }
+}
+
+TEST_CASE("sqlite store: a foreign lock is waited for, and for no longer than the limit") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    store_type patient(path);
+    store_type hasty(path, {.busy_limit = 30ms});
+    application app(path);
+    app.execute("BEGIN IMMEDIATE");
+    CHECK(kind_of([&] { std::ignore = hasty.begin(); }) == error_kind::busy);
+    std::thread later([&] {
+        std::this_thread::sleep_for(60ms);
+        app.execute("COMMIT");
+    });
+    CHECK(put_one(patient, draft_of(1)).what == vouch::receipt::kind::inserted);
+    later.join();
+}
+
+} // namespace sqlite_store_test

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Waiting for work: commits of this process are heard at once, those of others within the interval.
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include <vouch/sqlite.hpp>
+
+#include "catch.hpp"
+#include "sqlite/application.hpp"
+#include "sqlite/folder.hpp"
+#include "unit/support.hpp"
+
+namespace sqlite_wakes_test {
+
+using namespace support;
+using sqlite_test::application;
+using sqlite_test::folder;
+using store_type = vouch::sqlite::store;
+using clock = std::chrono::steady_clock;
+
+static_assert(vouch::waking_store<store_type>);
+
+namespace {
+
+/// Waits on a thread of its own while `work` runs a little later; says how long after `work` it woke, or nothing if it
+/// slept through.
+template <class Work>
+std::optional<clock::duration> woken_after(store_type store, const std::string& queue, Work&& work) {
+    const auto seen = store.wakes(queue);
+    auto waiting = std::async(std::launch::async, [&store, &queue, seen] {
+        const auto now_seen = store.wait(queue, seen, 5s, {});
+        return std::pair{now_seen != seen, clock::now()};
+    });
+    std::this_thread::sleep_for(20ms);
+    const auto begun = clock::now();
+    work();
+    const auto [woken, when] = waiting.get();
+    return woken ? std::optional{when - begun} : std::nullopt;
+}
+
+void put_one(store_type store, std::uint64_t n, const std::string& queue = "q") {
+    const auto d = draft_of(n, queue);
+    vouch::enqueue(store, std::span(&d, 1), t0);
+}
+
+} // namespace
+
+TEST_CASE("wakes: a commit of this process is heard at once, through any handle") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    const store_type store(path, {.watch_every = 4s}); // so that polling cannot be what wakes
+    const auto slow = 2s;
+    auto after = woken_after(store, "q", [&] { put_one(store, 1); });
+    REQUIRE(after);
+    CHECK(*after < slow);
+
+    const store_type other(path);
+    after = woken_after(store, "q", [&] { put_one(other, 2); });
+    REQUIRE(after);
+    CHECK(*after < slow);
+}
+
+TEST_CASE("wakes: retries, releases, nudges, advances and the next of a lane wake as new work does") {
+    const folder folder;
+    store_type store(folder.fresh_path(), {.watch_every = 4s});
+    auto d = draft_of(1);
+    d.lane = "x";
+    auto blocked = draft_of(2);
+    blocked.lane = "x";
+    vouch::enqueue(store, std::array{d, blocked}, t0);
+    auto now = t0;
+    const std::vector<vouch::outcome> outcomes{vouch::retry{"e", t0}, vouch::release{}, vouch::advance{"p", t0},
+                                               vouch::succeed{}};
+    for (const auto& outcome : outcomes) {
+        const auto claimed = vouch::claim(store, request(now, {.limit = 1}));
+        REQUIRE(claimed.size() == 1);
+        const auto after = woken_after(store, "q", [&] {
+            vouch::transact(store, [&](auto& tx) { return settle_in(tx, ticket_of(claimed.front()), outcome, now); });
+        });
+        CAPTURE(outcome.index());
+        REQUIRE(after);
+        CHECK(*after < 2s);
+    }
+    const auto later = draft_of(3, "r");
+    auto future = later;
+    future.due_at = t0 + 1h;
+    vouch::enqueue(store, std::span(&future, 1), t0);
+    const auto after =
+        woken_after(store, "r", [&] { vouch::transact(store, [&](auto& tx) { return tx.nudge(future.id, t0); }); });
+    REQUIRE(after);
+    CHECK(*after < 2s);
+}
+
+TEST_CASE("wakes: a commit of somebody else is heard within the interval") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    const store_type store(path, {.watch_every = 10ms});
+    application app(path); // as good as another process: nothing of ours sees its commit
+    vouch::sqlite::joined outbox(app.connection());
+    const auto after = woken_after(store, "q", [&] {
+        app.execute("BEGIN");
+        const auto d = draft_of(1);
+        outbox.enqueue(std::span(&d, 1), t0);
+        app.execute("COMMIT");
+    });
+    REQUIRE(after);
+    CHECK(*after < 2s);
+}
+
+TEST_CASE("wakes: what was committed between looking and waiting is not slept through") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    store_type store(path, {.watch_every = 4s});
+    for (const bool abroad : {false, true}) {
+        const auto seen = store.wakes("q");
+        if (abroad) {
+            application(path).execute("CREATE TABLE orders (id)");
+        } else {
+            put_one(store, 1);
+        }
+        const auto begun = clock::now();
+        CHECK(store.wait("q", seen, 3s, {}) != seen);
+        CHECK(clock::now() - begun < 2s);
+    }
+}
+
+TEST_CASE("wakes: a rollback, a claim and another queue's work wake nobody") {
+    const folder folder;
+    store_type store(folder.fresh_path());
+    put_one(store, 1);
+    const auto& hub_wakes = [&] { return store.wakes("q") - store.wakes("nobody's"); }; // without those of others
+    const auto seen = hub_wakes();
+    CHECK(vouch::claim(store, request(t0)).size() == 1);
+    put_one(store, 2, "r");
+    {
+        auto tx = store.begin();
+        const auto d = draft_of(3);
+        tx.enqueue(std::span(&d, 1), t0);
+    }
+    CHECK(hub_wakes() == seen);
+    put_one(store, 3);
+    CHECK(hub_wakes() == seen + 1);
+}
+
+TEST_CASE("wakes: a wait ends by itself, and by a stop") {
+    const folder folder;
+    const store_type store(folder.fresh_path());
+    const auto seen = store.wakes("q");
+    CHECK(store.wait("q", seen, 30ms, {}) == seen);
+    CHECK(store.wait("q", seen, -1ms, {}) == seen);
+    std::stop_source stop;
+    auto waiting = std::async(std::launch::async, [&] { return store.wait("q", seen, 1h, stop.get_token()); });
+    std::this_thread::sleep_for(20ms);
+    stop.request_stop();
+    REQUIRE(waiting.wait_for(5s) == std::future_status::ready);
+    CHECK(waiting.get() == seen);
+    CHECK(kind_of([&] { store.wait("", seen, 1s, {}); }) == vouch::error_kind::invalid_argument);
+}
+
+} // namespace sqlite_wakes_test
