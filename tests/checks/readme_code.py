@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that the code in README.md is true.
+"""Checks that the code in README.md and in the pages beside the code is true.
 
     readme_code.py WORK_FOLDER -- COMPILER [FLAGS...]
 
@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = ["README.md", "backends/README.md"]
 
 
 class Block:
@@ -70,8 +71,9 @@ def missing_line(block, file):
     return None
 
 
-def run_program(block, expected, work, compiler):
-    source, program = work / f"readme_{block.start}.cpp", work / f"readme_{block.start}"
+def run_program(page, block, expected, work, compiler):
+    stem = f"{page.replace('/', '_').removesuffix('.md')}_{block.start}"
+    source, program = work / f"{stem}.cpp", work / stem
     source.write_text(block.text, encoding="utf-8")
     if subprocess.run([*compiler, str(source), "-o", str(program)]).returncode != 0:
         return "does not compile"
@@ -80,27 +82,22 @@ def run_program(block, expected, work, compiler):
         return f"exits with {result.returncode}"
     if expected is not None and result.stdout != expected.text:
         sys.stdout.writelines(difflib.unified_diff(expected.text.splitlines(True), result.stdout.splitlines(True),
-                                                   f"README.md:{expected.start}", "printed"))
+                                                   f"{page}:{expected.start}", "printed"))
         return f"does not print what line {expected.start} says"
     return None
 
 
-def main():
-    work, separator, *compiler = sys.argv[1:]
-    assert separator == "--"
-    readme = ROOT / "README.md"
-    if not readme.is_file():
-        sys.exit("README.md is missing")
-    Path(work).mkdir(parents=True, exist_ok=True)
-
-    wrong = []
-    found = blocks(readme.read_text(encoding="utf-8"))
+def check(page, work, compiler):
+    """What is wrong with a page, a line each."""
+    found = blocks((ROOT / page).read_text(encoding="utf-8"))
+    if not any(block.language == "cpp" for block in found):
+        yield f"{page}: no ```cpp block"
     for block, after in zip(found, [*found[1:], None]):
         if block.language != "cpp":
             continue
         if "int main" in block.text:
             expected = after if after and after.language == "text" and after.gap <= 1 else None
-            problem = run_program(block, expected, Path(work), compiler)
+            problem = run_program(page, block, expected, work, compiler)
         elif block.part_of is None:
             problem = "neither a program nor `<!-- part of: file -->`"
         elif not (ROOT / block.part_of).is_file():
@@ -109,11 +106,16 @@ def main():
             line = missing_line(block, ROOT / block.part_of)
             problem = f"{block.part_of} does not have, in this order: {line}" if line else None
         if problem:
-            wrong.append(f"README.md:{block.start}: {problem}")
+            yield f"{page}:{block.start}: {problem}"
+
+
+def main():
+    work, separator, *compiler = sys.argv[1:]
+    assert separator == "--"
+    Path(work).mkdir(parents=True, exist_ok=True)
+    wrong = [line for page in PAGES for line in check(page, Path(work), compiler)]
     for line in wrong:
         print(line)
-    if not any(block.language == "cpp" for block in found):
-        sys.exit("README.md: no ```cpp block")
     sys.exit(1 if wrong else 0)
 
 

@@ -3,7 +3,8 @@
 // system's libsqlite3, 3.35 or newer.
 #pragma once
 
-#include <vouch/sqlite/joined.hpp>
-#include <vouch/sqlite/options.hpp>
-#include <vouch/sqlite/schema.hpp>
-#include <vouch/sqlite/store.hpp>
+#include <vouch/contract/transact.hpp> // IWYU pragma: export
+#include <vouch/sqlite/joined.hpp>     // IWYU pragma: export
+#include <vouch/sqlite/options.hpp>    // IWYU pragma: export
+#include <vouch/sqlite/schema.hpp>     // IWYU pragma: export
+#include <vouch/sqlite/store.hpp>      // IWYU pragma: export
