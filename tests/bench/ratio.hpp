@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Ratios of two sides that take turns, as medians over rounds, each printed beside its floor and its goal. What the
+// sides share in a round, the machine's mood, cancels out in the round's ratio.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+inline void require(bool holds, const char* what) {
+    if (!holds) {
+        std::fprintf(stderr, "this run says nothing: %s\n", what);
+        std::exit(2);
+    }
+}
+
+/// Seconds, or how many per second: by the clock, and by the CPU time of this process.
+struct measure {
+    double clock = 0;
+    double cpu = 0;
+};
+
+[[nodiscard]] inline measure present() {
+    std::timespec cpu{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    return {std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(),
+            static_cast<double>(cpu.tv_sec) + static_cast<double>(cpu.tv_nsec) * 1e-9};
+}
+
+template <class Work>
+[[nodiscard]] measure seconds_of(Work&& work) {
+    const auto before = present();
+    work();
+    const auto after = present();
+    return {after.clock - before.clock, after.cpu - before.cpu};
+}
+
+[[nodiscard]] inline measure per_second(std::size_t count, const measure& seconds) {
+    return {static_cast<double>(count) / seconds.clock, static_cast<double>(count) / seconds.cpu};
+}
+
+[[nodiscard]] inline double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+/// The rounds of one row.
+class rounds {
+  public:
+    void add(const measure& ours, const measure& theirs) {
+        ours_.push_back(ours.clock);
+        theirs_.push_back(theirs.clock);
+        clock_.push_back(ours.clock / theirs.clock);
+        cpu_.push_back(ours.cpu / theirs.cpu);
+    }
+
+    [[nodiscard]] double ours() const { return median(ours_); }
+    [[nodiscard]] double theirs() const { return median(theirs_); }
+    [[nodiscard]] measure ratio() const { return {median(clock_), median(cpu_)}; }
+
+  private:
+    std::vector<double> ours_{};
+    std::vector<double> theirs_{};
+    std::vector<double> clock_{};
+    std::vector<double> cpu_{};
+};
+
+enum class by { clock, cpu };
+enum class direction { at_least, at_most };
+
+struct target {
+    double floor = 0;
+    double goal = 0;
+    direction is = direction::at_least;
+};
+
+/// Prints rows and remembers whether one missed its floor.
+class table {
+  public:
+    static void head(const char* title, const char* ours, const char* theirs) {
+        std::printf("\n%-46s %8s %8s %7s %7s %7s %7s %8s\n", title, ours, theirs, "clock", "cpu", "floor", "goal",
+                    "to goal");
+    }
+
+    /// The ratio that counts is marked.
+    void row(const std::string& name, const rounds& of, by which, const target& t) {
+        const auto ratio = of.ratio();
+        const auto value = which == by::clock ? ratio.clock : ratio.cpu;
+        const double sign = t.is == direction::at_least ? 1 : -1;
+        const bool good = sign * (value - t.floor) >= 0;
+        std::printf("%-46s %8.0f %8.0f %6.2f%c %6.2f%c %7.2f %7.2f %8.2f  %s\n", name.c_str(), of.ours(), of.theirs(),
+                    ratio.clock, which == by::clock ? '*' : ' ', ratio.cpu, which == by::cpu ? '*' : ' ', t.floor,
+                    t.goal, std::max(sign * (t.goal - value), 0.0), good ? "ok" : "MISSED");
+        std::fflush(stdout);
+        is_good_ = is_good_ && good;
+    }
+
+    [[nodiscard]] bool is_good() const noexcept { return is_good_; }
+
+  private:
+    bool is_good_ = true;
+};
+
+} // namespace bench
