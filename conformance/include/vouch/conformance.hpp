@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The conformance suite: vouches for any store, or says in which sentence of the contract it fails.
+//
+//   struct fixture { auto open(const vouch::conformance::place& p) { return acme::store{p.directory() / "acme.db"}; }
+//   }; int main(int argc, char** argv) { return vouch::conformance::run<fixture>({"acme", "1.4.0"}, argc, argv); }
+#pragma once
+
+#include <vouch/conformance/any_store.hpp> // IWYU pragma: export
+#include <vouch/conformance/program.hpp>   // IWYU pragma: export
+#include <vouch/conformance/report.hpp>    // IWYU pragma: export
+#include <vouch/conformance/script.hpp>    // IWYU pragma: export
+#include <vouch/conformance/show.hpp>      // IWYU pragma: export
+#include <vouch/conformance/steps.hpp>     // IWYU pragma: export
+#include <vouch/conformance/suite.hpp>     // IWYU pragma: export

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// A store of any type behind one type, so that the suite is compiled once and not per store. `any_store` is itself a
+// store; copies are the same handle. What the wrapped store throws goes through.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <vouch/contract/explain.hpp>
+#include <vouch/contract/store.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+/// What a store and a transaction have in common.
+class reader_face {
+  public:
+    virtual ~reader_face() = default;
+    [[nodiscard]] virtual std::optional<entry> find(const id& wanted) const = 0;
+    [[nodiscard]] virtual std::vector<entry> list(const query& q) const = 0;
+    [[nodiscard]] virtual state_counts counts(std::string_view queue) const = 0;
+    [[nodiscard]] virtual std::optional<time_point> next_due(std::string_view queue) const = 0;
+};
+
+class transaction_face : public reader_face {
+  public:
+    virtual std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) = 0;
+    [[nodiscard]] virtual std::vector<entry> claim(const claim_request& request) = 0;
+    [[nodiscard]] virtual std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) = 0;
+    [[nodiscard]] virtual std::vector<verdict> extend(std::span<const ticket> tickets, time_point now,
+                                                      duration lease) = 0;
+    [[nodiscard]] virtual verdict nudge(const id& wanted, time_point now) = 0;
+    [[nodiscard]] virtual verdict cancel(const id& wanted, std::string_view error, time_point now) = 0;
+    virtual std::size_t purge(const purge_request& request) = 0;
+    virtual void commit() = 0;
+    /// Moves the wrapped transaction to a new face; this one is then moved from.
+    [[nodiscard]] virtual std::unique_ptr<transaction_face> move_out() = 0;
+};
+
+class store_face : public reader_face {
+  public:
+    [[nodiscard]] virtual std::unique_ptr<transaction_face> begin() = 0;
+    [[nodiscard]] virtual vouch::capabilities capabilities() const = 0;
+    /// Only called if the capability `wakes` is declared.
+    [[nodiscard]] virtual std::uint64_t wakes(std::string_view queue) = 0;
+    virtual std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
+                               std::stop_token stop) = 0;
+};
+
+class any_transaction {
+  public:
+    explicit any_transaction(std::unique_ptr<transaction_face> face) : face_(std::move(face)) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const { return face_->find(wanted); }
+    [[nodiscard]] std::vector<entry> list(const query& q) const { return face_->list(q); }
+    [[nodiscard]] state_counts counts(std::string_view queue) const { return face_->counts(queue); }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const { return face_->next_due(queue); }
+
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) { return face_->enqueue(drafts, now); }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) { return face_->claim(request); }
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        return face_->settle(settles, now);
+    }
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
+        return face_->extend(tickets, now, lease);
+    }
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) { return face_->nudge(wanted, now); }
+    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        return face_->cancel(wanted, error, now);
+    }
+    std::size_t purge(const purge_request& request) { return face_->purge(request); }
+    void commit() { face_->commit(); }
+
+    /// As a move construction of the wrapped transaction: this one stays behind, moved from.
+    [[nodiscard]] any_transaction move_out() { return any_transaction(face_->move_out()); }
+
+  private:
+    std::unique_ptr<transaction_face> face_;
+};
+
+class any_store {
+  public:
+    using transaction = any_transaction;
+    static constexpr int contract_level = vouch::contract_level;
+
+    explicit any_store(std::shared_ptr<store_face> face) : face_(std::move(face)) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const { return face_->find(wanted); }
+    [[nodiscard]] std::vector<entry> list(const query& q) const { return face_->list(q); }
+    [[nodiscard]] state_counts counts(std::string_view queue) const { return face_->counts(queue); }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const { return face_->next_due(queue); }
+    [[nodiscard]] any_transaction begin() { return any_transaction(face_->begin()); }
+    [[nodiscard]] vouch::capabilities capabilities() const { return face_->capabilities(); }
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) { return face_->wakes(queue); }
+    std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
+                       std::stop_token stop) {
+        return face_->wait(queue, seen, at_most, std::move(stop));
+    }
+
+  private:
+    std::shared_ptr<store_face> face_;
+};
+
+namespace detail {
+
+template <class Transaction>
+class wrapped_transaction final : public transaction_face {
+  public:
+    explicit wrapped_transaction(Transaction tx) : tx_(std::move(tx)) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return tx_.find(wanted); }
+    [[nodiscard]] std::vector<entry> list(const query& q) const override { return tx_.list(q); }
+    [[nodiscard]] state_counts counts(std::string_view queue) const override { return tx_.counts(queue); }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const override {
+        return tx_.next_due(queue);
+    }
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) override {
+        return tx_.enqueue(drafts, now);
+    }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) override { return tx_.claim(request); }
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) override {
+        return tx_.settle(settles, now);
+    }
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now,
+                                              duration lease) override {
+        return tx_.extend(tickets, now, lease);
+    }
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) override { return tx_.nudge(wanted, now); }
+    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) override {
+        return tx_.cancel(wanted, error, now);
+    }
+    std::size_t purge(const purge_request& request) override { return tx_.purge(request); }
+    void commit() override { tx_.commit(); }
+    [[nodiscard]] std::unique_ptr<transaction_face> move_out() override {
+        return std::make_unique<wrapped_transaction>(std::move(tx_));
+    }
+
+  private:
+    Transaction tx_;
+};
+
+template <class Store>
+class wrapped_store final : public store_face {
+  public:
+    template <class Open>
+    explicit wrapped_store(Open&& open) : store_(open()) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return store_.find(wanted); }
+    [[nodiscard]] std::vector<entry> list(const query& q) const override { return store_.list(q); }
+    [[nodiscard]] state_counts counts(std::string_view queue) const override { return store_.counts(queue); }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const override {
+        return store_.next_due(queue);
+    }
+    [[nodiscard]] std::unique_ptr<transaction_face> begin() override {
+        return std::make_unique<wrapped_transaction<typename Store::transaction>>(store_.begin());
+    }
+    [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) override {
+        if constexpr (waking_store<Store>) {
+            return store_.wakes(queue);
+        } else {
+            return 0;
+        }
+    }
+    std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
+                       std::stop_token stop) override {
+        if constexpr (waking_store<Store>) {
+            return store_.wait(queue, seen, at_most, std::move(stop));
+        } else {
+            return seen;
+        }
+    }
+
+  private:
+    Store store_;
+};
+
+} // namespace detail
+
+/// The store `open()` gives, behind `any_store`. A type that is no store is told what it lacks.
+template <class Open>
+[[nodiscard]] any_store erase(Open&& open) {
+    using wrapped = std::remove_cvref_t<decltype(open())>;
+    static_assert(explain_store<wrapped>());
+    return any_store(std::make_shared<detail::wrapped_store<wrapped>>(open));
+}
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch

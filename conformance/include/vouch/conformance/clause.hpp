@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// The contract as data: numbered sentences, each with the check that a store keeps it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <vouch/contract/capability.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+class trial;
+
+enum class level : std::uint8_t {
+    must, ///< every store
+    may,  ///< stores that declare the capability; the others must refuse what would need it
+};
+
+enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared };
+
+[[nodiscard]] constexpr std::string_view name_of(needs n) noexcept {
+    switch (n) {
+    case needs::nothing: return "-";
+    case needs::groups: return "groups";
+    case needs::lanes: return "lanes";
+    case needs::wakes: return "wakes";
+    case needs::durable: return "durable";
+    case needs::shared: return "shared";
+    }
+    return "?";
+}
+
+[[nodiscard]] constexpr bool has(const capabilities& can, needs n) noexcept {
+    switch (n) {
+    case needs::nothing: return true;
+    case needs::groups: return can.groups;
+    case needs::lanes: return can.lanes;
+    case needs::wakes: return can.wakes;
+    case needs::durable: return can.durable;
+    case needs::shared: return can.shared;
+    }
+    return false;
+}
+
+/// The layers, from the fixture up to the simulation.
+enum class layer : std::uint8_t {
+    fixture,
+    examples,
+    stories,
+    interleavings,
+    histories,
+    crashes,
+    faults,
+    simulation,
+    cost
+};
+
+[[nodiscard]] constexpr std::string_view name_of(layer l) noexcept {
+    switch (l) {
+    case layer::fixture: return "fixture";
+    case layer::examples: return "examples";
+    case layer::stories: return "stories";
+    case layer::interleavings: return "interleavings";
+    case layer::histories: return "histories";
+    case layer::crashes: return "crashes";
+    case layer::faults: return "faults";
+    case layer::simulation: return "simulation";
+    case layer::cost: return "cost";
+    }
+    return "?";
+}
+
+struct clause {
+    std::string_view id; ///< "CLAIM-01"
+    conformance::layer layer;
+    conformance::level level;
+    conformance::needs needs;
+    std::string_view sentence;
+    void (*check)(trial&);
+};
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// All clauses, in the order in which they are run and printed.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/clauses/fixture.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+[[nodiscard]] inline const std::vector<clause>& all_clauses() {
+    static const std::vector<clause> all = [] {
+        std::vector<clause> out;
+        const auto add = [&](std::span<const clause> some) { out.insert(out.end(), some.begin(), some.end()); };
+        add(clauses::fixture);
+        return out;
+    }();
+    return all;
+}
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch
