@@ -57,7 +57,6 @@ inline void on_change(void*, int what, const char*, const char* table, sqlite3_i
 inline int on_open(sqlite3* db, const char**, const struct sqlite3_api_routines*) {
     sqlite3_trace_v2(db, SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE, on_trace, nullptr);
     sqlite3_update_hook(db, on_change, nullptr);
-    sqlite3_wal_autocheckpoint(db, 16); // often, so that some die in a checkpoint
     return SQLITE_OK;
 }
 

@@ -55,6 +55,7 @@ inline const vouch::sqlite::options through_hooks{.vfs = vfs_name};
 [[nodiscard]] inline database open_application(const part& p) {
     database app(p.scene.database(), vfs_name);
     app.execute("PRAGMA synchronous = FULL");
+    app.execute("PRAGMA wal_autocheckpoint = 16"); // often, so that some die in a checkpoint
     return app;
 }
 
