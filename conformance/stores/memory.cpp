@@ -9,6 +9,7 @@ namespace {
 
 struct fixture {
     vouch::memory::store open(const vouch::conformance::place& p) { return stores[p]; }
+    void forget(const vouch::conformance::place& p) { stores.erase(p); }
 
     std::map<vouch::conformance::place, vouch::memory::store> stores{};
 };

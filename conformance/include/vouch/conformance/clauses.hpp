@@ -7,6 +7,7 @@
 
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/clauses/fixture.hpp>
+#include <vouch/conformance/clauses/stories.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -17,6 +18,7 @@ namespace conformance {
         std::vector<clause> out;
         const auto add = [&](std::span<const clause> some) { out.insert(out.end(), some.begin(), some.end()); };
         add(clauses::fixture);
+        add(clauses::stories);
         return out;
     }();
     return all;

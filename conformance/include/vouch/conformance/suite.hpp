@@ -151,6 +151,9 @@ template <class Fixture>
     if constexpr (can_crash) {
         out.crash = [&fixture](const place& p) { fixture.crash(p); };
     }
+    if constexpr (requires(const place& p) { fixture.forget(p); }) {
+        out.forget = [&fixture](const place& p) { fixture.forget(p); }; // saves memory, proves nothing
+    }
     if constexpr (has_seam) {
         out.seam = [&fixture](std::function<void(std::string_view)> f) { fixture.seam(std::move(f)); };
     }

@@ -6,10 +6,13 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -44,6 +47,8 @@ struct hooks {
     std::function<void(const place&)> crash{};
     /// Lets the store call back between its internal steps, from whatever thread is in it; none: stop calling.
     std::function<void(std::function<void(std::string_view)>)> seam{};
+    /// Nothing will be opened at this place again.
+    std::function<void(const place&)> forget{};
     /// Lets the n-th step of the store's own machinery fail from now on; 0: none. Says whether one has failed since.
     std::function<bool(std::size_t)> fail_at{};
 };
@@ -75,6 +80,9 @@ class trial {
   public:
     trial(stage& on, std::uint64_t seed, script* written = nullptr)
         : stage_(on), dice_(seed), seed_(seed), script_(written), home_(on.ground->fresh()) {}
+    trial(const trial&) = delete;
+    trial& operator=(const trial&) = delete;
+    ~trial() { leave(home_); }
 
     /// A handle on the trial's own place; the next one is a second handle on the same work.
     [[nodiscard]] any_store open() { return open(home_); }
@@ -84,6 +92,15 @@ class trial {
     }
     [[nodiscard]] const place& home() const noexcept { return home_; }
     [[nodiscard]] place fresh_place() { return stage_.ground->fresh(); }
+
+    /// Gives a place up: its handles are gone, and nothing will be opened there again.
+    void leave(const place& p) {
+        if (stage_.hooks.forget) {
+            stage_.hooks.forget(p);
+        }
+        std::error_code ignored;
+        std::filesystem::remove_all(p.directory(), ignored);
+    }
 
     [[nodiscard]] dice& random() noexcept { return dice_; }
     [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
