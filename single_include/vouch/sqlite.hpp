@@ -73,17 +73,32 @@ namespace sqlite::detail {
     }
 }
 
-/// Made ahead, because there may be no memory left to say so: copying it allocates nothing.
+// Made ahead, because there may be no memory left to say so: copying them allocates nothing.
 inline const error out_of_memory{error_kind::full, "sqlite: out of memory"};
+inline const error out_of_memory_in_doubt{error_kind::full, "sqlite: commit: out of memory", {.in_doubt = true}};
 
-/// The error for an extended result code.
-[[nodiscard]] inline error error_of(int code, std::string_view doing, bool in_doubt = false) {
-    std::string message = "sqlite: ";
-    message += doing;
-    message += ": ";
-    message += sqlite3_errstr(code);
-    message += " (" + std::to_string(code) + ')';
-    return {kind_of(code), message, {.in_doubt = in_doubt, .code = code}};
+/// The error for an extended result code; if there is no memory for it, that one.
+[[nodiscard]] inline error error_of(int code, std::string_view doing, bool in_doubt = false) noexcept {
+    try {
+        std::string message = "sqlite: ";
+        message += doing;
+        message += ": ";
+        message += sqlite3_errstr(code);
+        message += " (" + std::to_string(code) + ')';
+        return {kind_of(code), message, {.in_doubt = in_doubt, .code = code}};
+    } catch (const std::bad_alloc&) {
+        return in_doubt ? out_of_memory_in_doubt : out_of_memory;
+    }
+}
+
+/// What `f` returns. That there is no memory for it is an error like the others.
+template <class F>
+auto in_memory(F&& f) {
+    try {
+        return f();
+    } catch (const std::bad_alloc&) {
+        throw out_of_memory;
+    }
 }
 
 } // namespace sqlite::detail
@@ -483,7 +498,7 @@ inline void expect_schema(sqlite3* db, std::string_view prefix) {
 /// Creates the tables, or brings older ones up to date, in one transaction: the one that is open on the connection, or
 /// its own. Tables newer than the library are refused (`unsupported`) and not touched.
 inline void migrate(sqlite3* connection, std::string_view prefix = default_prefix) {
-    detail::migrate(connection, prefix, detail::migrations);
+    detail::in_memory([&] { detail::migrate(connection, prefix, detail::migrations); });
 }
 
 /// The statements that create everything in an empty database, for a migration tool.
@@ -1075,6 +1090,9 @@ class file {
             // anything else the frames may be on the disk, and whoever recovers the log may find them.
             const bool in_doubt = !writer_->in_transaction() && (e.code() & 0xff) != SQLITE_FULL;
             roll_back();
+            if (e.code() == 0) { // there was no memory to say more
+                throw in_doubt ? out_of_memory_in_doubt : out_of_memory;
+            }
             throw error_of(e.code(), "commit", in_doubt);
         } catch (...) {
             roll_back();
@@ -1856,10 +1874,7 @@ class transaction : public detail::writer<transaction> {
         expect_open();
         file_->hub().use();
         try {
-            return operation(file_->writer());
-        } catch (const std::bad_alloc&) {
-            roll_back();
-            throw detail::out_of_memory;
+            return detail::in_memory([&] { return operation(file_->writer()); });
         } catch (...) {
             roll_back();
             throw;
@@ -1885,12 +1900,14 @@ class store {
             std::unique_ptr<detail::connection> reader;
             ~loan() { of.give_back(std::move(reader)); }
         };
-        try {
+        return detail::in_memory([&] {
             const loan lent{*file_, file_->take_reader()};
             return look(detail::reading(*lent.reader));
-        } catch (const std::bad_alloc&) {
-            throw detail::out_of_memory;
-        }
+        });
+    }
+
+    [[nodiscard]] std::uint64_t look_for_commits() const {
+        return detail::in_memory([&] { return file_->look_for_commits(); });
     }
 
     std::shared_ptr<detail::file> file_;
@@ -1901,13 +1918,13 @@ class store {
 
     /// Opens the file, in WAL mode, and by default creates what is missing: the file and the tables.
     explicit store(std::string path, options how = {})
-        : file_(std::make_shared<detail::file>(std::move(path), std::move(how))) {}
+        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(std::move(path), std::move(how)); })) {}
 
     /// Writes through a connection of the application's, which is neither configured nor closed; readers of our own are
     /// opened on the same file. While a transaction of ours is open, what the application does on that connection is
     /// part of it. The connection must stay open as long as any copy of the store or transaction is used.
     explicit store(sqlite3* connection, options how = {})
-        : file_(std::make_shared<detail::file>(connection, std::move(how))) {}
+        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(connection, std::move(how)); })) {}
 
     // Copied where others are moved, so that a handle is never without its work.
     store(const store&) = default;
@@ -1919,7 +1936,7 @@ class store {
     /// Waits for the transactions of this process that came before, then for those of others, at most
     /// `options::busy_limit`.
     [[nodiscard]] transaction begin() {
-        file_->begin();
+        detail::in_memory([&] { file_->begin(); });
         return transaction(file_);
     }
 
@@ -1942,7 +1959,7 @@ class store {
     /// Grows with every commit of this process that brought work nearer in the queue, and with any commit of others.
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
         validate_queue(queue, detail::can.limits);
-        return file_->look_for_commits() + file_->hub().wakes(queue);
+        return look_for_commits() + file_->hub().wakes(queue);
     }
 
     /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns
@@ -1956,7 +1973,7 @@ class store {
         for (;;) {
             validate_queue(queue, detail::can.limits);
             const auto local = file_->hub().wakes(queue);
-            const auto present = file_->look_for_commits() + local;
+            const auto present = look_for_commits() + local;
             const auto left = until - clock::now();
             if (present != seen || left <= clock::duration::zero() || stop.stop_requested()) {
                 return present;
@@ -1992,7 +2009,7 @@ class joined : public detail::writer<joined> {
   public:
     /// The tables must be there: `migrate(connection)` creates them.
     explicit joined(sqlite3* connection, std::string prefix = std::string(default_prefix))
-        : place_(std::make_unique<place>(connection, std::move(prefix))) {}
+        : place_(detail::in_memory([&] { return std::make_unique<place>(connection, std::move(prefix)); })) {}
 
     joined(joined&&) noexcept = default;
     joined& operator=(joined&&) noexcept = default;
@@ -2004,6 +2021,10 @@ class joined : public detail::writer<joined> {
     struct place {
         place(sqlite3* db, std::string prefix) : on(db, {.prefix = std::move(prefix)}), hub(detail::hub::of(db)) {
             detail::expect_schema(db, on.prefix());
+            // Taking a call back must not need memory to be prepared.
+            for (const auto which : {detail::sql::savepoint, detail::sql::release, detail::sql::roll_back_to}) {
+                std::ignore = on.prepared(which);
+            }
         }
         place(const place&) = delete;
         place& operator=(const place&) = delete;
@@ -2018,7 +2039,7 @@ class joined : public detail::writer<joined> {
             throw error(error_kind::misuse,
                         "sqlite: joined needs a transaction open on the application's connection; there is none");
         }
-        place_->hub->join(place_.get(), place_->on.handle());
+        detail::in_memory([&] { place_->hub->join(place_.get(), place_->on.handle()); });
     }
 
     template <class Operation>
@@ -2027,13 +2048,12 @@ class joined : public detail::writer<joined> {
         auto& on = place_->on;
         on.execute(detail::sql::savepoint);
         try {
-            detail::session in;
-            auto answer = operation(on, in);
-            on.execute(detail::sql::release);
-            return answer;
-        } catch (const std::bad_alloc&) {
-            undo();
-            throw detail::out_of_memory;
+            return detail::in_memory([&] {
+                detail::session in;
+                auto answer = operation(on, in);
+                on.execute(detail::sql::release);
+                return answer;
+            });
         } catch (...) {
             undo();
             throw;
@@ -2043,18 +2063,20 @@ class joined : public detail::writer<joined> {
     template <class Operation>
     auto read(Operation&& operation) const {
         expect_open();
-        try {
-            return operation(place_->on);
-        } catch (const std::bad_alloc&) {
-            throw detail::out_of_memory;
-        }
+        return detail::in_memory([&] { return operation(place_->on); });
     }
 
-    /// Takes the call back, unless SQLite has rolled back everything.
-    void undo() {
-        if (place_->on.in_transaction()) {
-            place_->on.execute(detail::sql::roll_back_to);
-            place_->on.execute(detail::sql::release);
+    /// Takes the call back, unless SQLite has rolled back everything. If even that fails, all goes, so that nobody can
+    /// commit half a call.
+    void undo() noexcept {
+        auto& on = place_->on;
+        try {
+            if (on.in_transaction()) {
+                on.execute(detail::sql::roll_back_to);
+                on.execute(detail::sql::release);
+            }
+        } catch (...) {
+            on.roll_back();
         }
     }
 

@@ -3,6 +3,7 @@
 // code; never SQLite's own message about the statement, which may quote what is stored.
 #pragma once
 
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -43,17 +44,32 @@ namespace sqlite::detail {
     }
 }
 
-/// Made ahead, because there may be no memory left to say so: copying it allocates nothing.
+// Made ahead, because there may be no memory left to say so: copying them allocates nothing.
 inline const error out_of_memory{error_kind::full, "sqlite: out of memory"};
+inline const error out_of_memory_in_doubt{error_kind::full, "sqlite: commit: out of memory", {.in_doubt = true}};
 
-/// The error for an extended result code.
-[[nodiscard]] inline error error_of(int code, std::string_view doing, bool in_doubt = false) {
-    std::string message = "sqlite: ";
-    message += doing;
-    message += ": ";
-    message += sqlite3_errstr(code);
-    message += " (" + std::to_string(code) + ')';
-    return {kind_of(code), message, {.in_doubt = in_doubt, .code = code}};
+/// The error for an extended result code; if there is no memory for it, that one.
+[[nodiscard]] inline error error_of(int code, std::string_view doing, bool in_doubt = false) noexcept {
+    try {
+        std::string message = "sqlite: ";
+        message += doing;
+        message += ": ";
+        message += sqlite3_errstr(code);
+        message += " (" + std::to_string(code) + ')';
+        return {kind_of(code), message, {.in_doubt = in_doubt, .code = code}};
+    } catch (const std::bad_alloc&) {
+        return in_doubt ? out_of_memory_in_doubt : out_of_memory;
+    }
+}
+
+/// What `f` returns. That there is no memory for it is an error like the others.
+template <class F>
+auto in_memory(F&& f) {
+    try {
+        return f();
+    } catch (const std::bad_alloc&) {
+        throw out_of_memory;
+    }
 }
 
 } // namespace sqlite::detail

@@ -68,6 +68,9 @@ class file {
             // anything else the frames may be on the disk, and whoever recovers the log may find them.
             const bool in_doubt = !writer_->in_transaction() && (e.code() & 0xff) != SQLITE_FULL;
             roll_back();
+            if (e.code() == 0) { // there was no memory to say more
+                throw in_doubt ? out_of_memory_in_doubt : out_of_memory;
+            }
             throw error_of(e.code(), "commit", in_doubt);
         } catch (...) {
             roll_back();

@@ -14,17 +14,19 @@
 #pragma once
 
 #include <memory>
-#include <new>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <sqlite3.h>
 
 #include <vouch/contract/error.hpp>
 #include <vouch/sqlite/connection.hpp>
+#include <vouch/sqlite/error.hpp>
 #include <vouch/sqlite/hub.hpp>
 #include <vouch/sqlite/options.hpp>
 #include <vouch/sqlite/schema.hpp>
+#include <vouch/sqlite/sql.hpp>
 #include <vouch/sqlite/store.hpp>
 #include <vouch/sqlite/writing.hpp>
 
@@ -36,7 +38,7 @@ class joined : public detail::writer<joined> {
   public:
     /// The tables must be there: `migrate(connection)` creates them.
     explicit joined(sqlite3* connection, std::string prefix = std::string(default_prefix))
-        : place_(std::make_unique<place>(connection, std::move(prefix))) {}
+        : place_(detail::in_memory([&] { return std::make_unique<place>(connection, std::move(prefix)); })) {}
 
     joined(joined&&) noexcept = default;
     joined& operator=(joined&&) noexcept = default;
@@ -48,6 +50,10 @@ class joined : public detail::writer<joined> {
     struct place {
         place(sqlite3* db, std::string prefix) : on(db, {.prefix = std::move(prefix)}), hub(detail::hub::of(db)) {
             detail::expect_schema(db, on.prefix());
+            // Taking a call back must not need memory to be prepared.
+            for (const auto which : {detail::sql::savepoint, detail::sql::release, detail::sql::roll_back_to}) {
+                std::ignore = on.prepared(which);
+            }
         }
         place(const place&) = delete;
         place& operator=(const place&) = delete;
@@ -62,7 +68,7 @@ class joined : public detail::writer<joined> {
             throw error(error_kind::misuse,
                         "sqlite: joined needs a transaction open on the application's connection; there is none");
         }
-        place_->hub->join(place_.get(), place_->on.handle());
+        detail::in_memory([&] { place_->hub->join(place_.get(), place_->on.handle()); });
     }
 
     template <class Operation>
@@ -71,13 +77,12 @@ class joined : public detail::writer<joined> {
         auto& on = place_->on;
         on.execute(detail::sql::savepoint);
         try {
-            detail::session in;
-            auto answer = operation(on, in);
-            on.execute(detail::sql::release);
-            return answer;
-        } catch (const std::bad_alloc&) {
-            undo();
-            throw detail::out_of_memory;
+            return detail::in_memory([&] {
+                detail::session in;
+                auto answer = operation(on, in);
+                on.execute(detail::sql::release);
+                return answer;
+            });
         } catch (...) {
             undo();
             throw;
@@ -87,18 +92,20 @@ class joined : public detail::writer<joined> {
     template <class Operation>
     auto read(Operation&& operation) const {
         expect_open();
-        try {
-            return operation(place_->on);
-        } catch (const std::bad_alloc&) {
-            throw detail::out_of_memory;
-        }
+        return detail::in_memory([&] { return operation(place_->on); });
     }
 
-    /// Takes the call back, unless SQLite has rolled back everything.
-    void undo() {
-        if (place_->on.in_transaction()) {
-            place_->on.execute(detail::sql::roll_back_to);
-            place_->on.execute(detail::sql::release);
+    /// Takes the call back, unless SQLite has rolled back everything. If even that fails, all goes, so that nobody can
+    /// commit half a call.
+    void undo() noexcept {
+        auto& on = place_->on;
+        try {
+            if (on.in_transaction()) {
+                on.execute(detail::sql::roll_back_to);
+                on.execute(detail::sql::release);
+            }
+        } catch (...) {
+            on.roll_back();
         }
     }
 

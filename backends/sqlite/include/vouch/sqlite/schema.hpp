@@ -208,7 +208,7 @@ inline void expect_schema(sqlite3* db, std::string_view prefix) {
 /// Creates the tables, or brings older ones up to date, in one transaction: the one that is open on the connection, or
 /// its own. Tables newer than the library are refused (`unsupported`) and not touched.
 inline void migrate(sqlite3* connection, std::string_view prefix = default_prefix) {
-    detail::migrate(connection, prefix, detail::migrations);
+    detail::in_memory([&] { detail::migrate(connection, prefix, detail::migrations); });
 }
 
 /// The statements that create everything in an empty database, for a migration tool.

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -26,6 +25,7 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
+#include <vouch/sqlite/error.hpp>
 #include <vouch/sqlite/file.hpp>
 #include <vouch/sqlite/options.hpp>
 #include <vouch/sqlite/purging.hpp>
@@ -168,10 +168,7 @@ class transaction : public detail::writer<transaction> {
         expect_open();
         file_->hub().use();
         try {
-            return operation(file_->writer());
-        } catch (const std::bad_alloc&) {
-            roll_back();
-            throw detail::out_of_memory;
+            return detail::in_memory([&] { return operation(file_->writer()); });
         } catch (...) {
             roll_back();
             throw;
@@ -197,12 +194,14 @@ class store {
             std::unique_ptr<detail::connection> reader;
             ~loan() { of.give_back(std::move(reader)); }
         };
-        try {
+        return detail::in_memory([&] {
             const loan lent{*file_, file_->take_reader()};
             return look(detail::reading(*lent.reader));
-        } catch (const std::bad_alloc&) {
-            throw detail::out_of_memory;
-        }
+        });
+    }
+
+    [[nodiscard]] std::uint64_t look_for_commits() const {
+        return detail::in_memory([&] { return file_->look_for_commits(); });
     }
 
     std::shared_ptr<detail::file> file_;
@@ -213,13 +212,13 @@ class store {
 
     /// Opens the file, in WAL mode, and by default creates what is missing: the file and the tables.
     explicit store(std::string path, options how = {})
-        : file_(std::make_shared<detail::file>(std::move(path), std::move(how))) {}
+        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(std::move(path), std::move(how)); })) {}
 
     /// Writes through a connection of the application's, which is neither configured nor closed; readers of our own are
     /// opened on the same file. While a transaction of ours is open, what the application does on that connection is
     /// part of it. The connection must stay open as long as any copy of the store or transaction is used.
     explicit store(sqlite3* connection, options how = {})
-        : file_(std::make_shared<detail::file>(connection, std::move(how))) {}
+        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(connection, std::move(how)); })) {}
 
     // Copied where others are moved, so that a handle is never without its work.
     store(const store&) = default;
@@ -231,7 +230,7 @@ class store {
     /// Waits for the transactions of this process that came before, then for those of others, at most
     /// `options::busy_limit`.
     [[nodiscard]] transaction begin() {
-        file_->begin();
+        detail::in_memory([&] { file_->begin(); });
         return transaction(file_);
     }
 
@@ -254,7 +253,7 @@ class store {
     /// Grows with every commit of this process that brought work nearer in the queue, and with any commit of others.
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
         validate_queue(queue, detail::can.limits);
-        return file_->look_for_commits() + file_->hub().wakes(queue);
+        return look_for_commits() + file_->hub().wakes(queue);
     }
 
     /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns
@@ -268,7 +267,7 @@ class store {
         for (;;) {
             validate_queue(queue, detail::can.limits);
             const auto local = file_->hub().wakes(queue);
-            const auto present = file_->look_for_commits() + local;
+            const auto present = look_for_commits() + local;
             const auto left = until - clock::now();
             if (present != seen || left <= clock::duration::zero() || stop.stop_requested()) {
                 return present;
