@@ -6,8 +6,16 @@
 #include <vector>
 
 #include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/clauses/cancel.hpp>
+#include <vouch/conformance/clauses/claim.hpp>
+#include <vouch/conformance/clauses/extend.hpp>
 #include <vouch/conformance/clauses/fixture.hpp>
+#include <vouch/conformance/clauses/lanes.hpp>
+#include <vouch/conformance/clauses/nudge.hpp>
+#include <vouch/conformance/clauses/parent.hpp>
+#include <vouch/conformance/clauses/settle.hpp>
 #include <vouch/conformance/clauses/stories.hpp>
+#include <vouch/conformance/clauses/verdicts.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -18,6 +26,14 @@ namespace conformance {
         std::vector<clause> out;
         const auto add = [&](std::span<const clause> some) { out.insert(out.end(), some.begin(), some.end()); };
         add(clauses::fixture);
+        add(clauses::claiming);
+        add(clauses::settling);
+        add(clauses::verdict_table);
+        add(clauses::extending);
+        add(clauses::nudging);
+        add(clauses::cancelling);
+        add(clauses::lanes);
+        add(clauses::parents);
         add(clauses::stories);
         return out;
     }();
