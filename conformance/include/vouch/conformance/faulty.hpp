@@ -32,13 +32,14 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance {
 
+enum class fault_moment : std::uint8_t {
+    before, ///< the call does nothing and throws
+    after,  ///< the call does its work and throws; a commit lands and is in doubt
+};
+
 struct fault {
-    enum class moment : std::uint8_t {
-        before, ///< the call does nothing and throws
-        after,  ///< the call does its work and throws; a commit lands and is in doubt
-    };
     std::uint64_t call = 1; ///< counted from the next one, which is 1
-    fault::moment moment = moment::before;
+    fault_moment moment = fault_moment::before;
     bool persistent = false; ///< every call from then on fails
     error_kind kind = error_kind::io;
     bool in_doubt = false; ///< a commit that fails before its effect does not tell so either
@@ -114,7 +115,7 @@ namespace detail {
 template <class Call>
 std::invoke_result_t<Call&> strike_around(fault_plan& plan, Call&& call) {
     const auto due = plan.next();
-    if (due && due->moment == fault::moment::before) {
+    if (due && due->moment == fault_moment::before) {
         strike(*due, false);
     }
     auto answer = call();
@@ -168,7 +169,7 @@ class faulty_transaction {
     void commit() {
         const auto due = plan_->next();
         auto& tx = open();
-        if (due && due->moment == fault::moment::before) {
+        if (due && due->moment == fault_moment::before) {
             tx_.reset();
             detail::strike(*due, due->in_doubt);
         }
@@ -191,7 +192,7 @@ class faulty_transaction {
     std::invoke_result_t<Call&, Transaction&> call(Call&& f) const {
         auto& tx = open();
         const auto due = plan_->next();
-        if (due && due->moment == fault::moment::before) {
+        if (due && due->moment == fault_moment::before) {
             tx_.reset();
             detail::strike(*due, false);
         }
