@@ -9,6 +9,7 @@
 #include <vouch/conformance/clauses/cancel.hpp>
 #include <vouch/conformance/clauses/claim.hpp>
 #include <vouch/conformance/clauses/extend.hpp>
+#include <vouch/conformance/clauses/faults.hpp>
 #include <vouch/conformance/clauses/fixture.hpp>
 #include <vouch/conformance/clauses/lanes.hpp>
 #include <vouch/conformance/clauses/nudge.hpp>
@@ -35,6 +36,7 @@ namespace conformance {
         add(clauses::lanes);
         add(clauses::parents);
         add(clauses::stories);
+        add(clauses::faults);
         return out;
     }();
     return all;
