@@ -140,7 +140,7 @@ class statement {
         const int rc = sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
                                           &handle_, nullptr);
         if (rc != SQLITE_OK) {
-            throw error_of(rc, "prepare");
+            throw error_of(sqlite3_extended_errcode(db), "prepare");
         }
     }
     statement(statement&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
@@ -575,8 +575,11 @@ enum class sql : std::uint8_t {
     has_id,
     newest_of_key,
     predecessor,
+    due,
+    due_only,
     claim,
     claim_only,
+    succeed,
     life,
     write_wait,
     write_checkpoint,
@@ -655,14 +658,23 @@ inline constexpr std::array statements{
  (SELECT s.id FROM @entries s INDEXED BY @entries_replaces WHERE s.replaces = e.sequence)
  FROM @entries e WHERE id = ?1)"},
 
-    // Claim: ?1 queue, ?2 now, ?3 lease end, ?4 worker, ?5 limit or the one id.
+    // Claim: ?1 queue, ?2 now, ?3 limit or the one id, ?4 lease end, ?5 worker. First read, then written: RETURNING
+    // would keep every row a second time.
+    sql_text{sql::due, R"(SELECT $entry, payload FROM @entries INDEXED BY @entries_gate
+ WHERE queue = ?1 AND gate <= ?2 ORDER BY gate, sequence LIMIT ?3)"},
+    sql_text{sql::due_only, "SELECT $entry, payload FROM @entries WHERE id = ?3 AND queue = ?1 AND gate <= ?2"},
     sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,
- lease_until = ?3, gate = ?3, woken = 0, worker = ?4, updated_at = ?2, last_attempt_at = ?2
+ lease_until = ?4, gate = ?4, woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2
  WHERE sequence IN (SELECT sequence FROM @entries INDEXED BY @entries_gate WHERE queue = ?1 AND gate <= ?2
- ORDER BY gate, sequence LIMIT ?5) RETURNING $entry, payload)"},
+ ORDER BY gate, sequence LIMIT ?3))"},
     sql_text{sql::claim_only, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,
- lease_until = ?3, gate = ?3, woken = 0, worker = ?4, updated_at = ?2, last_attempt_at = ?2
- WHERE id = ?5 AND queue = ?1 AND gate <= ?2 RETURNING $entry, payload)"},
+ lease_until = ?4, gate = ?4, woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2
+ WHERE id = ?3 AND queue = ?1 AND gate <= ?2)"},
+
+    // What most settles come to, in one statement: ?1 id, ?2 epoch, ?3 result, ?4 now.
+    sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, result = ?3, updated_at = ?4, ended_at = ?4, gate = NULL,
+ lease_until = NULL, woken = 0
+ WHERE id = ?1 AND epoch = ?2 AND state = 2 AND "group" IS NULL AND lane IS NULL AND parent IS NULL)"},
 
     // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
     sql_text{sql::life, R"(SELECT sequence, state, attempts, failures, epoch, due_at, lease_until, woken, gate, queue,
@@ -796,6 +808,9 @@ class connection {
         validate_prefix(prefix_);
         if (path.find('\0') != std::string::npos) {
             throw error(error_kind::invalid_argument, "sqlite: the path contains a NUL byte");
+        }
+        if (!how.vfs.empty() && sqlite3_vfs_find(how.vfs.c_str()) == nullptr) {
+            throw error(error_kind::invalid_argument, "sqlite: options: vfs names none that is registered");
         }
         int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX; // used by one thread at a time
         if (as == role::writer && how.create) {
@@ -1083,6 +1098,11 @@ class file {
 
     /// Ends the turn in any case.
     void commit(const std::vector<std::string>& stirred) {
+        if (!writer_->in_transaction()) {
+            hub_->leave({});
+            throw error(error_kind::misuse, "sqlite: commit: the application has ended the transaction itself",
+                        {.in_doubt = true});
+        }
         try {
             writer_->execute_patiently(sql::commit);
         } catch (const error& e) {
@@ -1485,18 +1505,27 @@ class writing {
 
     [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
         std::vector<entry> claimed;
-        const auto take = [&](sql which, const auto& what) {
-            run row(on_.prepared(which));
-            row.bind(r.queue, r.now, r.now + r.lease, r.worker, what);
-            while (row.step()) {
-                read_entry(row, claimed.emplace_back());
+        const auto take = [&](sql due, sql claim, const auto& what) {
+            {
+                run row(on_.prepared(due));
+                row.bind(r.queue, r.now, what);
+                while (row.step()) {
+                    auto& e = claimed.emplace_back();
+                    read_entry(row, e);
+                    apply(e, r);
+                }
+            }
+            if (!claimed.empty()) {
+                run row(on_.prepared(claim));
+                const auto changed = row.bind(r.queue, r.now, what, r.now + r.lease, r.worker).finish();
+                expect_changed(changed, claimed.size());
             }
         };
         if (r.only.is_nil()) {
             claimed.reserve(std::min<std::size_t>(r.limit, 64));
-            take(sql::claim, std::uint64_t{r.limit});
+            take(sql::due, sql::claim, std::uint64_t{r.limit});
         } else if (r.limit > 0) {
-            take(sql::claim_only, r.only);
+            take(sql::due_only, sql::claim_only, r.only);
         }
         const auto by_due = [](const entry& a, const entry& b) {
             return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
@@ -1509,6 +1538,10 @@ class writing {
 
     [[nodiscard]] settlement settle(const vouch::settle& s, time_point now) {
         settlement answer;
+        if (succeed_alone(s, now)) {
+            answer.verdict = verdict::applied;
+            return answer;
+        }
         subject e;
         if (!look_up(s.ticket.id, e)) {
             return answer;
@@ -1665,10 +1698,18 @@ class writing {
         return true;
     }
 
-    static void expect_one(int changed) {
-        if (changed != 1) {
+    static void expect_changed(int changed, std::size_t expected) {
+        if (static_cast<std::size_t>(changed) != expected) {
             throw error(error_kind::conflict, "sqlite: an entry was changed by somebody else under the fence");
         }
+    }
+    static void expect_one(int changed) { expect_changed(changed, 1); }
+
+    /// The short way for a success that is nobody else's concern. False if it is none, or its ticket is not good.
+    [[nodiscard]] bool succeed_alone(const vouch::settle& s, time_point now) {
+        const auto* const done = std::get_if<succeed>(&s.outcome);
+        return done != nullptr &&
+               run(on_.prepared(sql::succeed)).bind(s.ticket.id, s.ticket.epoch, blob{done->result}, now).finish() == 1;
     }
 
     /// Writes a life that waits. `error` is unset where the last one stays.
@@ -1848,7 +1889,7 @@ class transaction : public detail::writer<transaction> {
     void commit() {
         expect_open();
         const auto closed = std::exchange(file_, nullptr);
-        closed->commit(session_.stirred);
+        detail::in_memory([&] { closed->commit(session_.stirred); });
     }
 
   private:

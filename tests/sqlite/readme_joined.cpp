@@ -33,4 +33,14 @@ TEST_CASE("readme: an order and the work it causes are in one transaction") {
     CHECK(vouch::sqlite::store(path).counts("mail").total() == 1);
 }
 
+TEST_CASE("readme: an outbox emits to a SQLite store and to its transactions") {
+    const sqlite_test::folder folder;
+    vouch::sqlite::store store(folder.fresh_path());
+    const vouch::outbox outbox;
+    outbox.emit(store, {.queue = "mail", .topic = "order.placed", .payload = "1"});
+    vouch::transact(store,
+                    [&](auto& tx) { outbox.emit(tx, {.queue = "mail", .topic = "order.placed", .payload = "2"}); });
+    CHECK(store.counts("mail").total() == 2);
+}
+
 } // namespace readme_joined_test

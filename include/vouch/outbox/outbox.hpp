@@ -92,7 +92,9 @@ class outbox {
         for (const auto& e : emissions) {
             append_drafts(all, e, above, fresh_id(), at);
         }
-        if constexpr (requires { typename Target::transaction; }) {
+        if constexpr (requires {
+                          to.begin();
+                      }) { // a store; `Target::transaction` would be true of a class of that name
             return enqueue(to, all, at);
         } else {
             static_assert(explain_writer<Target>());
