@@ -11,6 +11,8 @@
 #include <vouch/conformance/clauses/extend.hpp>
 #include <vouch/conformance/clauses/faults.hpp>
 #include <vouch/conformance/clauses/fixture.hpp>
+#include <vouch/conformance/clauses/histories.hpp>
+#include <vouch/conformance/clauses/interleavings.hpp>
 #include <vouch/conformance/clauses/lanes.hpp>
 #include <vouch/conformance/clauses/nudge.hpp>
 #include <vouch/conformance/clauses/parent.hpp>
@@ -36,6 +38,8 @@ namespace conformance {
         add(clauses::lanes);
         add(clauses::parents);
         add(clauses::stories);
+        add(clauses::interleavings);
+        add(clauses::histories);
         add(clauses::faults);
         return out;
     }();

@@ -177,7 +177,7 @@ struct outcome_as_code {
 };
 
 [[nodiscard]] inline std::string as_code(const settle& s) {
-    return "settle{" + show(s.ticket) + ", " + visit_outcome(outcome_as_code{}, s.outcome) + "}";
+    return "vouch::settle{" + show(s.ticket) + ", " + visit_outcome(outcome_as_code{}, s.outcome) + "}";
 }
 [[nodiscard]] inline std::string as_code(const ticket& t) { return show(t); }
 

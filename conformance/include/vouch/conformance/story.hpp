@@ -81,6 +81,8 @@ class story {
         store_.reset();
     }
     [[nodiscard]] const model& committed() const noexcept { return committed_; }
+    [[nodiscard]] time_point now() const noexcept { return now_; }
+    [[nodiscard]] const std::vector<ticket>& tickets() const noexcept { return tickets_; }
 
   private:
     void saw(std::string_view command, std::string_view answer) {

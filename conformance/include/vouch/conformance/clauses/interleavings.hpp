@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// Layer 3: pairs and triples of short transactions that have something to do with each other, their steps in every
+// order. That one waits for the other is as good as any answer.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/clauses/histories.hpp>
+#include <vouch/conformance/history.hpp>
+#include <vouch/conformance/model.hpp>
+#include <vouch/conformance/operation.hpp>
+#include <vouch/conformance/steps.hpp>
+#include <vouch/conformance/trial.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::clauses {
+
+namespace interleaving_checks {
+
+inline constexpr time_point now = at(50);
+
+/// A store in which there is something to quarrel over, and the model of it.
+[[nodiscard]] inline model prepare(trial& t, any_store& store) {
+    model m;
+    const auto both = [&](const operation& o) {
+        const auto seen = transact(store, [&](auto& tx) { return perform(tx, o); });
+        const auto expected = perform(m, o);
+        trial::expect(seen.receipts == expected.receipts && seen.claimed.size() == expected.claimed.size() &&
+                          seen.settlements == expected.settlements && seen.verdicts == expected.verdicts,
+                      "the beginning of an interleaving");
+        for (auto& r : m.records) {
+            r.entry.sequence = get(store, r.entry.id.low).sequence;
+        }
+    };
+    const std::string lane = t.can().lanes ? "x" : "";
+    const std::string group = t.can().groups ? "g" : "";
+    using kind = operation::kind;
+    // 4 stays claimed, 5's lease is over by now, 6 is dead, 7 and 8 are the last of a group.
+    both({.what = kind::enqueue,
+          .now = at(0),
+          .drafts = {draft_of(4), draft_of(5), draft_of(6), draft_of(7, {.group = group}),
+                     draft_of(8, {.group = group})}});
+    both({.what = kind::claim, .now = at(1), .claim = request(at(1), {.lease = duration{1000}, .only = id_of(4)})});
+    both({.what = kind::claim, .now = at(1), .claim = request(at(1), {.lease = duration{10}, .only = id_of(5)})});
+    both({.what = kind::claim, .now = at(1), .claim = request(at(1), {.lease = duration{1000}, .only = id_of(7)})});
+    both({.what = kind::claim, .now = at(1), .claim = request(at(1), {.lease = duration{1000}, .only = id_of(8)})});
+    both({.what = kind::cancel, .now = at(2), .wanted = id_of(6)});
+    both({.what = kind::enqueue,
+          .now = at(3),
+          .drafts = {draft_of(1), draft_of(2, {.lane = lane}), draft_of(3, {.lane = lane})}});
+    return m;
+}
+
+/// What may be done with it, each a transaction of one or two operations.
+[[nodiscard]] inline std::vector<std::vector<operation>> scripts() {
+    using kind = operation::kind;
+    const auto claim = [](std::size_t limit, id only = {}) {
+        return operation{.what = kind::claim, .now = now, .claim = request(now, {.limit = limit, .only = only})};
+    };
+    const auto settle = [](std::uint64_t n, outcome o) {
+        return operation{.what = kind::settle, .now = now, .settles = {{{id_of(n), 1}, std::move(o)}}};
+    };
+    const auto enqueue = [](draft d) { return operation{.what = kind::enqueue, .now = now, .drafts = {std::move(d)}}; };
+    const auto on_id = [](kind k, std::uint64_t n) { return operation{.what = k, .now = now, .wanted = id_of(n)}; };
+    return {
+        {claim(1)},
+        {claim(3)},
+        {claim(1, id_of(1))},
+        {settle(4, succeed{})},
+        {settle(4, retry{"e", now})},
+        {settle(5, succeed{})},
+        {settle(7, succeed{})},
+        {settle(8, succeed{})},
+        {enqueue(draft_of(9, {.key = "k"}))},
+        {enqueue(draft_of(10, {.key = "k"}))},
+        {enqueue(draft_of(9))},
+        {enqueue(draft_of(11, {.predecessor = id_of(6)}))},
+        {enqueue(draft_of(12, {.predecessor = id_of(6)}))},
+        {on_id(kind::cancel, 1)},
+        {on_id(kind::cancel, 2)},
+        {on_id(kind::cancel, 5)},
+        {on_id(kind::nudge, 4)},
+        {{.what = kind::extend, .now = now, .tickets = {{id_of(5), 1}}, .lease = duration{100}}},
+        {{.what = kind::purge, .now = now, .purge = {.queue = "q", .before = now}}},
+        {settle(4, succeed{}), claim(2)},
+    };
+}
+
+/// Every order of `each` steps of every party, the first by the lowest.
+[[nodiscard]] inline std::vector<std::vector<std::size_t>> orders(std::size_t parties, std::size_t each) {
+    std::vector<std::size_t> order;
+    for (std::size_t p = 0; p < parties; ++p) {
+        order.insert(order.end(), each, p);
+    }
+    std::vector<std::vector<std::size_t>> all;
+    do {
+        all.push_back(order);
+    } while (std::next_permutation(order.begin(), order.end()));
+    return all;
+}
+
+inline void play(trial& t, const std::vector<const std::vector<operation>*>& parts, std::size_t rolls_back,
+                 const std::vector<std::size_t>& order) {
+    const auto p = t.fresh_place();
+    {
+        auto store = t.on().open(p);
+        const auto before = prepare(t, store);
+        std::vector<deed> deeds;
+        std::vector<any_store> handles;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            deeds.push_back({.party = i, .operations = *parts[i], .commits = i != rolls_back});
+            handles.push_back(t.can().shared ? t.on().open(p) : store);
+        }
+        chronicle told;
+        std::size_t step = 0;
+        act(t, handles, deeds, told, [&](const std::vector<std::size_t>& ready) {
+            while (step < order.size()) {
+                const auto wanted = order[step++];
+                if (std::find(ready.begin(), ready.end(), wanted) != ready.end()) {
+                    return wanted;
+                }
+            }
+            return ready.front();
+        });
+        t.tally().interleavings += 1;
+        history_checks::judge(before, deeds, store, told, parts.size());
+    }
+    t.leave(p);
+}
+
+/// Draws at most `schedules` of the orders for every choice of parts; all of them if there are no more.
+inline void pairs(trial& t) {
+    const auto all = scripts();
+    const auto merged = orders(2, 3);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        for (std::size_t j = 0; j <= i; ++j) {
+            const auto wanted = t.budget().schedules;
+            for (std::size_t n = 0; n < std::min(wanted, 2 * merged.size()); ++n) {
+                const bool every = wanted >= 2 * merged.size();
+                const auto pick = every ? n : t.random().below(2 * merged.size());
+                constexpr std::size_t nobody = 2;
+                play(t, {&all[i], &all[j]}, pick < merged.size() ? nobody : pick % 2, merged[pick % merged.size()]);
+            }
+        }
+    }
+}
+
+inline void triples(trial& t) {
+    const auto all = scripts();
+    const auto merged = orders(3, 3);
+    for (std::size_t n = 0; n < 10 * t.budget().schedules; ++n) {
+        const auto some = [&] { return &all[t.random().below(all.size())]; };
+        const auto first = some();
+        const auto second = some();
+        play(t, {first, second, some()}, t.random().below(5), merged[t.random().below(merged.size())]);
+    }
+}
+
+} // namespace interleaving_checks
+
+inline constexpr std::array interleavings{
+    clause{"ORDER-01", layer::interleavings, level::must, needs::nothing,
+           "Two transactions whose steps meet in any order answer as if one had come after the other.",
+           interleaving_checks::pairs},
+    clause{"ORDER-02", layer::interleavings, level::must, needs::nothing,
+           "Three transactions whose steps meet in any order answer as if they had come one after the other.",
+           interleaving_checks::triples},
+};
+
+} // namespace conformance::clauses
+} // namespace v0
+} // namespace vouch
