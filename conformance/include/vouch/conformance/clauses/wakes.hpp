@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// Wakes: a number that changes when work may have come nearer, and a wait for it. Only ever a hint.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <tuple>
+
+#include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/clauses/transaction.hpp>
+#include <vouch/conformance/steps.hpp>
+#include <vouch/conformance/trial.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::clauses {
+
+namespace wakes_checks {
+
+using namespace transaction_checks;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// Long for a computer, short for the person who waits for a failure.
+inline constexpr std::chrono::seconds patience{10};
+
+/// What of all that is done to a furnished store brings work of "q" nearer.
+inline constexpr std::array nearer{
+    deed{"enqueue", [](any_transaction& tx) { put_in(tx, draft_of(7)); }},
+    deed{"requeue", [](any_transaction& tx) { put_in(tx, draft_of(7, {.predecessor = id_of(5)})); }},
+    deed{"retry",
+         [](any_transaction& tx) {
+             settle_third(tx, retry{"failed", at(30)});
+         }},
+    deed{"release", [](any_transaction& tx) { settle_third(tx, release{}); }},
+    deed{"advance",
+         [](any_transaction& tx) {
+             settle_third(tx, advance{"step", {}});
+         }},
+    deed{"nudge", [](any_transaction& tx) { std::ignore = tx.nudge(id_of(1), at(5)); }},
+    deed{"the end of a child in another queue",
+         [](any_transaction& tx) { std::ignore = tx.cancel(id_of(6), "cancelled", at(5)); }},
+};
+
+inline void changes_with_commit(trial& t) {
+    for (const auto& [what, in] : nearer) {
+        auto store = furnished(t);
+        const auto seen = store.wakes("q");
+        t.equal(store.wakes("q"), seen, "the number when nothing happens");
+        transact(store, in);
+        t.expect(store.wakes("q") != seen, "the number changes with a commit of " + std::string(what));
+    }
+}
+
+inline void not_with_rollback(trial& t) {
+    for (const auto& [what, in] : nearer) {
+        auto store = furnished(t);
+        const auto seen = store.wakes("q");
+        {
+            auto tx = store.begin();
+            in(tx);
+            t.equal(store.wakes("q"), seen, "the number before the commit of " + std::string(what));
+        }
+        t.equal(store.wakes("q"), seen, "the number after a rollback of " + std::string(what));
+    }
+}
+
+inline void changes_with_lane(trial& t) {
+    if (!t.can().lanes) {
+        return;
+    }
+    for (const outcome& o : {outcome{succeed{}}, outcome{bury{"e", {}}}}) {
+        auto store = t.open(t.fresh_place());
+        put(store, draft_of(1, {.lane = "lane"}));
+        put(store, draft_of(2, {.lane = "lane"}));
+        const auto held = take_one(store, at(0));
+        const auto seen = store.wakes("q");
+        settle(store, held, o);
+        t.expect(store.wakes("q") != seen, "the number changes when the end of a lane's head lets the next one run");
+    }
+}
+
+inline void every_handle_hears(trial& t) {
+    if (!t.can().shared) {
+        return;
+    }
+    auto first = t.open();
+    auto second = t.open();
+    const auto seen = first.wakes("q");
+    put(second, draft_of(1));
+    t.expect(first.wakes("q") != seen, "the number changes with a commit through a second handle");
+}
+
+inline void wait_sees_what_was(trial& t) {
+    auto store = t.open();
+    const auto seen = store.wakes("q");
+    put(store, draft_of(1));
+    const auto begun = steady_clock::now();
+    t.equal(store.wait("q", seen, 2 * patience, {}), store.wakes("q"), "the number wait returns");
+    t.expect(steady_clock::now() - begun < patience, "wait returns at once when the number has changed before");
+}
+
+inline void wait_ends_at_its_limit(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    const auto seen = store.wakes("q");
+    for (const auto at_most : {milliseconds{0}, milliseconds{-5}, milliseconds{5}}) {
+        const auto begun = steady_clock::now();
+        t.equal(store.wait("q", seen, at_most, {}), seen, "the number when wait gives up");
+        const auto waited = steady_clock::now() - begun;
+        t.expect(waited >= at_most, "wait does not give up before its time when nothing happens");
+        t.expect(waited < patience, "wait gives up when its time has passed");
+    }
+}
+
+inline void wait_ends_on_stop(trial& t) {
+    auto store = t.open();
+    const auto seen = store.wakes("q");
+    std::stop_source stop;
+    stop.request_stop();
+    const auto begun = steady_clock::now();
+    t.equal(store.wait("q", seen, 2 * patience, stop.get_token()), seen, "the number when wait is stopped");
+    t.expect(steady_clock::now() - begun < patience, "wait returns when a stop is requested");
+}
+
+} // namespace wakes_checks
+
+inline constexpr std::array wakes{
+    clause{"WAKE-01", layer::examples, level::may, needs::wakes,
+           "A queue's number changes with every commit that may have brought its work nearer.",
+           wakes_checks::changes_with_commit},
+    clause{"WAKE-02", layer::examples, level::may, needs::wakes,
+           "A queue's number changes neither before the commit nor with a rollback.", wakes_checks::not_with_rollback},
+    clause{"WAKE-03", layer::examples, level::may, needs::wakes,
+           "In a store with lanes, a queue's number changes when a lane's head ends and the next one can run.",
+           wakes_checks::changes_with_lane},
+    clause{"WAKE-04", layer::examples, level::may, needs::wakes,
+           "In a shared store, a queue's number changes with commits through any handle.",
+           wakes_checks::every_handle_hears},
+    clause{"WAKE-05", layer::examples, level::may, needs::wakes,
+           "wait returns at once if the number is different already, so no commit is missed.",
+           wakes_checks::wait_sees_what_was},
+    clause{"WAKE-06", layer::examples, level::may, needs::wakes,
+           "wait gives up when its time has passed, not before; at once if there is none.",
+           wakes_checks::wait_ends_at_its_limit},
+    clause{"WAKE-07", layer::examples, level::may, needs::wakes, "wait returns when a stop is requested.",
+           wakes_checks::wait_ends_on_stop},
+};
+
+} // namespace conformance::clauses
+} // namespace v0
+} // namespace vouch
