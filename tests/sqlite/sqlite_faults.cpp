@@ -517,7 +517,7 @@ TEST_CASE("faults: whichever allocation of a joined call fails, the application 
     application app(path);
     app.execute("PRAGMA synchronous = OFF");
     sqlite::joined outbox(app.connection());
-    const auto& before = expected({}, at.in);
+    const auto before = expected({}, at.in);
     const std::array<std::function<void()>, 4> calls{
         [&] { outbox.enqueue(at.in.fresh, t0); }, [&] { std::ignore = outbox.settle(at.in.settles, t0 + 1s); },
         [&] { std::ignore = outbox.claim(at.in.any); }, [&] { std::ignore = outbox.purge(at.in.ended); }};
