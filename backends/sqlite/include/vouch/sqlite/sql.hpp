@@ -39,8 +39,11 @@ enum class sql : std::uint8_t {
     has_id,
     newest_of_key,
     predecessor,
+    due,
+    due_only,
     claim,
     claim_only,
+    succeed,
     life,
     write_wait,
     write_checkpoint,
@@ -119,14 +122,23 @@ inline constexpr std::array statements{
  (SELECT s.id FROM @entries s INDEXED BY @entries_replaces WHERE s.replaces = e.sequence)
  FROM @entries e WHERE id = ?1)"},
 
-    // Claim: ?1 queue, ?2 now, ?3 lease end, ?4 worker, ?5 limit or the one id.
+    // Claim: ?1 queue, ?2 now, ?3 limit or the one id, ?4 lease end, ?5 worker. First read, then written: RETURNING
+    // would keep every row a second time.
+    sql_text{sql::due, R"(SELECT $entry, payload FROM @entries INDEXED BY @entries_gate
+ WHERE queue = ?1 AND gate <= ?2 ORDER BY gate, sequence LIMIT ?3)"},
+    sql_text{sql::due_only, "SELECT $entry, payload FROM @entries WHERE id = ?3 AND queue = ?1 AND gate <= ?2"},
     sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,
- lease_until = ?3, gate = ?3, woken = 0, worker = ?4, updated_at = ?2, last_attempt_at = ?2
+ lease_until = ?4, gate = ?4, woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2
  WHERE sequence IN (SELECT sequence FROM @entries INDEXED BY @entries_gate WHERE queue = ?1 AND gate <= ?2
- ORDER BY gate, sequence LIMIT ?5) RETURNING $entry, payload)"},
+ ORDER BY gate, sequence LIMIT ?3))"},
     sql_text{sql::claim_only, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,
- lease_until = ?3, gate = ?3, woken = 0, worker = ?4, updated_at = ?2, last_attempt_at = ?2
- WHERE id = ?5 AND queue = ?1 AND gate <= ?2 RETURNING $entry, payload)"},
+ lease_until = ?4, gate = ?4, woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2
+ WHERE id = ?3 AND queue = ?1 AND gate <= ?2)"},
+
+    // What most settles come to, in one statement: ?1 id, ?2 epoch, ?3 result, ?4 now.
+    sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, result = ?3, updated_at = ?4, ended_at = ?4, gate = NULL,
+ lease_until = NULL, woken = 0
+ WHERE id = ?1 AND epoch = ?2 AND state = 2 AND "group" IS NULL AND lane IS NULL AND parent IS NULL)"},
 
     // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
     sql_text{sql::life, R"(SELECT sequence, state, attempts, failures, epoch, due_at, lease_until, woken, gate, queue,
