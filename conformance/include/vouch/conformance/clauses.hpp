@@ -9,6 +9,8 @@
 #include <vouch/conformance/clauses/cancel.hpp>
 #include <vouch/conformance/clauses/capability.hpp>
 #include <vouch/conformance/clauses/claim.hpp>
+#include <vouch/conformance/clauses/cost.hpp>
+#include <vouch/conformance/clauses/crashes.hpp>
 #include <vouch/conformance/clauses/dedup.hpp>
 #include <vouch/conformance/clauses/enqueue.hpp>
 #include <vouch/conformance/clauses/extend.hpp>
@@ -62,6 +64,8 @@ namespace conformance {
         add(clauses::stories);
         add(clauses::interleavings);
         add(clauses::histories);
+        add(clauses::crashes);
+        add(clauses::cost);
         add(clauses::faults);
         return out;
     }();

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -54,7 +53,9 @@ class story {
     /// Ends the open transaction, if there is one.
     void end(bool commit) {
         if (tx_ && commit) {
+            is_committing_ = true;
             tx_->commit();
+            is_committing_ = false;
             committed_ = own_;
             last_committed_sequence_ = last_sequence_;
         }
@@ -63,22 +64,33 @@ class story {
         tx_.reset();
     }
 
-    /// As if the process had died: everything open is dropped. `again` opens the store anew.
-    void die(const std::function<any_store()>& again) {
-        end(false);
+    /// Drops the transaction and all handles, as the death of the process does.
+    void close() {
+        if (is_committing_) {
+            maybe_ = own_; // nobody can know
+            maybe_last_sequence_ = last_sequence_;
+        }
+        is_committing_ = false;
+        own_ = committed_;
+        last_sequence_ = last_committed_sequence_;
+        tx_.reset();
         store_.reset();
-        store_.emplace(again());
+    }
+
+    /// Goes on with a store opened anew, which must look as it was committed: an unfinished commit wholly or not at
+    /// all.
+    void go_on(any_store again) {
+        store_.emplace(std::move(again));
+        if (maybe_ && looks_like(*maybe_)) {
+            committed_ = own_ = *maybe_;
+            last_sequence_ = last_committed_sequence_ = maybe_last_sequence_;
+        }
+        maybe_.reset();
         dice d(committed_.records.size());
-        compare_all(*store_, committed_, d);
         for (const std::string queue : {"q", "r"}) {
             compare_queue(*store_, committed_, queue);
         }
-    }
-
-    /// Drops all handles, so that nothing of this process holds the store.
-    void close() {
-        end(false);
-        store_.reset();
+        compare_all(*store_, committed_, d);
     }
     [[nodiscard]] const model& committed() const noexcept { return committed_; }
     [[nodiscard]] time_point now() const noexcept { return now_; }
@@ -87,6 +99,17 @@ class story {
   private:
     void saw(std::string_view command, std::string_view answer) {
         tally_.answers[std::string(command) + ' ' + std::string(answer)] += 1;
+    }
+
+    [[nodiscard]] bool looks_like(const model& m) const {
+        try {
+            for (const std::string queue : {"q", "r"}) {
+                compare_queue(*store_, m, queue);
+            }
+            return true;
+        } catch (const failure&) {
+            return false;
+        }
     }
 
     [[nodiscard]] imagination imagine(dice& d) { return {can_, own_, now_, tickets_, d}; }
@@ -206,6 +229,9 @@ class story {
     model own_{};
     std::uint64_t last_sequence_ = 0; // of all that were ever committed, or belong to the open transaction
     std::uint64_t last_committed_sequence_ = 0;
+    bool is_committing_ = false;
+    std::optional<model> maybe_{}; // what a commit that did not come back may have left
+    std::uint64_t maybe_last_sequence_ = 0;
     time_point now_ = start;
     std::vector<ticket> tickets_{};
 };

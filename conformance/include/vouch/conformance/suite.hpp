@@ -182,6 +182,33 @@ template <class Fixture>
 #endif
 }
 
+/// What a verdict would need and was not seen, if it was looked for at all.
+[[nodiscard]] inline std::vector<std::string> gaps_of(const tally& t, const capabilities& can) {
+    std::vector<std::string> gaps;
+    constexpr std::uint64_t percent_min = 30;
+    if (t.histories > 0 && 100 * t.overlapping < percent_min * t.histories) {
+        gaps.push_back("fewer than " + std::to_string(percent_min) + " % of the histories overlap");
+    }
+    const auto expect = [&](const std::string& what) {
+        if (t.commands > 0 && t.answers.find(what) == t.answers.end()) {
+            gaps.push_back("never seen: " + what);
+        }
+    };
+    for (const std::string verb : {"succeed", "retry", "bury", "release", "advance", "extend", "nudge", "cancel"}) {
+        for (const auto v : all_verdicts) {
+            expect(verb + " " + std::string(name_of(v)));
+        }
+    }
+    for (const auto* const what : {"enqueue inserted", "enqueue duplicate", "enqueue refused", "claim something",
+                                   "claim nothing", "purge something", "purge nothing"}) {
+        expect(what);
+    }
+    if (can.groups) {
+        expect("group completed");
+    }
+    return gaps;
+}
+
 [[nodiscard]] inline bool is_chosen(const clause& c, const options& o) {
     return c.id.starts_with(o.clause) && (!o.layer || c.layer == *o.layer);
 }
@@ -221,6 +248,7 @@ template <class Fixture>
         dog.end();
     }
     out.tally = on.tally;
+    out.gaps = detail::gaps_of(out.tally, out.can);
     return out;
 }
 
