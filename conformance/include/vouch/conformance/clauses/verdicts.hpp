@@ -44,23 +44,24 @@ inline constexpr std::array columns{
     column{10, "absent", 0},
 };
 
-/// A store with an entry for every column. What waits is not due yet; the one lease has a microsecond left, the other
-/// has just ended.
+/// A store with an entry for every column. What waits is not due yet, and what has ended would not be either; the one
+/// lease has a microsecond left, the other has just ended.
 [[nodiscard]] inline any_store furnished(trial& t) {
     auto store = t.open(t.fresh_place());
-    const auto claimed = [&](std::uint64_t n, duration lease) {
-        put(store, draft_of(n, {.progress = "begun"}));
-        return take_one(store, at(0), {.lease = lease, .only = id_of(n)});
+    constexpr auto later = at(2000);
+    const auto claimed = [&](std::uint64_t n, time_point now, duration lease) {
+        put(store, draft_of(n, {.due_at = now, .progress = "begun"}));
+        return take_one(store, now, {.lease = lease, .only = id_of(n)});
     };
-    put(store, draft_of(1, {.due_at = at(2000)}));
-    std::ignore = settle(store, claimed(2, duration{100}), release{at(2000)});
-    std::ignore = settle(store, claimed(3, duration{100}), retry{"e", at(2000)});
-    std::ignore = claimed(4, asked_at - at(0) + duration{1});
-    std::ignore = claimed(5, asked_at - at(0));
-    std::ignore = settle(store, claimed(6, duration{100}), succeed{"r"});
-    put(store, draft_of(7, {.result = "r"}));
-    std::ignore = settle(store, claimed(8, duration{100}), bury{"e", "r"});
-    put_dead(store, draft_of(9));
+    put(store, draft_of(1, {.due_at = later}));
+    std::ignore = settle(store, claimed(2, at(0), duration{100}), release{later});
+    std::ignore = settle(store, claimed(3, at(0), duration{100}), retry{"e", later});
+    std::ignore = claimed(4, at(0), asked_at - at(0) + duration{1});
+    std::ignore = claimed(5, at(0), asked_at - at(0));
+    std::ignore = settle(store, claimed(6, later, duration{100}), succeed{"r"});
+    put(store, draft_of(7, {.due_at = later, .result = "r"}));
+    std::ignore = settle(store, claimed(8, later, duration{100}), bury{"e", "r"});
+    put_dead(store, draft_of(9, {.due_at = later}));
     return store;
 }
 
@@ -80,7 +81,7 @@ inline void only_changed(const any_store& store, sight before, std::uint64_t n, 
 template <class Ask>
 void walk(any_store& store, std::string_view what, const std::array<verdict, columns.size()>& row, const Ask& ask) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        const auto cell = std::string(what) + " on an entry " + std::string(columns[i].name);
+        const auto cell = std::string(what) + " on an entry that is " + std::string(columns[i].name);
         const auto before = look(store);
         trial::equal(ask(columns[i]), row[i], cell + ": the verdict");
         if (row[i] == verdict::applied) {
@@ -171,8 +172,7 @@ inline void nudge_again(trial& t) {
         nudge(store, id_of(c.n), asked_at);
     }
     walk(store, "a second nudge", on_nudge_again, [&](const column& c) { return nudge(store, id_of(c.n), asked_at); });
-    walk(store, "a later nudge", on_nudge_again,
-         [&](const column& c) { return nudge(store, id_of(c.n), asked_at + duration{1}); });
+    walk(store, "a later nudge", on_nudge_again, [&](const column& c) { return nudge(store, id_of(c.n), at(3000)); });
 }
 
 inline void cancel_any(trial& t) {
