@@ -12,6 +12,7 @@
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/steps.hpp>
 #include <vouch/conformance/trial.hpp>
+#include <vouch/contract/error.hpp>
 
 namespace vouch {
 inline namespace v0 {

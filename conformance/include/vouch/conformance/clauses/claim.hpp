@@ -4,8 +4,8 @@
 
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -14,6 +14,7 @@
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/steps.hpp>
 #include <vouch/conformance/trial.hpp>
+#include <vouch/contract/error.hpp>
 
 namespace vouch {
 inline namespace v0 {

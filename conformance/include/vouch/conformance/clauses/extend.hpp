@@ -3,9 +3,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -13,6 +13,7 @@
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/steps.hpp>
 #include <vouch/conformance/trial.hpp>
+#include <vouch/contract/error.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
-#include <vector>
 
 #include <vouch/conformance/any_store.hpp>
 #include <vouch/conformance/clause.hpp>

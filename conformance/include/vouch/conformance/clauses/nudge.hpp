@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <tuple>
 
 #include <vouch/conformance/any_store.hpp>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/steps.hpp>
 #include <vouch/conformance/trial.hpp>
+#include <vouch/contract/error.hpp>
 
 namespace vouch {
 inline namespace v0 {
