@@ -27,6 +27,7 @@
 #include <vouch/conformance/clauses/reads.hpp>
 #include <vouch/conformance/clauses/requeue.hpp>
 #include <vouch/conformance/clauses/settle.hpp>
+#include <vouch/conformance/clauses/simulation.hpp>
 #include <vouch/conformance/clauses/stories.hpp>
 #include <vouch/conformance/clauses/transaction.hpp>
 #include <vouch/conformance/clauses/validation.hpp>
@@ -67,6 +68,7 @@ namespace conformance {
         add(clauses::crashes);
         add(clauses::cost);
         add(clauses::faults);
+        add(clauses::simulation);
         return out;
     }();
     return all;
