@@ -86,6 +86,9 @@ class connection {
         if (path.find('\0') != std::string::npos) {
             throw error(error_kind::invalid_argument, "sqlite: the path contains a NUL byte");
         }
+        if (!how.vfs.empty() && sqlite3_vfs_find(how.vfs.c_str()) == nullptr) {
+            throw error(error_kind::invalid_argument, "sqlite: options: vfs names none that is registered");
+        }
         int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX; // used by one thread at a time
         if (as == role::writer && how.create) {
             flags |= SQLITE_OPEN_CREATE;

@@ -61,6 +61,11 @@ class file {
 
     /// Ends the turn in any case.
     void commit(const std::vector<std::string>& stirred) {
+        if (!writer_->in_transaction()) {
+            hub_->leave({});
+            throw error(error_kind::misuse, "sqlite: commit: the application has ended the transaction itself",
+                        {.in_doubt = true});
+        }
         try {
             writer_->execute_patiently(sql::commit);
         } catch (const error& e) {

@@ -50,7 +50,7 @@ class statement {
         const int rc = sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
                                           &handle_, nullptr);
         if (rc != SQLITE_OK) {
-            throw error_of(rc, "prepare");
+            throw error_of(sqlite3_extended_errcode(db), "prepare");
         }
     }
     statement(statement&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}

@@ -142,7 +142,7 @@ class transaction : public detail::writer<transaction> {
     void commit() {
         expect_open();
         const auto closed = std::exchange(file_, nullptr);
-        closed->commit(session_.stirred);
+        detail::in_memory([&] { closed->commit(session_.stirred); });
     }
 
   private:
