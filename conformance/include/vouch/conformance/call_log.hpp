@@ -133,11 +133,11 @@ template <class Item, class Answer, class Words>
 }
 
 [[nodiscard]] inline std::string details_of(const call& c) {
-    using operation = call::operation;
+    using kind = call::operation;
     const auto verdict = c.verdicts.empty() ? std::string() : ": " + show(c.verdicts.front());
     switch (c.what) {
-    case operation::enqueue: return side_by_side(c.drafts, c.receipts, [](const draft& d) { return in_words(d); });
-    case operation::claim: {
+    case kind::enqueue: return side_by_side(c.drafts, c.receipts, [](const draft& d) { return in_words(d); });
+    case kind::claim: {
         auto out = "up to " + std::to_string(c.wanted.limit) + " of " + c.wanted.queue + " for " + c.wanted.worker +
                    (c.wanted.only.is_nil() ? "" : ", only " + show(c.wanted.only)) + ":";
         for (const auto& e : c.claimed) {
@@ -145,15 +145,14 @@ template <class Item, class Answer, class Words>
         }
         return c.claimed.empty() ? out + " nothing" : out;
     }
-    case operation::settle:
+    case kind::settle:
         return side_by_side(c.settles, c.settlements, [](const vouch::settle& s) {
             return show(s.ticket) + ' ' + visit_outcome(outcome_in_words{}, s.outcome);
         });
-    case operation::extend: return side_by_side(c.tickets, c.verdicts, [](const ticket& t) { return show(t); });
-    case operation::nudge:
-    case operation::cancel: return show(c.id) + verdict;
-    case operation::purge:
-        return c.purge.queue + " before " + show_date(c.purge.before) + ": " + std::to_string(c.purged);
+    case kind::extend: return side_by_side(c.tickets, c.verdicts, [](const ticket& t) { return show(t); });
+    case kind::nudge:
+    case kind::cancel: return show(c.id) + verdict;
+    case kind::purge: return c.purge.queue + " before " + show_date(c.purge.before) + ": " + std::to_string(c.purged);
     default: return "";
     }
 }

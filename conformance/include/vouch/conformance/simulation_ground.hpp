@@ -164,8 +164,8 @@ struct simulation_ground {
     void look() {
         const auto newest = calls->take();
         for (const auto& c : newest) {
-            using operation = call::operation;
-            if (c.what != operation::begin && c.what != operation::commit && c.what != operation::roll_back) {
+            using kind = call::operation;
+            if (c.what != kind::begin && c.what != kind::commit && c.what != kind::roll_back) {
                 story.add(to_string(c) + (c.became == call::fate::committed ? "" : " [rolled back]"));
             }
         }
