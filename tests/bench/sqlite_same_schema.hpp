@@ -36,18 +36,20 @@ class queue {
         execute(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
         prepare(begin_, "BEGIN IMMEDIATE");
         prepare(commit_, "COMMIT");
+        prepare(due_,
+                "SELECT sequence, id, topic, payload, progress, due_at, attempts + 1, epoch + 1 FROM vouch_entries"
+                " WHERE queue = ?1 AND gate <= ?2 ORDER BY gate, sequence LIMIT ?3");
         prepare(claim_, "UPDATE vouch_entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,"
-                        " lease_until = ?3, gate = ?3, woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2"
+                        " lease_until = ?4, gate = ?4, woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2"
                         " WHERE sequence IN (SELECT sequence FROM vouch_entries WHERE queue = ?1 AND gate <= ?2"
-                        " ORDER BY gate, sequence LIMIT ?4)"
-                        " RETURNING sequence, id, topic, payload, progress, due_at, attempts, epoch");
+                        " ORDER BY gate, sequence LIMIT ?3)");
         prepare(settle_, "UPDATE vouch_entries SET state = 3, result = x'', gate = NULL, lease_until = NULL,"
                          " updated_at = ?3, ended_at = ?3 WHERE id = ?1 AND epoch = ?2 AND state = 2");
     }
     queue(const queue&) = delete;
     queue& operator=(const queue&) = delete;
     ~queue() {
-        for (auto* const statement : {begin_, commit_, claim_, settle_}) {
+        for (auto* const statement : {begin_, commit_, due_, claim_, settle_}) {
             sqlite3_finalize(statement);
         }
         sqlite3_close(db_);
@@ -58,24 +60,26 @@ class queue {
 
     void claim(std::vector<job>& into, std::size_t limit, std::int64_t now, std::int64_t lease) {
         into.clear();
-        sqlite3_bind_text(claim_, 1, "mail", -1, SQLITE_STATIC);
-        sqlite3_bind_int64(claim_, 2, now);
-        sqlite3_bind_int64(claim_, 3, now + lease);
-        sqlite3_bind_int64(claim_, 4, static_cast<std::int64_t>(limit));
+        for (auto* const statement : {due_, claim_}) {
+            sqlite3_bind_text(statement, 1, "mail", -1, SQLITE_STATIC);
+            sqlite3_bind_int64(statement, 2, now);
+            sqlite3_bind_int64(statement, 3, static_cast<std::int64_t>(limit));
+        }
+        sqlite3_bind_int64(claim_, 4, now + lease);
         sqlite3_bind_text(claim_, 5, "worker-1", -1, SQLITE_STATIC);
-        while (sqlite3_step(claim_) == SQLITE_ROW) {
+        while (sqlite3_step(due_) == SQLITE_ROW) {
             auto& j = into.emplace_back();
-            j.sequence = sqlite3_column_int64(claim_, 0);
-            const auto* const id = static_cast<const std::uint8_t*>(sqlite3_column_blob(claim_, 1));
-            std::copy_n(id, j.id.size(), j.id.begin());
+            j.sequence = sqlite3_column_int64(due_, 0);
+            std::copy_n(static_cast<const std::uint8_t*>(sqlite3_column_blob(due_, 1)), j.id.size(), j.id.begin());
             read(2, j.topic);
             read(3, j.payload);
             read(4, j.progress);
-            j.due_at = sqlite3_column_int64(claim_, 5);
-            j.attempts = sqlite3_column_int64(claim_, 6);
-            j.epoch = sqlite3_column_int64(claim_, 7);
+            j.due_at = sqlite3_column_int64(due_, 5);
+            j.attempts = sqlite3_column_int64(due_, 6);
+            j.epoch = sqlite3_column_int64(due_, 7);
         }
-        check(sqlite3_reset(claim_));
+        check(sqlite3_reset(due_));
+        finish(claim_);
     }
 
     /// Whether the claim was still good.
@@ -100,12 +104,12 @@ class queue {
         check(sqlite3_reset(statement));
     }
     void read(int column, std::string& to) const {
-        const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(claim_, column));
-        to.assign(bytes == nullptr ? "" : bytes, static_cast<std::size_t>(sqlite3_column_bytes(claim_, column)));
+        const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(due_, column));
+        to.assign(bytes == nullptr ? "" : bytes, static_cast<std::size_t>(sqlite3_column_bytes(due_, column)));
     }
 
     sqlite3* db_ = nullptr;
-    sqlite3_stmt *begin_ = nullptr, *commit_ = nullptr, *claim_ = nullptr, *settle_ = nullptr;
+    sqlite3_stmt *begin_{}, *commit_{}, *due_{}, *claim_{}, *settle_{};
 };
 
 } // namespace same_schema
