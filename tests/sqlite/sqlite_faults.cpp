@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the SQLite store does when files and memory fail: a day's work, with the n-th call failing, alone, with the few
-// after it, or with all after it, for every n there is. Each step happens whole or not at all, says so truly, and what
-// is stored stays sound.
+// after it, or with all after it, for every n, or every so many-th where there are thousands. Each step happens whole or
+// not at all, says so truly, and what is stored stays sound.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -470,7 +470,7 @@ TEST_CASE("faults: whichever allocation of a store at work fails, the step has n
     for (const auto one : steps) {
         const auto& before = expected(taken, at.in);
         for (const long length : {1L, 4L, fault::for_ever}) {
-            for (long nth = 1;; ++nth) {
+            for (long nth = 1;; nth += stride(1)) {
                 CAPTURE(static_cast<int>(one), length, nth);
                 auto tx = store.begin();
                 shortage = {.nth = nth, .length = length};
@@ -524,7 +524,7 @@ TEST_CASE("faults: whichever allocation of a joined call fails, the application 
     std::int64_t orders = 0;
     for (const auto& call : calls) {
         for (const long length : {1L, 2L, 4L, 8L, fault::for_ever}) {
-            for (long nth = 1;; ++nth) {
+            for (long nth = 1;; nth += stride(1)) {
                 CAPTURE(&call - calls.data(), length, nth);
                 app.execute("BEGIN IMMEDIATE; INSERT INTO orders VALUES (NULL)");
                 shortage = {.nth = nth, .length = length};
@@ -554,7 +554,7 @@ TEST_CASE("faults: whichever allocation fails, every step is whole or absent") {
     const faulty_vfs files("faulty");
     for (const long length : {1L, 8L, fault::for_ever}) {
         long failed = 0;
-        for (long nth = length == 1 ? 1 : 20;; nth += stride(53)) {
+        for (long nth = length == 1 ? 1 : 20;; nth += stride(97)) {
             CAPTURE(length, nth);
             const auto got = work_through(
                 at, files.name(), length == fault::for_ever, [&] { shortage = {.nth = nth, .length = length}; },
@@ -607,7 +607,7 @@ TEST_CASE("faults: whichever call fails, the tables are created whole or not at 
                 break;
             }
         }
-        for (long nth = 1;; nth += stride(23)) {
+        for (long nth = 1;; nth += stride(61)) {
             CAPTURE(length, nth);
             if (!is_created_whole(
                     files.fresh_path(), vfs.name(), [&] { shortage = {.nth = nth, .length = length}; },
@@ -622,7 +622,7 @@ TEST_CASE("faults: whichever allocation of a migration fails, the application's 
     const own_memory memory;
     const folder files;
     for (const bool is_inside : {false, true}) {
-        for (long nth = 1;; nth += stride(13)) {
+        for (long nth = 1;; nth += stride(37)) {
             CAPTURE(is_inside, nth);
             application app(files.fresh_path());
             app.execute("PRAGMA synchronous = OFF; CREATE TABLE orders (number INTEGER PRIMARY KEY)");
