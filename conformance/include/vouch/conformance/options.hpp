@@ -45,6 +45,7 @@ struct budget {
     std::size_t cost_rows = 0; ///< the largest number of rows beside a claim
 };
 
+/// For a store in memory.
 [[nodiscard]] constexpr budget budget_of(profile p) noexcept {
     switch (p) {
     case profile::quick:
@@ -72,6 +73,18 @@ struct budget {
             .crash_points = 1'000,
             .simulated_days = 100,
             .cost_rows = 100'000};
+}
+
+/// A durable store's commands take tens of times as long, so it is given fewer of them.
+[[nodiscard]] constexpr budget budget_of(profile p, const capabilities& can) noexcept {
+    auto b = budget_of(p);
+    if (can.durable) {
+        b.stories /= 10;
+        b.schedules = (b.schedules + 3) / 4;
+        b.histories /= 5;
+        b.simulated_days = (b.simulated_days + 9) / 10;
+    }
+    return b;
 }
 
 struct options {

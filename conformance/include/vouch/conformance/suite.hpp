@@ -227,10 +227,10 @@ template <class Fixture>
     on.open = [&fixture](const place& p) { return erase([&] { return fixture.open(p); }); };
     on.hooks = detail::hooks_of(fixture, out);
     on.options = how;
-    on.budget = budget_of(how.profile);
     on.ground = &ground;
     on.can = on.open(ground.fresh()).capabilities();
     out.can = on.can;
+    on.budget = budget_of(how.profile, on.can);
     out.platform = detail::platform();
 
     detail::watchdog dog(std::chrono::seconds{how.seconds_per_clause});

@@ -15,6 +15,7 @@
 #include <vouch/conformance/commands.hpp>
 #include <vouch/conformance/history.hpp>
 #include <vouch/conformance/linearize.hpp>
+#include <vouch/conformance/playground.hpp>
 #include <vouch/conformance/property.hpp>
 #include <vouch/conformance/story.hpp>
 #include <vouch/conformance/trial.hpp>
@@ -79,11 +80,11 @@ inline void judge(const model& before, const std::vector<deed>& deeds, const any
 }
 
 /// Words make a beginning, told by one thread, and the deeds of several.
-inline void play(trial& t, const words& list, std::size_t parties) {
+inline void play(trial& t, playground& ground, const words& list, std::size_t parties) {
     constexpr std::size_t deeds_max = 6;
-    const auto p = t.fresh_place();
+    auto& handles = ground.enter();
     {
-        auto store = t.on().open(p);
+        auto& store = handles.front();
         story beginning(store, t.can(), t.tally());
         for (const auto word : list) {
             if (word % 5 < 3) {
@@ -109,10 +110,6 @@ inline void play(trial& t, const words& list, std::size_t parties) {
             }
         }
 
-        std::vector<any_store> handles;
-        for (std::size_t i = 0; i < parties; ++i) {
-            handles.push_back(t.can().shared ? t.on().open(p) : store);
-        }
         chronicle told;
         dice schedule(luck);
         act(t, handles, deeds, told,
@@ -121,12 +118,14 @@ inline void play(trial& t, const words& list, std::size_t parties) {
         t.tally().overlapping += is_overlapping(deeds) ? 1U : 0U;
         judge(before, deeds, store, told, parties);
     }
-    t.leave(p);
+    ground.sweep();
 }
 
 template <std::size_t Parties>
 void explained(trial& t) {
-    auto found = falsify(t.seed(), t.budget().histories / 2, 14, [&](const words& list) { play(t, list, Parties); });
+    playground ground(t, Parties);
+    auto found =
+        falsify(t.seed(), t.budget().histories / 2, 14, [&](const words& list) { play(t, ground, list, Parties); });
     if (found) {
         throw std::move(found->second);
     }

@@ -15,6 +15,7 @@
 #include <vouch/conformance/history.hpp>
 #include <vouch/conformance/model.hpp>
 #include <vouch/conformance/operation.hpp>
+#include <vouch/conformance/playground.hpp>
 #include <vouch/conformance/steps.hpp>
 #include <vouch/conformance/trial.hpp>
 
@@ -106,17 +107,15 @@ inline constexpr time_point now = at(50);
     return all;
 }
 
-inline void play(trial& t, const std::vector<const std::vector<operation>*>& parts, std::size_t rolls_back,
-                 const std::vector<std::size_t>& order) {
-    const auto p = t.fresh_place();
+inline void play(trial& t, playground& ground, const std::vector<const std::vector<operation>*>& parts,
+                 std::size_t rolls_back, const std::vector<std::size_t>& order) {
+    auto& handles = ground.enter();
     {
-        auto store = t.on().open(p);
+        auto& store = handles.front();
         const auto before = prepare(t, store);
         std::vector<deed> deeds;
-        std::vector<any_store> handles;
         for (std::size_t i = 0; i < parts.size(); ++i) {
             deeds.push_back({.party = i, .operations = *parts[i], .commits = i != rolls_back});
-            handles.push_back(t.can().shared ? t.on().open(p) : store);
         }
         chronicle told;
         std::size_t step = 0;
@@ -132,11 +131,12 @@ inline void play(trial& t, const std::vector<const std::vector<operation>*>& par
         t.tally().interleavings += 1;
         history_checks::judge(before, deeds, store, told, parts.size());
     }
-    t.leave(p);
+    ground.sweep();
 }
 
 /// Draws at most `schedules` of the orders for every choice of parts; all of them if there are no more.
 inline void pairs(trial& t) {
+    playground ground(t, 2);
     const auto all = scripts();
     const auto merged = orders(2, 3);
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -146,20 +146,22 @@ inline void pairs(trial& t) {
                 const bool every = wanted >= 2 * merged.size();
                 const auto pick = every ? n : t.random().below(2 * merged.size());
                 constexpr std::size_t nobody = 2;
-                play(t, {&all[i], &all[j]}, pick < merged.size() ? nobody : pick % 2, merged[pick % merged.size()]);
+                play(t, ground, {&all[i], &all[j]}, pick < merged.size() ? nobody : pick % 2,
+                     merged[pick % merged.size()]);
             }
         }
     }
 }
 
 inline void triples(trial& t) {
+    playground ground(t, 3);
     const auto all = scripts();
     const auto merged = orders(3, 3);
     for (std::size_t n = 0; n < 10 * t.budget().schedules; ++n) {
         const auto some = [&] { return &all[t.random().below(all.size())]; };
         const auto first = some();
         const auto second = some();
-        play(t, {first, second, some()}, t.random().below(5), merged[t.random().below(merged.size())]);
+        play(t, ground, {first, second, some()}, t.random().below(5), merged[t.random().below(merged.size())]);
     }
 }
 

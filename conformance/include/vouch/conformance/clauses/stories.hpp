@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/playground.hpp>
 #include <vouch/conformance/property.hpp>
 #include <vouch/conformance/script.hpp>
 #include <vouch/conformance/story.hpp>
@@ -17,28 +18,28 @@ namespace conformance::clauses {
 
 namespace story_checks {
 
-inline void tell(trial& t, const words& list, tally& seen, script* written) {
-    const auto p = t.fresh_place();
+inline void tell(trial& t, playground& ground, const words& list, tally& seen, script* written) {
+    auto& store = ground.enter().front();
     {
-        auto store = t.on().open(p);
         story s(written == nullptr ? store : write_down(store, *written), t.can(), seen);
         for (const auto word : list) {
             s.tell(word);
         }
         s.end(true);
     }
-    t.leave(p);
+    ground.sweep();
 }
 
 inline void same_story(trial& t) {
+    playground ground(t, 1);
     auto found = falsify(t.seed(), t.budget().stories, t.budget().story_commands,
-                         [&](const words& list) { tell(t, list, t.tally(), nullptr); });
+                         [&](const words& list) { tell(t, ground, list, t.tally(), nullptr); });
     if (found) {
         // Once more, to write it down.
         script written;
         tally ignored;
         try {
-            tell(t, found->first, ignored, &written);
+            tell(t, ground, found->first, ignored, &written);
         } catch (const failure&) { // the one we know
         } catch (const error&) {
         }
