@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the SQLite store does when files and memory fail: a day's work, with the n-th call failing, alone, with the few
-// after it, or with all after it, for every n, or every so many-th where there are thousands. Each step happens whole or
-// not at all, says so truly, and what is stored stays sound.
+// after it, or with all after it, for every n, or every so many-th where there are thousands. Each step happens whole
+// or not at all, says so truly, and what is stored stays sound.
 #include <array>
 #include <cstddef>
 #include <cstdint>
