@@ -137,7 +137,7 @@ inline void any_bytes(trial& t) {
 
 inline void any_bytes_settled(trial& t) {
     auto store = t.open();
-    put(store, draft_of(1));
+    put(store, draft_of(1, {.progress = "before"}));
     for (const auto& content : contents()) {
         settle(store, take_one(store, at(0)), advance{content, at(0)});
         t.equal(get(store, 1).progress, content, "the progress after an advance");

@@ -5,10 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/clauses/reads.hpp>
+#include <vouch/conformance/clauses/enqueue.hpp>
 #include <vouch/conformance/steps.hpp>
 #include <vouch/conformance/trial.hpp>
 
