@@ -73,7 +73,11 @@ class rounds {
     std::vector<double> cpu_{};
 };
 
-enum class by { clock, cpu };
+enum class by {
+    clock,
+    cpu,
+    clock_alone, ///< the work was another process's, so its CPU time is not known
+};
 enum class direction { at_least, at_most };
 
 struct target {
@@ -93,12 +97,18 @@ class table {
     /// The ratio that counts is marked.
     void row(const std::string& name, const rounds& of, by which, const target& t) {
         const auto ratio = of.ratio();
-        const auto value = which == by::clock ? ratio.clock : ratio.cpu;
+        const auto value = which == by::cpu ? ratio.cpu : ratio.clock;
         const double sign = t.is == direction::at_least ? 1 : -1;
         const bool good = sign * (value - t.floor) >= 0;
-        std::printf("%-46s %8.0f %8.0f %6.2f%c %6.2f%c %7.2f %7.2f %8.2f  %s\n", name.c_str(), of.ours(), of.theirs(),
-                    ratio.clock, which == by::clock ? '*' : ' ', ratio.cpu, which == by::cpu ? '*' : ' ', t.floor,
-                    t.goal, std::max(sign * (t.goal - value), 0.0), good ? "ok" : "MISSED");
+        std::printf("%-46s %8.0f %8.0f %6.2f%c ", name.c_str(), of.ours(), of.theirs(), ratio.clock,
+                    which == by::cpu ? ' ' : '*');
+        if (which == by::clock_alone) {
+            std::printf("%6s  ", "-");
+        } else {
+            std::printf("%6.2f%c ", ratio.cpu, which == by::cpu ? '*' : ' ');
+        }
+        std::printf("%7.2f %7.2f %8.2f  %s\n", t.floor, t.goal, std::max(sign * (t.goal - value), 0.0),
+                    good ? "ok" : "MISSED");
         std::fflush(stdout);
         is_good_ = is_good_ && good;
     }

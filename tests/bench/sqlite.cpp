@@ -113,8 +113,8 @@ void measure_processes(table& to, const sqlite_test::folder& in, const pace& p) 
         rate.add(two.rate, one.rate);
         share.add({static_cast<double>(two.least), 1}, {static_cast<double>(two.most), 1});
     }
-    to.row("rate of two processes / of one, " + p.name(), rate, by::clock, {0.6, 0.75});
-    to.row("least / most of two processes, " + p.name(), share, by::clock, {0.5, 0.8});
+    to.row("rate of two processes / of one, " + p.name(), rate, by::clock_alone, {0.6, 0.75});
+    to.row("least / most of two processes, " + p.name(), share, by::clock_alone, {0.5, 0.8});
 }
 
 void measure_claims(table& to, const sqlite_test::folder& in) {
