@@ -18,13 +18,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "single_include"
-ROOTS = [ROOT / "include", ROOT / "backends/memory/include", ROOT / "backends/sqlite/include"]
+ROOTS = [ROOT / "include", ROOT / "backends/memory/include", ROOT / "backends/sqlite/include",
+         ROOT / "conformance/include"]
 
 # Each single header and the ones it stands on: what those contain is included, not repeated.
 SINGLES = {
     "vouch/vouch.hpp": [],
     "vouch/testing.hpp": ["vouch/vouch.hpp"],
     "vouch/sqlite.hpp": ["vouch/vouch.hpp"],
+    "vouch/conformance.hpp": ["vouch/vouch.hpp"],
 }
 
 PUBLIC_MACRO = re.compile(r"VOUCH_VERSION_(MAJOR|MINOR|PATCH)")

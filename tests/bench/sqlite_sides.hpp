@@ -158,6 +158,19 @@ struct meeting {
     std::size_t most = 0;
 };
 
+/// What one of several processes does; the folder and the rest of the run are its parent's.
+[[nodiscard]] inline bool answer(const std::string& path, synchronous how, int ready, int go, int done) {
+    try {
+        auto from = open_store(path, how);
+        char byte = 0;
+        const bool started = write(ready, &byte, 1) == 1 && read(go, &byte, 1) == 0;
+        const std::size_t handled = run_runner(from);
+        return started && write(done, &handled, sizeof handled) == sizeof handled;
+    } catch (...) {
+        return false;
+    }
+}
+
 /// Several processes drain one file, from a common moment on.
 [[nodiscard]] inline meeting drain_together(const std::string& path, synchronous how, std::size_t entries,
                                             std::size_t processes) {
@@ -170,17 +183,15 @@ struct meeting {
     for (std::size_t n = 0; n < processes; ++n) {
         if (fork() == 0) {
             close(go[1]);
-            auto from = open_store(path, how);
-            char byte = 0;
-            const bool started = write(ready[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 0;
-            const std::size_t handled = run_runner(from);
-            std::_Exit(started && write(done[1], &handled, sizeof handled) == sizeof handled ? 0 : 2);
+            std::_Exit(answer(path, how, ready[1], go[0], done[1]) ? EXIT_SUCCESS : EXIT_FAILURE);
         }
     }
+    close(ready[1]);
     for (std::size_t n = 0; n < processes; ++n) {
         char byte = 0;
         require(read(ready[0], &byte, 1) == 1, "a process did not open the file");
     }
+    close(done[1]);
     std::vector<std::size_t> handled(processes);
     const auto seconds = seconds_of([&] {
         close(go[1]);
@@ -194,7 +205,7 @@ struct meeting {
         require(wait(&status) > 0 && status == 0, "a process failed");
         total += one;
     }
-    for (const int end : {ready[0], ready[1], go[0], done[0], done[1]}) {
+    for (const int end : {ready[0], go[0], done[0]}) {
         close(end);
     }
     require(total == entries, "the processes did not drain all, once");

@@ -42,7 +42,8 @@ def violations(root):
     # A backend's headers are in backends/X/include/vouch/X/, with an umbrella beside that folder.
     backends = {path.name for path in (root / "backends").glob("*")}
     headers = [(path, path.relative_to(root).as_posix())
-               for folder in ("include", "backends", "conformance") for path in sorted((root / folder).rglob("*.hpp"))]
+               for folder in ("include", "backends/*/include", "conformance/include")
+               for start in sorted(root.glob(folder)) for path in sorted(start.rglob("*.hpp"))]
     for path, where in headers:
         backend = where.split("/")[1] if where.startswith("backends/") else None
         name = where.partition("include/vouch/")[2] if "include/vouch/" in where else where

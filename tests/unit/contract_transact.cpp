@@ -235,6 +235,17 @@ TEST_CASE("enqueue: what another entry's key has taken meanwhile is still a dupl
           vouch::receipt{vouch::receipt::kind::duplicate, id_of(1)});
 }
 
+TEST_CASE("enqueue: if the repeat of a commit in doubt fails otherwise, the doubt is not forgotten") {
+    shaky_store store;
+    store.plan->landing = true;
+    store.plan->commits = {lost_touch, vouch::error(vouch::error_kind::io, "gone", {.code = 7})};
+    const auto e = error_of([&] { enqueue_one(store); });
+    REQUIRE(e);
+    CHECK(e->is_in_doubt());
+    CHECK(e->kind() == vouch::error_kind::io);
+    CHECK(e->code() == 7);
+}
+
 TEST_CASE("enqueue: doubts without end are given up after the bound") {
     shaky_store store;
     store.plan->commits = script::faults(1000, lost_touch);

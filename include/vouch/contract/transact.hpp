@@ -51,7 +51,7 @@ auto transact(Store& store, Work&& work) {
 }
 
 /// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored
-/// once; a draft that turns out to be stored by then counts as inserted.
+/// once; a draft that turns out to be stored by then counts as inserted. If the repeat fails, its error is in doubt.
 template <class Store>
 std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
     bool in_doubt = false;
@@ -65,6 +65,10 @@ std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_p
             }
             return receipts;
         } catch (const error& e) {
+            if (in_doubt && !e.is_in_doubt()) {
+                // The repeat says nothing about the commit it was to resolve.
+                throw error(e.kind(), e.what(), {.in_doubt = true, .code = e.code()});
+            }
             if (!e.is_in_doubt() || left == 0) {
                 throw;
             }
