@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// A sentence of the contract, and the plain stores that do not keep it.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "temper.hpp"
+
+namespace mutants {
+
+struct breach {
+    struct by {
+        std::string_view name;
+        mutants::defect defect;
+    };
+    std::string_view sentence;
+    std::vector<by> stores;
+};
+
+} // namespace mutants

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Stores that do not keep their transactions, or forget.
+#pragma once
+
+#include <vector>
+
+#include "breach.hpp"
+
+namespace mutants {
+
+inline const std::vector<breach> broken_transactions{
+    {"Uncommitted work is invisible.",
+     {{"uncommitted is visible", defect::uncommitted_is_visible},
+      {"begin sees uncommitted", defect::begin_sees_uncommitted},
+      {"commit shows half", defect::commit_shows_half}}},
+    {"Rollback leaves nothing, dedup keys included.",
+     {{"rollback keeps new entries", defect::rollback_keeps_new_entries},
+      {"rollback keeps keys", defect::rollback_keeps_keys},
+      {"rollback keeps epochs", defect::rollback_keeps_epochs},
+      {"rollback keeps settles", defect::rollback_keeps_settles}}},
+    {"All of it is seen after commit.",
+     {{"commit loses the last of many", defect::commit_loses_the_last_of_many},
+      {"reads are one commit behind", defect::reads_are_one_commit_behind}}},
+    {"Reads on a writer see its own writes; reads on the store never wait for writers.",
+     {{"own writes are invisible", defect::own_writes_are_invisible},
+      {"reads wait for writers", defect::reads_wait_for_writers}}},
+    {"A conflict: rolled back, and of the parties one gets through.",
+     {{"commit overwrites", defect::commit_overwrites},
+      {"commit checks only its rows", defect::commit_checks_only_its_rows},
+      {"conflict is kept", defect::conflict_is_kept}}},
+    {"After any error but invalid_argument the transaction is closed; using a closed one is misuse.",
+     {{"closed says nothing", defect::closed_says_nothing},
+      {"commit twice is fine", defect::commit_twice_is_fine},
+      {"invalid closes", defect::invalid_closes},
+      {"error leaves it open", defect::error_leaves_it_open}}},
+    {"Infrastructure faults throw; a commit whose outcome is unknown says so.",
+     {{"commit swallows failure", defect::commit_swallows_failure},
+      {"commit hides doubt", defect::commit_hides_doubt},
+      {"failed commit keeps the turn", defect::failed_commit_keeps_the_turn}}},
+    {"Durable: committed work survives, and nothing else does.",
+     {{"crash loses the claimed", defect::crash_loses_the_claimed},
+      {"crash loses the last commit", defect::crash_loses_the_last_commit},
+      {"reopen loses the last commit", defect::reopen_loses_the_last_commit},
+      {"reopen finds uncommitted", defect::reopen_finds_uncommitted},
+      {"reopen releases claims", defect::reopen_releases_claims},
+      {"reopen opens lanes", defect::reopen_opens_lanes},
+      {"reopen forgets wake marks", defect::reopen_forgets_wake_marks},
+      {"reopen forgets progress", defect::reopen_forgets_progress}}},
+    {"Shared: several handles use the same work; another place is another store.",
+     {{"open releases claims", defect::open_releases_claims},
+      {"handle keeps its first view", defect::handle_keeps_its_first_view},
+      {"places share everything", defect::places_share_everything}}},
+    {"Sequences are never reused.",
+     {{"purge frees sequences", defect::purge_frees_sequences},
+      {"reopen frees sequences", defect::reopen_frees_sequences}}},
+};
+
+} // namespace mutants

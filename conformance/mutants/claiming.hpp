@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+// How a plain store claims, and how it purges.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/lifecycle.hpp>
+#include <vouch/contract/request.hpp>
+
+#include "desk.hpp"
+
+namespace mutants {
+
+class claiming {
+  public:
+    explicit claiming(desk& on) : on_(on) {}
+
+    [[nodiscard]] std::vector<entry> claim(vouch::claim_request r) {
+        if (is(defect::claim_ignores_lease)) {
+            r.lease = std::chrono::minutes{5};
+        }
+        if (is(defect::claim_ignores_worker)) {
+            r.worker.clear();
+        }
+        if (is(defect::claim_ignores_only)) {
+            r.only = {};
+        }
+        if (is(defect::claim_has_its_own_clock)) {
+            r.now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
+        }
+        if (is(defect::claim_takes_at_most_100)) {
+            r.limit = std::min<std::size_t>(r.limit, 100);
+        }
+        const bool is_unlimited = is(defect::claim_ignores_limit) || (is(defect::claim_of_zero_is_of_all) && !r.limit);
+        const auto wanted = is_unlimited ? std::size_t{1'000'000} : r.limit;
+        std::vector<entry> taken;
+        if (is(defect::claim_goes_row_by_row)) {
+            while (taken.size() < wanted && take(select(r, 1), r, taken)) {
+                on_.between("claim row", true);
+            }
+        } else {
+            auto chosen = select(r, wanted + (is(defect::claim_marks_one_more) ? 1 : 0));
+            on_.between("claim", is(defect::claim_selects_then_updates));
+            take(chosen, r, taken);
+            taken.resize(std::min(taken.size(), wanted));
+        }
+        return in_order(std::move(taken));
+    }
+
+    [[nodiscard]] std::size_t purge(const vouch::purge_request& request) {
+        std::size_t limit = request.limit;
+        if (is(defect::purge_ignores_limit) || (is(defect::purge_of_zero_is_of_all) && limit == 0)) {
+            limit = 1'000'000;
+        }
+        std::vector<row_ptr> going;
+        for (const auto& r : candidates(request)) {
+            if (going.size() < limit) {
+                add_generations(*r, going);
+            }
+        }
+        going.resize(std::min(going.size(), limit)); // the elder generations go first
+        on_.between("purge", false);
+        for (const auto& r : going) {
+            on_.remove(r->entry.id);
+        }
+        return is(defect::purge_does_not_count) ? 0 : going.size();
+    }
+
+  private:
+    [[nodiscard]] bool is(defect d) const noexcept { return on_.is(d); }
+
+    [[nodiscard]] bool may_take(const row& r, const vouch::claim_request& request) const {
+        const auto& e = r.entry;
+        if (on_.passed_over.contains(e.id)) {
+            return false;
+        }
+        switch (on_.temper.defect) {
+        case defect::claim_is_due_before_now: return *r.gate < request.now;
+        case defect::claim_skips_lapsed: return e.state != vouch::state::claimed;
+        case defect::claim_skips_retrying: return e.state != vouch::state::retrying;
+        case defect::claim_skips_exhausted: return e.attempts_max == 0 || e.attempts < e.attempts_max;
+        case defect::claim_skips_expired: return !e.expires_at || *e.expires_at > request.now;
+        case defect::claim_skips_its_own_worker: return e.worker.empty() || e.worker != request.worker;
+        default: return true;
+        }
+    }
+
+    [[nodiscard]] std::vector<row_ptr> select(const vouch::claim_request& r, std::size_t limit) const {
+        std::vector<row_ptr> found;
+        if (!r.only.is_nil()) {
+            const auto e = on_.world.find(r.only);
+            const bool is_open = e && e->gate && *e->gate <= r.now && may_take(*e, r);
+            const bool is_forced = e && vouch::is_live(e->entry.state) &&
+                                   ((is(defect::claim_of_one_ignores_due) && e->gate) ||
+                                    (is(defect::claim_of_one_ignores_lane) && !e->gate && e->entry.due_at <= r.now));
+            const bool is_here = e && (e->entry.queue == r.queue || is(defect::claim_of_one_ignores_queue));
+            if ((is_open || is_forced) && is_here && (limit > 0 || is(defect::claim_of_one_ignores_limit))) {
+                found.push_back(e);
+            }
+            return found;
+        }
+        const bool in_other_order = is(defect::claim_goes_by_sequence) || is(defect::claim_breaks_ties_badly) ||
+                                    is(defect::claim_prefers_retries);
+        const bool everywhere = is(defect::claim_ignores_queue);
+        on_.world.gates.walk({everywhere ? std::string{} : r.queue, time_point::min(), 0},
+                             [&](const auto& key, const row_ptr& e) {
+                                 if (std::get<0>(key) != r.queue && !everywhere) {
+                                     return false;
+                                 }
+                                 if (std::get<1>(key) > r.now) {
+                                     return everywhere;
+                                 }
+                                 if (may_take(*e, r) && (found.size() < limit || in_other_order)) {
+                                     found.push_back(e);
+                                 }
+                                 return found.size() < limit || in_other_order;
+                             });
+        if (in_other_order) {
+            std::stable_sort(found.begin(), found.end(),
+                             [&](const row_ptr& a, const row_ptr& b) { return is_before(*a, *b); });
+            found.resize(std::min(found.size(), limit));
+        }
+        return found;
+    }
+
+    [[nodiscard]] bool is_before(const row& a, const row& b) const {
+        if (is(defect::claim_goes_by_sequence)) {
+            return a.entry.sequence < b.entry.sequence;
+        }
+        if (is(defect::claim_prefers_retries)) {
+            return std::tuple(b.entry.attempts, a.gate, a.entry.sequence) <
+                   std::tuple(a.entry.attempts, b.gate, b.entry.sequence);
+        }
+        return std::tuple(a.gate, b.entry.sequence) < std::tuple(b.gate, a.entry.sequence);
+    }
+
+    bool take(const std::vector<row_ptr>& chosen, const vouch::claim_request& r, std::vector<entry>& taken) {
+        for (const auto& one : chosen) {
+            const auto stored = on_.world.find(one->entry.id); // somebody may have been here
+            if (!stored) {
+                continue;
+            }
+            auto changed = *stored;
+            claim_one(changed, r);
+            taken.push_back(is(defect::claim_shows_what_was) ? one->entry : changed.entry);
+            if (is(defect::claim_leaves_payloads_out)) {
+                taken.back().payload.clear();
+            }
+            if (is(defect::claim_leaves_lists_out)) {
+                taken.back().trail.clear();
+                taken.back().headers.clear();
+            }
+            const auto e = changed.entry;
+            if (is(defect::claim_deletes_the_often_lapsed) && e.attempts > 3 && e.failures == 0) {
+                on_.remove(e.id);
+                taken.pop_back();
+                continue;
+            }
+            on_.put(std::move(changed));
+        }
+        return !chosen.empty();
+    }
+
+    void claim_one(row& r, const vouch::claim_request& request) {
+        auto& e = r.entry;
+        const auto was = e;
+        r.worker_before = e.worker;
+        apply(e, request);
+        const bool again = was.state == vouch::state::claimed;
+        if (is(defect::claim_does_not_count_again) && again) {
+            e.attempts = was.attempts;
+        }
+        if (is(defect::claim_keeps_epoch_again) && again) {
+            e.epoch = was.epoch;
+        }
+        if (is(defect::claim_by_same_worker_keeps_epoch) && again && was.worker == e.worker) {
+            e.epoch = was.epoch;
+        }
+        if (is(defect::claim_moves_due_at)) {
+            e.due_at = request.now;
+        }
+        if (is(defect::claim_keeps_wake_mark)) {
+            e.woken = was.woken;
+        }
+        if (is(defect::claim_counts_failure_of_lapsed) && again) {
+            e.failures += 1;
+        }
+        if (is(defect::claim_clears_error)) {
+            e.last_error.clear();
+        }
+        if (is(defect::claim_leases_from_due)) {
+            e.lease_until = e.due_at + request.lease;
+        }
+        if (is(defect::claim_leases_by_its_own_clock)) {
+            e.lease_until = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now()) + request.lease;
+        }
+        if (is(defect::claim_forgets_updated_at)) {
+            e.updated_at = was.updated_at;
+        }
+        r.gate = e.lease_until;
+    }
+
+    [[nodiscard]] std::vector<entry> in_order(std::vector<entry> taken) const {
+        std::sort(taken.begin(), taken.end(), [](const entry& a, const entry& b) {
+            return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
+        });
+        if (is(defect::claim_answers_by_sequence)) {
+            std::sort(taken.begin(), taken.end(),
+                      [](const entry& a, const entry& b) { return a.sequence < b.sequence; });
+        }
+        if (is(defect::claim_answers_backwards)) {
+            std::reverse(taken.begin(), taken.end());
+        }
+        return taken;
+    }
+
+    // Purge.
+
+    /// What may go, oldest first, but for what is needed.
+    [[nodiscard]] std::vector<row_ptr> candidates(const vouch::purge_request& request) const {
+        std::vector<row_ptr> found;
+        for (const auto& r :
+             is(defect::purge_ignores_queue) ? on_.world.everything() : on_.world.in_queue(request.queue)) {
+            const auto& e = r->entry;
+            const auto ended = is(defect::purge_goes_by_creation) ? e.created_at : e.updated_at;
+            const bool is_old =
+                is(defect::purge_includes_the_boundary) ? ended <= request.before : ended < request.before;
+            const bool fits = !request.state || e.state == *request.state || is(defect::purge_ignores_state);
+            const bool is_over = is_terminal(e.state) ||
+                                 (is(defect::purge_takes_the_living) && e.state == vouch::state::pending) ||
+                                 (is(defect::purge_takes_the_lapsed) && e.state == vouch::state::claimed);
+            const bool is_last = !on_.world.successor_of(e) || is(defect::purge_takes_predecessors_alone);
+            if (is_old && fits && is_over && is_last) {
+                found.push_back(r);
+            }
+        }
+        std::sort(found.begin(), found.end(), [&](const row_ptr& x, const row_ptr& y) {
+            const auto& a = is(defect::purge_takes_newest_first) ? y->entry : x->entry;
+            const auto& b = is(defect::purge_takes_newest_first) ? x->entry : y->entry;
+            return std::tie(a.updated_at, a.sequence) < std::tie(b.updated_at, b.sequence);
+        });
+        return found;
+    }
+
+    void add_generations(const row& newest, std::vector<row_ptr>& going) const {
+        std::vector<row_ptr> chain;
+        for (auto r = on_.world.find(newest.entry.id); r; r = on_.world.predecessor_of(*r)) {
+            if (is_needed(*r)) {
+                return;
+            }
+            chain.push_back(r);
+            if (is(defect::purge_leaves_predecessors) || is(defect::purge_takes_predecessors_alone)) {
+                break;
+            }
+        }
+        going.insert(going.end(), chain.rbegin(), chain.rend());
+    }
+
+    [[nodiscard]] bool is_needed(const row& r) const {
+        const auto has_live = [](const std::vector<row_ptr>& some) {
+            return std::any_of(some.begin(), some.end(), [](const auto& x) { return vouch::is_live(x->entry.state); });
+        };
+        const auto& e = r.entry;
+        return (!e.group.empty() && !is(defect::purge_ignores_groups) && has_live(on_.world.members(e.group))) ||
+               (!is(defect::purge_ignores_children) && has_live(on_.world.children_of(e.id)));
+    }
+
+    desk& on_;
+};
+
+} // namespace mutants

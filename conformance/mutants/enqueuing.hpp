@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// How a plain store takes drafts in.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/validate.hpp>
+#include <vouch/contract/verdict.hpp>
+
+#include "desk.hpp"
+
+namespace mutants {
+
+class enqueuing {
+  public:
+    using receipt = vouch::receipt;
+
+    explicit enqueuing(desk& on) : on_(on), at_first_(on.world) {}
+
+    [[nodiscard]] receipt enqueue(const vouch::draft& d, time_point now) {
+        if (const auto stored = seen().find(known(d.id)); stored && !is(defect::enqueue_overwrites)) {
+            if (const auto same = holder(d); same && is(defect::key_comes_before_id)) {
+                return {receipt::kind::duplicate, same->entry.id};
+            }
+            if (is(defect::same_id_is_refused)) {
+                return {receipt::kind::refused, {}};
+            }
+            return {receipt::kind::duplicate, stored->entry.id};
+        }
+        row r{.entry = born(d, now)};
+        auto& fresh = r.entry;
+        if (is(defect::enqueue_ignores_due_at)) {
+            fresh.due_at = now;
+        }
+        if (is(defect::due_by_default_is_never)) {
+            fresh.due_at = d.due_at.value_or(time_point::max());
+        }
+        if (is(defect::result_does_not_end)) {
+            fresh.state = vouch::state::pending;
+        }
+        if (!d.predecessor.is_nil()) {
+            if (const auto answer = inherit(d, r); answer.what != receipt::kind::inserted) {
+                return answer;
+            }
+        } else if (const auto same = holder(d)) {
+            return {receipt::kind::duplicate, is(defect::duplicate_names_the_draft) ? d.id : same->entry.id};
+        }
+        fresh.sequence = on_.next_sequence();
+        if (is(defect::successor_keeps_its_place) && !d.predecessor.is_nil()) {
+            take_place_of(d.predecessor, r);
+        }
+        on_.between("enqueue", is(defect::enqueue_checks_then_inserts));
+        insert(std::move(r));
+        return {receipt::kind::inserted, d.id};
+    }
+
+  private:
+    [[nodiscard]] bool is(defect d) const noexcept { return on_.is(d); }
+    [[nodiscard]] const world& seen() const { return is(defect::batch_does_not_see_itself) ? at_first_ : on_.world; }
+
+    /// The id under which this store would find it.
+    [[nodiscard]] id known(const id& given) const {
+        if (is(defect::ids_have_half_their_bits)) {
+            for (const auto& r : on_.world.everything()) {
+                if (r->entry.id.low == given.low) {
+                    return r->entry.id;
+                }
+            }
+        }
+        return given;
+    }
+
+    /// Who has the draft's key.
+    [[nodiscard]] row_ptr holder(const vouch::draft& d) const {
+        if (d.key.empty() || is(defect::key_is_ignored)) {
+            return nullptr;
+        }
+        const auto loosely = [&](auto&& fits) {
+            row_ptr found;
+            for (const auto& r : seen().everything()) {
+                found = fits(r->entry) ? r : found;
+            }
+            return found;
+        };
+        if (is(defect::key_ignores_queue)) {
+            return loosely([&](const entry& e) { return e.key == d.key; });
+        }
+        if (is(defect::key_ignores_case)) {
+            return loosely([&](const entry& e) {
+                return e.queue == d.queue &&
+                       std::equal(e.key.begin(), e.key.end(), d.key.begin(), d.key.end(),
+                                  [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+            });
+        }
+        if (is(defect::key_counts_in_part)) {
+            return loosely([&](const entry& e) {
+                return e.queue == d.queue && !e.key.empty() && e.key.substr(0, 64) == d.key.substr(0, 64);
+            });
+        }
+        const auto same = seen().keyed(d.queue, d.key, !is(defect::duplicate_is_of_the_oldest));
+        if (same && is(defect::key_is_for_the_living) && is_terminal(same->entry.state)) {
+            return nullptr;
+        }
+        if (same && is(defect::key_is_free_after_death) && same->entry.state == vouch::state::dead) {
+            return nullptr;
+        }
+        return same;
+    }
+
+    /// Makes the successor of a dead entry, or says why not.
+    [[nodiscard]] receipt inherit(const vouch::draft& d, row& to) {
+        auto& fresh = to.entry;
+        const auto dead = seen().find(d.predecessor);
+        if (!dead) {
+            return is(defect::successor_of_nobody) ? receipt{receipt::kind::inserted, d.id} : receipt{};
+        }
+        const bool may = dead->entry.state == vouch::state::dead ||
+                         (is(defect::successor_of_the_living) && vouch::is_live(dead->entry.state)) ||
+                         (is(defect::successor_of_success) && dead->entry.state == vouch::state::succeeded);
+        if (!may || (dead->entry.queue != d.queue && !is(defect::successor_in_any_queue))) {
+            return {};
+        }
+        if (const auto has = seen().successor_of(dead->entry); has && !is(defect::successor_twice)) {
+            if (is(defect::second_successor_is_refused)) {
+                return {};
+            }
+            return {receipt::kind::duplicate,
+                    is(defect::successor_is_called_predecessor) ? d.predecessor : has->entry.id};
+        }
+        to.replaces = dead->entry.sequence;
+        fresh.key = is(defect::successor_loses_key) ? std::string{} : dead->entry.key;
+        fresh.group = is(defect::successor_loses_group) ? std::string{} : dead->entry.group;
+        fresh.lane = is(defect::successor_loses_lane) ? std::string{} : dead->entry.lane;
+        fresh.generation = is(defect::successor_is_first_generation) ? 1 : dead->entry.generation + 1;
+        fresh.attempts = is(defect::successor_inherits_attempts) ? dead->entry.attempts : 0;
+        fresh.due_at = is(defect::successor_is_due_as_before) ? dead->entry.due_at : fresh.due_at;
+        if (is(defect::successor_changes_the_dead)) {
+            auto changed = *dead;
+            changed.entry.updated_at = fresh.created_at;
+            on_.put(std::move(changed));
+        }
+        return {receipt::kind::inserted, d.id};
+    }
+
+    void take_place_of(const id& dead, row& fresh) {
+        auto moved = *on_.world.find(dead);
+        std::swap(moved.entry.sequence, fresh.entry.sequence);
+        fresh.replaces = moved.entry.sequence;
+        on_.remove(dead);
+        on_.put(std::move(moved));
+    }
+
+    void insert(row r) {
+        const auto& e = r.entry;
+        bool is_blocked = !e.lane.empty() && on_.world.next_in_lane(e.queue, e.lane) != nullptr;
+        if (is(defect::lane_ignores_queue) && !e.lane.empty()) {
+            for (const auto& other : on_.world.everything()) {
+                is_blocked = is_blocked || (vouch::is_live(other->entry.state) && other->entry.lane == e.lane);
+            }
+        }
+        if (is(defect::lane_is_held_by_the_dead) && !e.lane.empty()) {
+            for (const auto& other : on_.world.in_queue(e.queue)) {
+                is_blocked = is_blocked || (other->entry.state == vouch::state::dead && other->entry.lane == e.lane);
+            }
+        }
+        if (const auto head = on_.world.next_in_lane(e.queue, e.lane);
+            head && is(defect::lane_passes_the_future) && head->entry.due_at > e.created_at) {
+            is_blocked = false;
+        }
+        if (is(defect::lane_is_ignored)) {
+            is_blocked = false;
+        }
+        if (!is_blocked) {
+            r.gate = gate_of(e);
+        }
+        if (is(defect::blocked_loses_due_at) && is_blocked) {
+            r.entry.due_at = e.created_at;
+        }
+        on_.put(std::move(r));
+    }
+
+    desk& on_;
+    world at_first_;
+};
+
+} // namespace mutants
