@@ -27,6 +27,7 @@ SINGLES = {
     "vouch/testing.hpp": ["vouch/vouch.hpp"],
     "vouch/sqlite.hpp": ["vouch/vouch.hpp"],
     "vouch/conformance.hpp": ["vouch/vouch.hpp"],
+    "vouch/conformance_catch2.hpp": ["vouch/vouch.hpp", "vouch/conformance.hpp"],
 }
 
 PUBLIC_MACRO = re.compile(r"VOUCH_VERSION_(MAJOR|MINOR|PATCH)")
