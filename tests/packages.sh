@@ -24,8 +24,8 @@ need_packages() {
         fi
         as_root=(sudo)
     fi
-    echo "Installing ${missing[*]}"
+    echo "Installing ${missing[*]} ..."
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq update
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y \
-        --no-install-recommends "${missing[@]}"
+        --no-install-recommends "${missing[@]}" >/dev/null
 }
