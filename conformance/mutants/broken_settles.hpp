@@ -28,6 +28,7 @@ inline const std::vector<breach> broken_settles{
       {"extend revives", defect::extend_revives}}},
     {"`repeated` means this ticket is used up.",
      {{"settle works twice", defect::settle_works_twice},
+      {"settles do not see each other", defect::settles_do_not_see_each_other},
       {"settle raises epoch", defect::settle_raises_epoch},
       {"release takes epoch back", defect::release_takes_epoch_back}}},
     {"Batches answer per item, in order.", {{"verdicts are out of order", defect::verdicts_are_out_of_order}}},

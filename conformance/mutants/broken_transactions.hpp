@@ -20,6 +20,7 @@ inline const std::vector<breach> broken_transactions{
       {"rollback keeps settles", defect::rollback_keeps_settles}}},
     {"All of it is seen after commit.",
      {{"commit loses the last of many", defect::commit_loses_the_last_of_many},
+      {"enqueue keeps 1000 of a batch", defect::enqueue_keeps_1000_of_a_batch},
       {"reads are one commit behind", defect::reads_are_one_commit_behind}}},
     {"Reads on a writer see its own writes; reads on the store never wait for writers.",
      {{"own writes are invisible", defect::own_writes_are_invisible},

@@ -59,6 +59,9 @@ class claiming {
         if (is(defect::purge_ignores_limit) || (is(defect::purge_of_zero_is_of_all) && limit == 0)) {
             limit = 1'000'000;
         }
+        if (is(defect::purge_takes_at_most_100)) {
+            limit = std::min<std::size_t>(limit, 100);
+        }
         std::vector<row_ptr> going;
         for (const auto& r : candidates(request)) {
             if (going.size() < limit) {

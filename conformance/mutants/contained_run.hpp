@@ -65,8 +65,12 @@ namespace suite = vouch::conformance;
 /// The child's part.
 template <class Fixture>
 void run_clauses(Fixture& fixture, suite::options how, until stop, std::FILE* to) {
+    const auto only = how.layer;
     std::set<suite::layer> failed;
     for (const auto& c : suite::all_clauses()) {
+        if (only && *only != c.layer) {
+            continue;
+        }
         if (failed.contains(c.layer) && stop == until::first_failure_of_each_layer) {
             continue;
         }
@@ -87,7 +91,7 @@ void run_clauses(Fixture& fixture, suite::options how, until stop, std::FILE* to
             const auto what = one_line(one.failure.what + ": " + one.failure.seen + " / " + one.failure.expected + " " +
                                        one.failure.story);
             std::fprintf(to, "fail\t%s\t%s\t%.0f\t%s\n", std::string(c.id).c_str(),
-                         std::string(name_of(c.layer)).c_str(), one.milliseconds, what.substr(0, 600).c_str());
+                         std::string(name_of(c.layer)).c_str(), one.milliseconds, what.substr(0, 6000).c_str());
         }
         std::fflush(to);
         if (!failed.empty() && stop == until::first_failure) {

@@ -48,7 +48,8 @@ struct desk {
         const auto before = world.find(r.entry.id);
         const bool is_nearer = r.gate && r.entry.state != vouch::state::claimed &&
                                (!before || before->gate != r.gate || before->entry.state == vouch::state::claimed);
-        if (is_nearer) {
+        const bool is_opened = before && !before->gate && vouch::is_live(before->entry.state);
+        if (is_nearer && !(is(defect::wake_forgets_opened_lanes) && is_opened)) {
             stir(r.entry.queue, before != nullptr);
         }
         written.insert(r.entry.id);

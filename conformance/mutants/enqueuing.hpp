@@ -57,10 +57,16 @@ class enqueuing {
         if (is(defect::successor_keeps_its_place) && !d.predecessor.is_nil()) {
             take_place_of(d.predecessor, r);
         }
+        inserted_ += 1;
+        if (is(defect::enqueue_keeps_1000_of_a_batch) && inserted_ > 1000) {
+            return {receipt::kind::inserted, d.id};
+        }
         on_.between("enqueue", is(defect::enqueue_checks_then_inserts));
         insert(std::move(r));
         return {receipt::kind::inserted, d.id};
     }
+
+    [[nodiscard]] const world& at_first() const noexcept { return at_first_; }
 
   private:
     [[nodiscard]] bool is(defect d) const noexcept { return on_.is(d); }
@@ -189,6 +195,7 @@ class enqueuing {
 
     desk& on_;
     world at_first_;
+    std::size_t inserted_ = 0;
 };
 
 } // namespace mutants

@@ -90,6 +90,7 @@ struct ground {
     std::vector<row> leaked{}; ///< rolled back, and remembered all the same
     std::weak_ptr<int> handles{};
     bool was_open = false;
+    const void* last_writer = nullptr; ///< the handle, in stores that tell nobody else
     std::atomic<std::uint64_t> sequences = 0;
     std::atomic<std::uint64_t> calls = 0;
 

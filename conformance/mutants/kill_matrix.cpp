@@ -26,6 +26,7 @@ namespace suite = vouch::conformance;
 
 struct arguments {
     std::string only{};
+    std::string layer{};
     std::size_t seeds = 1;
     std::size_t jobs = 1;
     bool coverage = false;
@@ -37,6 +38,7 @@ struct arguments {
 };
 
 constexpr const char* usage = "  --only NAME   those whose name contains it\n"
+                              "  --layer NAME  this layer alone\n"
                               "  --seeds N     each with N seeds; all must kill\n"
                               "  --coverage    run every clause, list those that no mutant breaks\n"
                               "  --first       stop each mutant at its first failure\n"
@@ -56,6 +58,8 @@ arguments parse(int argc, char** argv) {
         const std::string_view word = argv[i];
         if (word == "--only" && i + 1 < argc) {
             out.only = argv[++i];
+        } else if (word == "--layer" && i + 1 < argc) {
+            out.layer = argv[++i];
         } else if (word == "--seeds") {
             number(++i, out.seeds);
         } else if (word == "--jobs") {
@@ -92,6 +96,11 @@ void judge(const candidate& c, const arguments& asked, std::FILE* to) {
     suite::options how{.seed = c.seed, .profile = c.profile, .seconds_per_clause = 20};
     if (c.profile != suite::profile::quick || c.must_pass) {
         how.seconds_per_clause = 300;
+    }
+    for (const auto& clause : suite::all_clauses()) {
+        if (name_of(clause.layer) == asked.layer) {
+            how.layer = clause.layer;
+        }
     }
     auto stop = mutants::until::first_failure_of_each_layer;
     if (asked.coverage || c.must_pass) {
@@ -138,7 +147,8 @@ void print_row(const candidate& c, bool verbose) {
                 has_survived ? " SURVIVES" : (o.is_killed() && c.must_pass ? " REJECTED" : ""), o.trouble.c_str());
     for (const auto& d : o.deaths) {
         if (verbose || c.must_pass || d.how != "fails") {
-            std::printf("    %s %s: %s\n", d.clause.c_str(), d.how.c_str(), d.what.c_str());
+            std::printf("    %s %s: %s\n", d.clause.c_str(), d.how.c_str(),
+                        (verbose ? d.what : d.what.substr(0, 200)).c_str());
         }
     }
     if (verbose) {
@@ -272,7 +282,8 @@ int main(int argc, char** argv) {
     }
     if (asked.coverage) {
         for (const auto& c : suite::all_clauses()) {
-            if (!proven.contains(std::string(c.id))) {
+            const bool was_run = asked.layer.empty() || name_of(c.layer) == asked.layer;
+            if (was_run && !proven.contains(std::string(c.id))) {
                 std::printf("unproven: %s %s\n", std::string(c.id).c_str(), std::string(c.sentence).c_str());
             }
         }

@@ -39,6 +39,9 @@ class looking {
         if (is(defect::list_ignores_limit) || (is(defect::list_of_zero_is_of_all) && limit == 0)) {
             limit = 1'000'000;
         }
+        if (is(defect::list_gives_at_most_100)) {
+            limit = std::min<std::size_t>(limit, 100);
+        }
         std::vector<entry> found;
         std::size_t seen = 0;
         for (const auto& r : path(q)) {

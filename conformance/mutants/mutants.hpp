@@ -128,7 +128,7 @@ inline constexpr std::array oddities{
     oddity{"has no groups, lanes and wakes", habit::does_without},
     oddity{"has a conflict now and then", habit::conflicts_at_random},
     oddity{"has larger limits", habit::has_larger_limits},
-    oddity{"wakes for anything", habit::wakes_for_anything},
+    oddity{"wakes every queue with every commit", habit::wakes_for_anything},
     oddity{"counts sequences over rollbacks", habit::forgets_nothing},
 };
 

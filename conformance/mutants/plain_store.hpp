@@ -189,11 +189,11 @@ class transaction {
         const bool one_by_one = temper_.is(defect::settles_are_written_up_to_the_invalid);
         check(one_by_one ? temper_.defect : defect::settle_checks_nothing,
               [&](const auto& can) { validate(settles, can.limits); });
-        auto answers = each(settles, [=](desk& on, enqueuing&, const vouch::settle& s) {
+        auto answers = each(settles, [=](desk& on, enqueuing& batch, const vouch::settle& s) {
             if (one_by_one) {
                 validate(std::span(&s, 1), vouch::limits{});
             }
-            return settling(on).settle(s, now);
+            return settling(on, batch.at_first()).settle(s, now);
         });
         if (temper_.is(defect::group_completes_for_the_whole_batch)) {
             const bool any =
@@ -283,6 +283,10 @@ class store {
 
     [[nodiscard]] transaction begin() {
         ground_->machinery->step("begin");
+        if (ground_->is(defect::wakes_stay_with_the_handle)) {
+            const std::lock_guard lock(ground_->mutex);
+            ground_->last_writer = this;
+        }
         return transaction(ground_);
     }
 
@@ -305,15 +309,16 @@ class store {
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
         vouch::validate_queue(queue, capabilities_of(ground_->temper).limits);
         const std::lock_guard lock(ground_->mutex);
+        if (ground_->is(defect::wakes_stay_with_the_handle) && ground_->last_writer != this) {
+            return 0;
+        }
         return ground_->wakes[std::string(queue)];
     }
 
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
         vouch::validate_queue(queue, capabilities_of(ground_->temper).limits);
-        if (ground_->is(habit::wakes_for_anything) || ground_->is(defect::wait_ignores_stop)) {
-            at_most = std::min<std::chrono::nanoseconds>(
-                at_most, ground_->is(defect::wait_ignores_stop) ? at_most : std::chrono::milliseconds{1});
+        if (ground_->is(defect::wait_ignores_stop)) {
             stop = {};
         }
         at_most = std::min<std::chrono::nanoseconds>(at_most, std::chrono::hours{24});

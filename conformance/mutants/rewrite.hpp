@@ -106,7 +106,7 @@ inline constexpr std::array rewrites{
     rewrite{"purges what a group needs", "Purge: none that a live entry still needs: same group.", R"(g\.live > 0)",
             "g.live > 1000000"},
     rewrite{"purges what children need", "Purge: none that a live entry still needs: its parent.",
-            R"(c\.ended_at IS NULL\))", "c.ended_at IS NULL AND 0)"},
+            R"(c\.ended_at IS NULL\))", "c.ended_at IS NULL AND c.sequence < 0)"},
 };
 
 } // namespace mutants

@@ -27,9 +27,12 @@ class settling {
     using asked = vouch::asked;
 
     explicit settling(desk& on) : on_(on) {}
+    /// `before` is the world in which the batch began.
+    settling(desk& on, const world& before) : on_(on), before_(&before) {}
 
     [[nodiscard]] vouch::settlement settle(const vouch::settle& s, time_point now) {
-        const auto stored = on_.world.find(s.ticket.id);
+        const bool is_blind = before_ != nullptr && is(defect::settles_do_not_see_each_other);
+        const auto stored = is_blind ? before_->find(s.ticket.id) : on_.world.find(s.ticket.id);
         if (!stored) {
             return {on_.say(verb_row::settle, asked::settle, standing::absent, verdict::unknown), false};
         }
@@ -218,13 +221,13 @@ class settling {
             open_lane(e, before.gate.has_value(), gives_way, now);
         }
         if (!e.parent.is_nil() && wakes_parent(e)) {
-            wake(e.parent, now);
+            wake(e, now);
         }
         if (is(defect::group_is_counted_twice) && e.state == vouch::state::succeeded && !e.group.empty()) {
             on_.between("group shown", true);
         }
         if (!has_ended || e.group.empty()) {
-            return is(defect::group_completes_on_any_settle) && !e.group.empty() && unfinished(e) == 0;
+            return is(defect::group_completes_on_any_settle) && !e.group.empty() && unfinished(e) == 1;
         }
         if (e.state == vouch::state::dead && !is(defect::group_completes_with_its_dead)) {
             return is(defect::group_completes_on_burial) && unfinished(e) == 1;
@@ -258,6 +261,14 @@ class settling {
             return;
         }
         auto next = on_.world.next_in_lane(e.queue, e.lane, gives_way ? e.sequence : 0);
+        if (is(defect::lane_waits_for_the_cancelled) && next) {
+            for (const auto& r : on_.world.in_queue(e.queue)) {
+                const bool is_between = r->entry.sequence > e.sequence && r->entry.sequence < next->entry.sequence;
+                if (is_between && r->entry.lane == e.lane) {
+                    return;
+                }
+            }
+        }
         if (is(defect::lane_opens_behind_any_end) && !was_head) {
             next = on_.world.next_in_lane(e.queue, e.lane, e.sequence);
         }
@@ -292,8 +303,12 @@ class settling {
                  (is(defect::parent_sleeps_on_success) && e.state == vouch::state::succeeded));
     }
 
-    void wake(const id& parent, time_point now) {
+    void wake(const entry& ended, time_point now) {
+        const auto& parent = ended.parent;
         const auto p = on_.world.find(parent);
+        if (p && is(defect::parent_sleeps_in_another_queue) && p->entry.queue != ended.queue) {
+            return;
+        }
         if (p && is(defect::parent_is_not_marked) && p->entry.state == vouch::state::claimed) {
             return;
         }
@@ -308,6 +323,7 @@ class settling {
     }
 
     desk& on_;
+    const world* before_ = nullptr;
 };
 
 } // namespace mutants

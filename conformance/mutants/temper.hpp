@@ -23,7 +23,7 @@ enum class habit : std::uint8_t {
     does_without,        ///< groups, lanes and wakes
     conflicts_at_random, ///< now and then any operation or commit
     has_larger_limits,   ///< for payloads, results and progress
-    wakes_for_anything,  ///< every commit wakes every queue, and waits end early
+    wakes_for_anything,  ///< every commit wakes every queue
     forgets_nothing,     ///< takes its sequences from a counter that rollbacks do not turn back
 };
 
