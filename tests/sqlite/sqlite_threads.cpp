@@ -30,7 +30,7 @@ using vouch::state;
 
 namespace {
 
-constexpr vouch::sqlite::options quick{.synchronous = vouch::sqlite::synchronous::normal};
+const vouch::sqlite::options quick{.synchronous = vouch::sqlite::synchronous::normal};
 
 /// Half of the threads share a handle, the others open the file themselves.
 template <class Work>
