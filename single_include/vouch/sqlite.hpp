@@ -158,6 +158,7 @@ class statement {
 
 class run {
   public:
+    static constexpr std::size_t ids_max = 8; ///< that one statement may have bound
     explicit run(const statement& of) noexcept : handle_(of.handle()) {}
     run(const run&) = delete;
     run& operator=(const run&) = delete;
@@ -169,8 +170,13 @@ class run {
     /// Binds all parameters, in order.
     template <class... Values>
     run& bind(const Values&... values) {
-        int at = 0;
-        ((check(bind_at(++at, values))), ...);
+        return bind_from(1, values...);
+    }
+
+    /// Binds parameters from the `first` on; what is never bound is NULL.
+    template <class... Values>
+    run& bind_from(int first, const Values&... values) {
+        ((check(bind_at(first++, values))), ...);
         return *this;
     }
 
@@ -274,7 +280,7 @@ class run {
                                    value.bytes.size(), SQLITE_STATIC);
     }
     int bind_at(int at, const id& value) noexcept {
-        auto& kept = ids_[ids_bound_++ % ids_.size()];
+        auto& kept = ids_[ids_bound_++ % ids_max];
         kept = value.bytes();
         return sqlite3_bind_blob64(handle_, at, kept.data(), kept.size(), SQLITE_STATIC);
     }
@@ -295,7 +301,7 @@ class run {
     }
 
     sqlite3_stmt* handle_;
-    std::array<std::array<std::uint8_t, 16>, 3> ids_{}; // no statement has more ids
+    std::array<std::array<std::uint8_t, 16>, ids_max> ids_; // written before it is read
     std::size_t ids_bound_ = 0;
 };
 
@@ -317,50 +323,59 @@ namespace detail {
 
 /// Each brings the tables from the version of its index to the next; `@` stands for the prefix. Never change one that
 /// was released: append.
-inline constexpr std::array<std::string_view, 1> migrations{R"(CREATE TABLE @entries (
+inline constexpr std::array<std::string_view, 1> migrations{R"(CREATE TABLE @queues (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+);
+CREATE TABLE @entries (
   sequence INTEGER PRIMARY KEY,
-  id BLOB NOT NULL,
-  queue TEXT NOT NULL,
-  topic TEXT NOT NULL,
-  "key" TEXT,
-  "group" TEXT,
-  lane TEXT,
-  parent BLOB,
-  predecessor BLOB,
-  replaces INTEGER,
-  generation INTEGER NOT NULL,
-  attempts_max INTEGER NOT NULL,
-  expires_at INTEGER,
-  created_at INTEGER NOT NULL,
+  shelf INTEGER NOT NULL,
+  gate INTEGER,
   state INTEGER NOT NULL,
   attempts INTEGER NOT NULL,
   failures INTEGER NOT NULL,
   epoch INTEGER NOT NULL,
   due_at INTEGER NOT NULL,
-  lease_until INTEGER,
-  gate INTEGER,
   woken INTEGER NOT NULL,
-  worker TEXT NOT NULL,
-  last_error TEXT NOT NULL,
   updated_at INTEGER NOT NULL,
   last_attempt_at INTEGER,
-  ended_at INTEGER,
+  worker TEXT NOT NULL,
+  last_error TEXT NOT NULL,
+  id BLOB NOT NULL,
+  topic TEXT NOT NULL,
+  tied INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  attempts_max INTEGER NOT NULL,
+  expires_at INTEGER,
   trail BLOB,
   headers BLOB,
   progress BLOB,
   result BLOB,
-  payload BLOB NOT NULL
+  payload BLOB
 );
 CREATE UNIQUE INDEX @entries_id ON @entries (id);
-CREATE INDEX @entries_queue ON @entries (queue);
-CREATE INDEX @entries_gate ON @entries (queue, gate) WHERE gate IS NOT NULL;
-CREATE INDEX @entries_ended ON @entries (queue, ended_at);
-CREATE INDEX @entries_dead ON @entries (queue) WHERE state = 4;
-CREATE UNIQUE INDEX @entries_key ON @entries (queue, "key", generation) WHERE "key" IS NOT NULL;
-CREATE INDEX @entries_group ON @entries ("group") WHERE "group" IS NOT NULL;
-CREATE INDEX @entries_lane ON @entries (queue, lane) WHERE lane IS NOT NULL AND ended_at IS NULL;
-CREATE INDEX @entries_parent ON @entries (parent) WHERE parent IS NOT NULL;
-CREATE UNIQUE INDEX @entries_replaces ON @entries (replaces) WHERE replaces IS NOT NULL;
+CREATE INDEX @entries_gate ON @entries (shelf, gate);
+CREATE TABLE @payloads (
+  sequence INTEGER PRIMARY KEY,
+  payload BLOB NOT NULL
+);
+CREATE TABLE @relations (
+  sequence INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL,
+  "key" TEXT,
+  generation INTEGER NOT NULL,
+  "group" TEXT,
+  lane TEXT,
+  is_live INTEGER NOT NULL,
+  parent BLOB,
+  predecessor BLOB,
+  replaces INTEGER
+);
+CREATE UNIQUE INDEX @relations_key ON @relations (queue, "key", generation) WHERE "key" IS NOT NULL;
+CREATE INDEX @relations_group ON @relations ("group") WHERE "group" IS NOT NULL;
+CREATE INDEX @relations_lane ON @relations (queue, lane) WHERE lane IS NOT NULL AND is_live = 1;
+CREATE INDEX @relations_parent ON @relations (parent) WHERE parent IS NOT NULL;
+CREATE UNIQUE INDEX @relations_replaces ON @relations (replaces) WHERE replaces IS NOT NULL;
 CREATE TABLE @groups (
   name TEXT PRIMARY KEY,
   members INTEGER NOT NULL,
@@ -545,8 +560,8 @@ struct options {
 
 // ---- vouch/sqlite/sql.hpp
 // Every statement the store can issue, as data: prepared once per connection when first used, and walked by the test
-// that forbids table scans. `@` stands for the prefix, `$entry` for the columns `read_entry` reads. Where SQLite could
-// choose among indexes, the statement names the one it was written for.
+// that forbids table scans. `@` stands for the prefix, `$` for a part that several share. Where SQLite could choose
+// among indexes, the statement names the one it was written for.
 
 namespace vouch {
 inline namespace v0 {
@@ -554,37 +569,44 @@ namespace sqlite::detail {
 
 enum class sql : std::uint8_t {
     begin,
+    begin_reading,
     commit,
     roll_back,
     savepoint,
     release,
     roll_back_to,
     data_version,
+    queue,
+    add_queue,
     find,
+    at,
     list_group,
     list_parent,
     list_key,
-    list_dead,
-    list_live,
-    list_all,
+    list_near,
+    list_far,
     counts,
     next_due,
     last_sequence,
     raise_floor,
     insert,
-    has_id,
+    insert_many,
+    insert_payload,
+    insert_relations,
+    sequence_of,
     newest_of_key,
     predecessor,
     due,
     due_only,
     claim,
-    claim_only,
+    count_ready,
     succeed,
     life,
     write_wait,
     write_checkpoint,
     write_hold,
     write_end,
+    end_relations,
     lane_is_taken,
     lane_open_next,
     group_enter,
@@ -593,13 +615,30 @@ enum class sql : std::uint8_t {
     group_drop,
     purge_find,
     purge_generation,
-    purge_delete,
+    purge_entry,
+    purge_payload,
+    purge_relations,
 };
 
+/// The columns `read_entry` reads but for the payload; `$queue` is what the statement knows the queue's name by.
 inline constexpr std::string_view entry_columns =
-    R"(sequence, id, queue, topic, "key", "group", lane, parent, predecessor, generation, attempts_max, expires_at,
- created_at, state, attempts, failures, epoch, due_at, lease_until, woken, worker, last_error, updated_at,
- last_attempt_at, trail, headers, progress, result)";
+    R"(e.sequence, e.id, $queue, e.topic, r."key", r."group", r.lane, r.parent, r.predecessor, ifnull(r.generation, 1),
+ e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+ CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at, e.trail,
+ e.headers, e.progress, e.result)";
+
+/// Small payloads lie in the row, larger ones apart, so that a change of the row does not write them again.
+inline constexpr std::string_view payload_column =
+    "ifnull(e.payload, (SELECT p.payload FROM @payloads p WHERE p.sequence = e.sequence))";
+inline constexpr std::size_t payload_in_row_max = 1024;
+
+/// A new row. ?1 is now; its own parameters follow in this order.
+inline constexpr std::string_view new_row =
+    "($sequence, $shelf, $gate, $state, 0, 0, 0, $due_at, 0, ?1, NULL, '', '', $id, $topic, $tied, ?1, $attempts_max,"
+    " $expires_at, $trail, $headers, $progress, $result, $payload)";
+inline constexpr auto new_row_parameters = static_cast<std::size_t>(std::count(new_row.begin(), new_row.end(), '$'));
+/// How many rows one statement inserts where there are many: most of what a single one costs is starting it.
+inline constexpr std::size_t rows_at_once = 8;
 
 struct sql_text {
     sql which;
@@ -608,6 +647,7 @@ struct sql_text {
 
 inline constexpr std::array statements{
     sql_text{sql::begin, "BEGIN IMMEDIATE"},
+    sql_text{sql::begin_reading, "BEGIN"},
     sql_text{sql::commit, "COMMIT"},
     sql_text{sql::roll_back, "ROLLBACK"},
     sql_text{sql::savepoint, "SAVEPOINT vouch_call"},
@@ -615,88 +655,105 @@ inline constexpr std::array statements{
     sql_text{sql::roll_back_to, "ROLLBACK TO vouch_call"},
     sql_text{sql::data_version, "PRAGMA data_version"},
 
+    // Queues have numbers, which never change.
+    sql_text{sql::queue, "SELECT number FROM @queues WHERE name = ?1"},
+    sql_text{sql::add_queue, "INSERT INTO @queues (name) VALUES (?1)"},
+
     // Reading. The lists: ?1 path, ?2 after, ?3 state, ?4 topic, ?5 limit, ?6 payloads, ?7 key.
-    sql_text{sql::find, "SELECT $entry, payload FROM @entries WHERE id = ?1"},
-    sql_text{sql::list_group, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_group
- WHERE "group" = ?1 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY sequence LIMIT ?5)"},
-    sql_text{sql::list_parent, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_parent
- WHERE parent = ?1 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY sequence LIMIT ?5)"},
+    sql_text{sql::find, R"(SELECT $entry, $payload FROM @entries e JOIN @queues q ON q.number = e.shelf >> 2
+ LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?1)"},
+    sql_text{sql::at, R"(SELECT $entry, CASE WHEN ?2 THEN $payload END FROM @entries e
+ JOIN @queues q ON q.number = e.shelf >> 2 LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.sequence = ?1)"},
+    sql_text{sql::list_group, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END
+ FROM @relations r INDEXED BY @relations_group CROSS JOIN @entries e ON e.sequence = r.sequence
+ CROSS JOIN @queues q ON q.number = e.shelf >> 2
+ WHERE r."group" = ?1 AND r.sequence > ?2 AND (?3 IS NULL OR e.state = ?3) AND (?4 = '' OR e.topic = ?4)
+ ORDER BY r.sequence LIMIT ?5)"},
+    sql_text{sql::list_parent, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END
+ FROM @relations r INDEXED BY @relations_parent CROSS JOIN @entries e ON e.sequence = r.sequence
+ CROSS JOIN @queues q ON q.number = e.shelf >> 2
+ WHERE r.parent = ?1 AND r.sequence > ?2 AND (?3 IS NULL OR e.state = ?3) AND (?4 = '' OR e.topic = ?4)
+ ORDER BY r.sequence LIMIT ?5)"},
     // Generations of a key grow with their sequences.
-    sql_text{sql::list_key, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_key
- WHERE queue = ?1 AND "key" = ?7 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY generation LIMIT ?5)"},
-    sql_text{sql::list_dead, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_dead
- WHERE queue = ?1 AND state = 4 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY sequence LIMIT ?5)"},
-    sql_text{sql::list_live, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_ended
- WHERE queue = ?1 AND ended_at IS NULL AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY sequence LIMIT ?5)"},
-    sql_text{sql::list_all, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_queue
- WHERE queue = ?1 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY sequence LIMIT ?5)"},
-    sql_text{sql::counts, R"(SELECT sum(state = 0), sum(state = 1), sum(state = 2), sum(state = 3), sum(state = 4)
- FROM @entries INDEXED BY @entries_queue WHERE queue = ?1)"},
+    sql_text{sql::list_key, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END
+ FROM @queues q CROSS JOIN @relations r INDEXED BY @relations_key CROSS JOIN @entries e ON e.sequence = r.sequence
+ WHERE q.name = ?1 AND r.queue = q.number AND r."key" = ?7 AND r.sequence > ?2 AND (?3 IS NULL OR e.state = ?3)
+ AND (?4 = '' OR e.topic = ?4) ORDER BY r.generation LIMIT ?5)"},
+    // A queue's shelves from ?7 to ?8. Near: sequences up to ?9, as they lie in the table. Far: all of them, from the
+    // index, in no order.
+    sql_text{sql::list_near, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END FROM @entries e
+ LEFT JOIN @relations r ON r.sequence = e.sequence
+ WHERE e.sequence > ?2 AND e.sequence <= ?9 AND +e.shelf BETWEEN ?7 AND ?8 AND (?3 IS NULL OR e.state = ?3)
+ AND (?4 = '' OR e.topic = ?4) ORDER BY e.sequence LIMIT ?5)"},
+    sql_text{sql::list_far, R"(SELECT sequence FROM @entries INDEXED BY @entries_gate WHERE shelf BETWEEN ?4 AND ?5
+ AND sequence > ?1 AND (?2 IS NULL OR state = ?2) AND (?3 = '' OR topic = ?3))"},
+    // ?1 is the queue's first shelf: of the live, behind it those of the succeeded and of the dead.
+    sql_text{sql::counts, R"(SELECT sum(state = 0), sum(state = 1), sum(state = 2),
+ (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 1),
+ (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 2)
+ FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1)"},
+    // Blocked entries have no gate and stand before all others.
     sql_text{sql::next_due, R"(SELECT gate FROM @entries INDEXED BY @entries_gate
- WHERE queue = ?1 AND gate IS NOT NULL ORDER BY gate LIMIT 1)"},
+ WHERE shelf = ?1 AND gate >= -9223372036854775808 ORDER BY gate LIMIT 1)"},
 
     // Enqueue. Sequences are never reused: the floor remembers the highest that was purged from the end.
     sql_text{sql::last_sequence, R"(SELECT max(ifnull((SELECT max(sequence) FROM @entries), 0),
  (SELECT value FROM @meta WHERE name = 'sequence_floor')))"},
     sql_text{sql::raise_floor, "UPDATE @meta SET value = ?1 WHERE name = 'sequence_floor' AND value < ?1"},
-    sql_text{sql::insert, R"(INSERT INTO @entries (sequence, id, queue, topic, "key", "group", lane, parent,
- predecessor, replaces, generation, attempts_max, expires_at, created_at, state, attempts, failures, epoch, due_at,
- lease_until, gate, woken, worker, last_error, updated_at, last_attempt_at, ended_at, trail, headers, progress, result,
- payload)
- VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 0, 0, 0, ?16, NULL, ?17, 0, '', '', ?14,
- NULL, ?18, ?19, ?20, ?21, ?22, ?23) ON CONFLICT (id) DO NOTHING)"},
-    sql_text{sql::has_id, "SELECT 1 FROM @entries WHERE id = ?1"},
-    sql_text{sql::newest_of_key, R"(SELECT id FROM @entries INDEXED BY @entries_key
- WHERE queue = ?1 AND "key" = ?2 ORDER BY generation DESC LIMIT 1)"},
-    sql_text{sql::predecessor, R"(SELECT sequence, state, queue, "key", "group", lane, generation,
- (SELECT s.id FROM @entries s INDEXED BY @entries_replaces WHERE s.replaces = e.sequence)
- FROM @entries e WHERE id = ?1)"},
+    sql_text{sql::insert, "INSERT INTO @entries VALUES $row ON CONFLICT (id) DO NOTHING"},
+    sql_text{sql::insert_many, "INSERT INTO @entries VALUES $rows ON CONFLICT (id) DO NOTHING"},
+    sql_text{sql::insert_payload, "INSERT INTO @payloads VALUES (?1, ?2)"},
+    sql_text{sql::insert_relations, "INSERT INTO @relations VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9)"},
+    sql_text{sql::sequence_of, "SELECT sequence FROM @entries WHERE id = ?1"},
+    sql_text{sql::newest_of_key, R"(SELECT e.id FROM @relations r INDEXED BY @relations_key
+ CROSS JOIN @entries e ON e.sequence = r.sequence
+ WHERE r.queue = ?1 AND r."key" = ?2 ORDER BY r.generation DESC LIMIT 1)"},
+    sql_text{sql::predecessor, R"(SELECT e.sequence, e.state, e.shelf >> 2, r."key", r."group", r.lane,
+ ifnull(r.generation, 1), (SELECT n.id FROM @relations s INDEXED BY @relations_replaces
+ CROSS JOIN @entries n ON n.sequence = s.sequence WHERE s.replaces = e.sequence)
+ FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?1)"},
 
-    // Claim: ?1 queue, ?2 now, ?3 limit or the one id, ?4 lease end, ?5 worker. First read, then written: RETURNING
-    // would keep every row a second time.
-    sql_text{sql::due, R"(SELECT $entry, payload FROM @entries INDEXED BY @entries_gate
- WHERE queue = ?1 AND gate <= ?2 ORDER BY gate, sequence LIMIT ?3)"},
-    sql_text{sql::due_only, "SELECT $entry, payload FROM @entries WHERE id = ?3 AND queue = ?1 AND gate <= ?2"},
-    sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,
- lease_until = ?4, gate = ?4, woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2
- WHERE sequence IN (SELECT sequence FROM @entries INDEXED BY @entries_gate WHERE queue = ?1 AND gate <= ?2
- ORDER BY gate, sequence LIMIT ?3))"},
-    sql_text{sql::claim_only, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,
- lease_until = ?4, gate = ?4, woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2
- WHERE id = ?3 AND queue = ?1 AND gate <= ?2)"},
+    // Claim. First read: ?1 the queue's name, ?2 its shelf, ?3 now, ?4 limit or the one id. Then written, a run of
+    // sequences at a time: ?1 first, ?2 last, ?3 now, ?4 lease end, ?5 worker. RETURNING would keep every row twice.
+    sql_text{sql::due, R"(SELECT $entry, $payload FROM @entries e INDEXED BY @entries_gate
+ LEFT JOIN @relations r ON r.sequence = e.sequence
+ WHERE e.shelf = ?2 AND e.gate <= ?3 ORDER BY e.gate, e.sequence LIMIT ?4)"},
+    sql_text{sql::due_only, R"(SELECT $entry, $payload FROM @entries e INDEXED BY @entries_id
+ LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?4 AND e.shelf = ?2 AND e.gate <= ?3)"},
+    sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1, gate = ?4,
+ woken = 0, worker = ?5, updated_at = ?3, last_attempt_at = ?3
+ WHERE sequence BETWEEN ?1 AND ?2 AND gate <= ?3 AND state < 3)"},
 
-    // What most settles come to, in one statement: ?1 id, ?2 epoch, ?3 result, ?4 now.
-    sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, result = ?3, updated_at = ?4, ended_at = ?4, gate = NULL,
- lease_until = NULL, woken = 0
- WHERE id = ?1 AND epoch = ?2 AND state = 2 AND "group" IS NULL AND lane IS NULL AND parent IS NULL)"},
+    // What most settles come to, a run of sequences at a time: ?1 first, ?2 last, ?3 epoch, ?4 result, ?5 now.
+    sql_text{sql::count_ready, R"(SELECT count(*) FROM @entries
+ WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
+    sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, shelf = shelf + 1, gate = ?5, result = ?4, updated_at = ?5,
+ woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
 
     // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
-    sql_text{sql::life, R"(SELECT sequence, state, attempts, failures, epoch, due_at, lease_until, woken, gate, queue,
- "group", lane, parent FROM @entries WHERE id = ?1)"},
+    sql_text{sql::life, R"(SELECT e.sequence, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+ CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.gate, q.number, q.name, r."group", r.lane, r.parent
+ FROM @entries e JOIN @queues q ON q.number = e.shelf >> 2 LEFT JOIN @relations r ON r.sequence = e.sequence
+ WHERE e.id = ?1)"},
     sql_text{sql::write_wait, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
- gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, lease_until = NULL, woken = 0
+ gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_checkpoint, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
- gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, progress = ?11, lease_until = NULL, woken = 0
+ gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, progress = ?11, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
-    sql_text{sql::write_hold, R"(UPDATE @entries SET lease_until = ?4, gate = ?4, woken = ?5, updated_at = ?6
+    sql_text{sql::write_hold, R"(UPDATE @entries SET gate = ?4, woken = ?5, updated_at = ?6
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_end, R"(UPDATE @entries SET state = ?4, failures = ?5, epoch = ?6,
- last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, ended_at = ?9, gate = NULL, lease_until = NULL,
- woken = 0 WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
+ last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, gate = ?9, shelf = ?10, woken = 0
+ WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
+    sql_text{sql::end_relations, "UPDATE @relations SET is_live = 0 WHERE sequence = ?1"},
 
     // Lanes: the first live entry has a gate, the others have none.
-    sql_text{sql::lane_is_taken, R"(SELECT 1 FROM @entries INDEXED BY @entries_lane
- WHERE queue = ?1 AND lane = ?2 AND ended_at IS NULL LIMIT 1)"},
+    sql_text{sql::lane_is_taken, R"(SELECT 1 FROM @relations INDEXED BY @relations_lane
+ WHERE queue = ?1 AND lane = ?2 AND is_live = 1 LIMIT 1)"},
     sql_text{sql::lane_open_next, R"(UPDATE @entries SET gate = due_at
- WHERE sequence = (SELECT sequence FROM @entries INDEXED BY @entries_lane
- WHERE queue = ?1 AND lane = ?2 AND ended_at IS NULL ORDER BY sequence LIMIT 1) AND gate IS NULL)"},
+ WHERE sequence = (SELECT sequence FROM @relations INDEXED BY @relations_lane
+ WHERE queue = ?1 AND lane = ?2 AND is_live = 1 ORDER BY sequence LIMIT 1) AND gate IS NULL)"},
 
     // Groups: ?1 name. A dead member is unfinished until it has a successor.
     sql_text{sql::group_enter, R"(INSERT INTO @groups VALUES (?1, 1, 1, 1) ON CONFLICT (name) DO UPDATE
@@ -707,16 +764,22 @@ inline constexpr std::array statements{
              "UPDATE @groups SET members = members - 1, unfinished = unfinished - ?2 WHERE name = ?1"},
     sql_text{sql::group_drop, "DELETE FROM @groups WHERE name = ?1 AND members = 0"},
 
-    // Purge: ?1 queue, ?2 before, ?3 state. Newest generations first found, then followed back to their predecessors.
-    sql_text{sql::purge_find, R"(SELECT sequence FROM @entries e INDEXED BY @entries_ended
- WHERE queue = ?1 AND ended_at < ?2 AND (?3 IS NULL OR state = ?3)
- AND NOT EXISTS (SELECT 1 FROM @entries s INDEXED BY @entries_replaces WHERE s.replaces = e.sequence)
- ORDER BY ended_at, sequence)"},
-    sql_text{sql::purge_generation, R"(SELECT replaces, state, "group",
- EXISTS (SELECT 1 FROM @groups g WHERE g.name = e."group" AND g.live > 0)
- OR EXISTS (SELECT 1 FROM @entries c INDEXED BY @entries_parent WHERE c.parent = e.id AND c.ended_at IS NULL)
- FROM @entries e WHERE sequence = ?1)"},
-    sql_text{sql::purge_delete, "DELETE FROM @entries WHERE sequence = ?1 AND state >= 3"},
+    // Purge: ?1 and ?2 the shelves, ?3 before. Newest generations first found, then followed back to their
+    // predecessors.
+    sql_text{sql::purge_find, R"(SELECT gate, sequence FROM @entries e INDEXED BY @entries_gate
+ WHERE shelf = ?1 AND gate < ?3
+ AND NOT EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
+ UNION ALL SELECT gate, sequence FROM @entries e INDEXED BY @entries_gate
+ WHERE shelf = ?2 AND gate < ?3
+ AND NOT EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
+ ORDER BY gate, sequence)"},
+    sql_text{sql::purge_generation, R"(SELECT r.replaces, e.state, r."group", r.sequence IS NOT NULL, e.payload IS NULL,
+ EXISTS (SELECT 1 FROM @groups g WHERE g.name = r."group" AND g.live > 0)
+ OR EXISTS (SELECT 1 FROM @relations c INDEXED BY @relations_parent WHERE c.parent = e.id AND c.is_live = 1)
+ FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.sequence = ?1)"},
+    sql_text{sql::purge_entry, "DELETE FROM @entries WHERE sequence = ?1 AND state >= 3"},
+    sql_text{sql::purge_payload, "DELETE FROM @payloads WHERE sequence = ?1"},
+    sql_text{sql::purge_relations, "DELETE FROM @relations WHERE sequence = ?1"},
 };
 
 static_assert(
@@ -726,16 +789,46 @@ static_assert(
                 return false;
             }
         }
-        return statements.back().which == sql::purge_delete;
+        return statements.back().which == sql::purge_relations;
     }(),
     "the statements stand in the order of their names");
 
+/// `text` with every `what` replaced.
+inline void replace_all(std::string& text, std::string_view what, std::string_view with) {
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+        text.replace(at, what.size(), with);
+    }
+}
+
+/// `new_row` for the row of that index, its parameters numbered.
+[[nodiscard]] inline std::string row_text(std::size_t index) {
+    std::string out;
+    auto next = 2 + index * new_row_parameters;
+    for (std::size_t at = 0; at < new_row.size();) {
+        if (new_row[at] != '$') {
+            out += new_row[at++];
+            continue;
+        }
+        at = new_row.find_first_of(",)", at);
+        out += '?' + std::to_string(next++);
+    }
+    return out;
+}
+
 [[nodiscard]] inline std::string text_of(sql which, std::string_view prefix) {
     std::string text(statements[static_cast<std::size_t>(which)].text);
-    constexpr std::string_view columns = "$entry";
-    if (const auto at = text.find(columns); at != std::string::npos) {
-        text.replace(at, columns.size(), entry_columns);
+    replace_all(text, "$entry", entry_columns);
+    replace_all(text, "$payload", payload_column);
+    // A statement about one queue is told its name; one about any reads it.
+    replace_all(text, "$queue", text.find("@queues q") == std::string::npos ? "?1" : "q.name");
+    if (text.find("$rows") != std::string::npos) {
+        std::string rows = row_text(0);
+        for (std::size_t i = 1; i < rows_at_once; ++i) {
+            rows += ", " + row_text(i);
+        }
+        replace_all(text, "$rows", rows);
     }
+    replace_all(text, "$row", row_text(0));
     return with_prefix(text, prefix);
 }
 
@@ -1054,6 +1147,396 @@ class hub {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/sqlite/row.hpp
+// How an entry is written in columns. Lists are blobs: a trail is its ids one after another, headers are names and
+// values each behind its length.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+[[nodiscard]] inline std::string encode(const id_list& trail) {
+    std::string out;
+    out.reserve(trail.size() * 16);
+    for (const auto& one : trail) {
+        const auto bytes = one.bytes();
+        out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    return out;
+}
+
+inline void decode(std::string_view from, id_list& to) {
+    std::array<std::uint8_t, 16> bytes{};
+    if (from.size() % bytes.size() != 0) {
+        throw error(error_kind::corrupt, "sqlite: a stored trail is no list of ids");
+    }
+    to.clear();
+    for (; !from.empty(); from.remove_prefix(bytes.size())) {
+        std::memcpy(bytes.data(), from.data(), bytes.size());
+        to.push_back(id::from_bytes(bytes));
+    }
+}
+
+/// Four bytes of length, least significant first, and the text.
+inline void encode(std::string_view text, std::string& to) {
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+        to.push_back(static_cast<char>((text.size() >> shift) & 0xffU));
+    }
+    to.append(text);
+}
+
+[[nodiscard]] inline std::string encode(const header_list& headers) {
+    std::string out;
+    for (const auto& [name, value] : headers) {
+        encode(name, out);
+        encode(value, out);
+    }
+    return out;
+}
+
+/// Takes one text off the front.
+[[nodiscard]] inline std::string decode_text(std::string_view& from) {
+    constexpr std::size_t length_bytes = 4;
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < length_bytes && i < from.size(); ++i) {
+        size |= std::size_t{static_cast<unsigned char>(from[i])} << (8 * i);
+    }
+    if (from.size() < length_bytes || size > from.size() - length_bytes) {
+        throw error(error_kind::corrupt, "sqlite: stored headers are no list of names and values");
+    }
+    std::string text(from.substr(length_bytes, size));
+    from.remove_prefix(length_bytes + size);
+    return text;
+}
+
+inline void decode(std::string_view from, header_list& to) {
+    to.clear();
+    while (!from.empty()) {
+        auto name = decode_text(from);
+        to.emplace_back(std::move(name), decode_text(from));
+    }
+}
+
+/// Reads `sql.hpp`'s entry columns and the payload behind them.
+inline void read_entry(const run& row, entry& e) {
+    row.read_all(e.sequence, e.id, e.queue, e.topic, e.key, e.group, e.lane, e.parent, e.predecessor, e.generation,
+                 e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+                 e.lease_until, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at);
+    constexpr int lists = 24;
+    decode(row.bytes(lists), e.trail);
+    decode(row.bytes(lists + 1), e.headers);
+    row.read(lists + 2, e.progress);
+    row.read(lists + 3, e.result);
+    row.read(lists + 4, e.payload);
+}
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/shelf.hpp
+// Where an entry stands. Every queue has a number and three shelves: live, succeeded, dead. One index orders each shelf
+// by gate, which for an ended entry is the time it ended; so a claim and a purge each read the beginning of a shelf.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+/// A queue's number; its shelves are the four numbers from `first()` on, of which the last stays empty.
+struct queue_number {
+    std::int64_t value = 0;
+
+    [[nodiscard]] constexpr std::int64_t first() const noexcept { return value * 4; }
+    [[nodiscard]] constexpr std::int64_t shelf(state s) const noexcept {
+        return first() + (s == state::succeeded ? 1 : s == state::dead ? 2 : 0);
+    }
+};
+
+/// Shelves beside each other, both ends included.
+struct shelf_range {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+};
+
+[[nodiscard]] constexpr shelf_range shelves_of(queue_number queue, query::path by) noexcept {
+    switch (by) {
+    case query::path::live: return {queue.shelf(state::pending), queue.shelf(state::pending)};
+    case query::path::dead: return {queue.shelf(state::dead), queue.shelf(state::dead)};
+    default: return {queue.shelf(state::pending), queue.shelf(state::dead)};
+    }
+}
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/session.hpp
+// What a transaction remembers from call to call.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+/// The queue's number, if anything was ever enqueued there.
+[[nodiscard]] inline std::optional<queue_number> find_queue(connection& on, std::string_view name) {
+    run row(on.prepared(sql::queue));
+    if (!row.bind(name).step()) {
+        return std::nullopt;
+    }
+    return queue_number{row.integer(0)};
+}
+
+class session {
+  public:
+    std::uint64_t last_sequence = 0;    ///< 0: not looked up yet
+    std::vector<std::string> stirred{}; ///< queues in which work may have come nearer
+
+    void stir(const std::string& queue) {
+        if (stirred.empty() || stirred.back() != queue) {
+            stirred.push_back(queue);
+        }
+    }
+
+    [[nodiscard]] std::optional<queue_number> find(connection& on, const std::string& queue) {
+        if (known_ && known_->first == queue) {
+            return known_->second;
+        }
+        const auto found = find_queue(on, queue);
+        if (found) {
+            known_.emplace(queue, *found);
+        }
+        return found;
+    }
+
+    /// As `find`, and gives the queue a number if it has none.
+    [[nodiscard]] queue_number number(connection& on, const std::string& queue) {
+        if (const auto found = find(on, queue)) {
+            return *found;
+        }
+        run(on.prepared(sql::add_queue)).bind(queue).finish();
+        const queue_number added{sqlite3_last_insert_rowid(on.handle())};
+        known_.emplace(queue, added);
+        return added;
+    }
+
+    /// To be called between calls where the application may have rolled back to a savepoint meanwhile.
+    void forget_queues() noexcept { known_.reset(); }
+
+  private:
+    std::optional<std::pair<std::string, queue_number>> known_{}; // the last one asked for
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/enqueuing.hpp
+// Enqueue, inside a transaction. Drafts that concern no other entry are inserted several at a time. Arguments are valid
+// when they come here.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class enqueuing {
+  public:
+    enqueuing(connection& on, session& in) noexcept : on_(on), session_(in) {}
+
+    [[nodiscard]] std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        std::vector<receipt> receipts;
+        receipts.reserve(drafts.size());
+        while (!drafts.empty()) {
+            const auto next = drafts.first(std::min(drafts.size(), rows_at_once));
+            if (next.size() == rows_at_once && std::all_of(next.begin(), next.end(), is_plain)) {
+                insert_many(next, now, receipts);
+                drafts = drafts.subspan(rows_at_once);
+            } else {
+                receipts.push_back(enqueue(drafts.front(), now));
+                drafts = drafts.subspan(1);
+            }
+        }
+        return receipts;
+    }
+
+  private:
+    static_assert(rows_at_once <= run::ids_max);
+
+    /// What a fresh entry has from its predecessor, or from its draft.
+    struct heritage {
+        std::string_view key{};
+        std::string_view group{};
+        std::string_view lane{};
+        std::uint32_t generation = 1;
+        std::optional<std::uint64_t> replaces{};
+    };
+
+    /// The parts of a row that are made for it; they must live until it is inserted.
+    struct made {
+        std::string trail{};
+        std::string headers{};
+    };
+
+    /// Whether a row of its own is all there is to the entry.
+    [[nodiscard]] static bool is_plain(const draft& d) noexcept {
+        return d.key.empty() && d.group.empty() && d.lane.empty() && d.parent.is_nil() && d.predecessor.is_nil() &&
+               !d.result && d.payload.size() <= payload_in_row_max;
+    }
+
+    void insert_many(std::span<const draft> drafts, time_point now, std::vector<receipt>& receipts) {
+        const auto first = last_sequence() + 1;
+        std::array<made, rows_at_once> parts;
+        {
+            run row(on_.prepared(sql::insert_many));
+            row.bind(now);
+            for (std::size_t i = 0; i < rows_at_once; ++i) {
+                const auto& d = drafts[i];
+                bind_row(row, i, d, parts[i], first + i, {.number = session_.number(on_, d.queue), .gate = due(d, now)},
+                         now);
+            }
+            const bool all = static_cast<std::size_t>(row.finish()) == rows_at_once;
+            for (std::size_t i = 0; i < rows_at_once; ++i) {
+                // If some are missing, those that are there have the sequences we gave them.
+                const bool is_there = all || sequence_of(drafts[i].id) == first + i;
+                receipts.push_back({is_there ? receipt::kind::inserted : receipt::kind::duplicate, drafts[i].id});
+                if (is_there) {
+                    session_.stir(drafts[i].queue);
+                }
+            }
+        }
+        session_.last_sequence = first + rows_at_once - 1;
+    }
+
+    [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
+        if ((!d.key.empty() || !d.predecessor.is_nil()) && sequence_of(d.id) != 0) {
+            return {receipt::kind::duplicate, d.id};
+        }
+        if (!d.predecessor.is_nil()) {
+            return enqueue_successor(d, now);
+        }
+        if (!d.key.empty()) {
+            const auto queue = session_.number(on_, d.queue);
+            run newest(on_.prepared(sql::newest_of_key));
+            if (newest.bind(queue.value, d.key).step()) {
+                receipt answer{receipt::kind::duplicate, {}};
+                newest.read(0, answer.id);
+                return answer;
+            }
+        }
+        return insert(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
+    }
+
+    [[nodiscard]] receipt enqueue_successor(const draft& d, time_point now) {
+        std::uint64_t sequence = 0;
+        state was{};
+        std::int64_t queue = 0;
+        std::string key;
+        std::string group;
+        std::string lane;
+        std::uint32_t generation = 0;
+        id successor;
+        {
+            run row(on_.prepared(sql::predecessor));
+            if (!row.bind(d.predecessor).step()) {
+                return {};
+            }
+            row.read_all(sequence, was, queue, key, group, lane, generation, successor);
+        }
+        const auto wanted = session_.find(on_, d.queue);
+        if (was != state::dead || !wanted || queue != wanted->value) {
+            return {};
+        }
+        if (!successor.is_nil()) {
+            return {receipt::kind::duplicate, successor};
+        }
+        return insert(d, {.key = key, .group = group, .lane = lane, .generation = generation + 1, .replaces = sequence},
+                      now);
+    }
+
+    [[nodiscard]] receipt insert(const draft& d, const heritage& h, time_point now) {
+        const auto queue = session_.number(on_, d.queue);
+        const auto sequence = last_sequence() + 1;
+        const bool is_blocked =
+            !h.lane.empty() && run(on_.prepared(sql::lane_is_taken)).bind(queue.value, h.lane).step();
+        const bool is_tied = !h.group.empty() || !h.lane.empty() || !d.parent.is_nil();
+        const auto gate = d.result ? std::optional{now} : is_blocked ? std::nullopt : std::optional{due(d, now)};
+        {
+            made parts;
+            run row(on_.prepared(sql::insert));
+            row.bind(now);
+            bind_row(row, 0, d, parts, sequence, {.number = queue, .gate = gate, .is_tied = is_tied}, now);
+            if (row.finish() == 0) {
+                return {receipt::kind::duplicate, d.id};
+            }
+        }
+        session_.last_sequence = sequence;
+        insert_apart(d, h, queue, sequence);
+        if (gate && !d.result) {
+            session_.stir(d.queue);
+        }
+        return {receipt::kind::inserted, d.id};
+    }
+
+    /// What does not lie in the row.
+    void insert_apart(const draft& d, const heritage& h, queue_number queue, std::uint64_t sequence) {
+        if (d.payload.size() > payload_in_row_max) {
+            run(on_.prepared(sql::insert_payload)).bind(sequence, blob{d.payload}).finish();
+        }
+        if (!h.key.empty() || !h.group.empty() || !h.lane.empty() || !d.parent.is_nil() || h.replaces) {
+            run(on_.prepared(sql::insert_relations))
+                .bind(sequence, queue.value, optional_text{h.key}, h.generation, optional_text{h.group},
+                      optional_text{h.lane}, optional_id{d.parent}, optional_id{d.predecessor}, h.replaces)
+                .finish();
+        }
+        if (!h.group.empty()) {
+            // The successor counts in the place of the dead one.
+            run(on_.prepared(sql::group_enter)).bind(h.group, !h.replaces.has_value()).finish();
+        }
+    }
+
+    /// Where a new row stands.
+    struct standing {
+        queue_number number{};
+        std::optional<time_point> gate{};
+        bool is_tied = false;
+    };
+
+    static void bind_row(run& to, std::size_t index, const draft& d, made& parts, std::uint64_t sequence,
+                         const standing& at, time_point now) {
+        parts.trail = encode(d.trail);
+        parts.headers = encode(d.headers);
+        const auto state = d.result ? state::succeeded : state::pending;
+        const auto payload = d.payload.size() > payload_in_row_max ? std::nullopt : std::optional{blob{d.payload}};
+        const auto result = d.result ? std::optional{blob{*d.result}} : std::nullopt;
+        to.bind_from(static_cast<int>(2 + index * new_row_parameters), sequence, at.number.shelf(state), at.gate, state,
+                     due(d, now), d.id, d.topic, at.is_tied, d.attempts_max, d.expires_at, optional_blob{parts.trail},
+                     optional_blob{parts.headers}, optional_blob{d.progress}, result, payload);
+    }
+
+    [[nodiscard]] static time_point due(const draft& d, time_point now) noexcept { return d.due_at.value_or(now); }
+
+    /// 0 if there is no such entry.
+    [[nodiscard]] std::uint64_t sequence_of(const id& wanted) {
+        run row(on_.prepared(sql::sequence_of));
+        return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
+    }
+
+    [[nodiscard]] std::uint64_t last_sequence() {
+        if (session_.last_sequence == 0) {
+            run row(on_.prepared(sql::last_sequence));
+            row.step();
+            row.read(0, session_.last_sequence);
+        }
+        return session_.last_sequence;
+    }
+
+    connection& on_;
+    session& session_;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/sqlite/file.hpp
 // What all handles and transactions of one store share: the one connection that writes, the ones that read, and one
 // that watches for commits of other processes.
@@ -1214,12 +1697,15 @@ class purging {
     explicit purging(connection& on) noexcept : on_(on) {}
 
     [[nodiscard]] std::size_t purge(const purge_request& request) {
-        find(request);
+        const auto queue = find_queue(on_, request.queue);
+        if (!queue) {
+            return 0;
+        }
+        find(*queue, request);
         going_.resize(std::min(going_.size(), request.limit)); // the elder generations go first
         std::uint64_t highest = 0;
         for (const auto& g : going_) {
-            run(on_.prepared(sql::purge_delete)).bind(g.sequence).finish();
-            leave_group(g);
+            remove(g);
             highest = std::max(highest, g.sequence);
         }
         if (highest > last_sequence()) {
@@ -1234,14 +1720,19 @@ class purging {
         std::optional<std::uint64_t> replaces{};
         state ended{};
         std::string group{};
+        bool has_relations = false;
+        bool has_payload_apart = false;
         bool is_newest = false;
     };
 
-    void find(const purge_request& request) {
+    void find(queue_number queue, const purge_request& request) {
+        constexpr std::int64_t none = -1;
+        const auto shelf = [&](state s) { return !request.state || *request.state == s ? queue.shelf(s) : none; };
         run row(on_.prepared(sql::purge_find));
-        row.bind(request.queue, request.before, request.state);
+        row.bind(shelf(state::succeeded), shelf(state::dead), request.before);
         while (going_.size() < request.limit && row.step()) {
-            add_generations(static_cast<std::uint64_t>(row.integer(0)));
+            constexpr int sequence = 1;
+            add_generations(static_cast<std::uint64_t>(row.integer(sequence)));
         }
     }
 
@@ -1256,7 +1747,7 @@ class purging {
             if (!row.bind(g.sequence).step()) {
                 break; // purged before
             }
-            row.read_all(g.replaces, g.ended, g.group, is_needed);
+            row.read_all(g.replaces, g.ended, g.group, g.has_relations, g.has_payload_apart, is_needed);
             if (is_needed) {
                 going_.resize(static_cast<std::size_t>(first));
                 return;
@@ -1267,7 +1758,14 @@ class purging {
         std::reverse(going_.begin() + first, going_.end());
     }
 
-    void leave_group(const generation& g) {
+    void remove(const generation& g) {
+        run(on_.prepared(sql::purge_entry)).bind(g.sequence).finish();
+        if (g.has_payload_apart) {
+            run(on_.prepared(sql::purge_payload)).bind(g.sequence).finish();
+        }
+        if (g.has_relations) {
+            run(on_.prepared(sql::purge_relations)).bind(g.sequence).finish();
+        }
         if (!g.group.empty()) {
             const bool was_unfinished = g.ended == state::dead && g.is_newest;
             run(on_.prepared(sql::group_leave)).bind(g.group, was_unfinished).finish();
@@ -1291,96 +1789,8 @@ class purging {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/sqlite/row.hpp
-// How an entry is written in columns. Lists are blobs: a trail is its ids one after another, headers are names and
-// values each behind its length.
-
-namespace vouch {
-inline namespace v0 {
-namespace sqlite::detail {
-
-[[nodiscard]] inline std::string encode(const id_list& trail) {
-    std::string out;
-    out.reserve(trail.size() * 16);
-    for (const auto& one : trail) {
-        const auto bytes = one.bytes();
-        out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    }
-    return out;
-}
-
-inline void decode(std::string_view from, id_list& to) {
-    std::array<std::uint8_t, 16> bytes{};
-    if (from.size() % bytes.size() != 0) {
-        throw error(error_kind::corrupt, "sqlite: a stored trail is no list of ids");
-    }
-    to.clear();
-    for (; !from.empty(); from.remove_prefix(bytes.size())) {
-        std::memcpy(bytes.data(), from.data(), bytes.size());
-        to.push_back(id::from_bytes(bytes));
-    }
-}
-
-/// Four bytes of length, least significant first, and the text.
-inline void encode(std::string_view text, std::string& to) {
-    for (unsigned shift = 0; shift < 32; shift += 8) {
-        to.push_back(static_cast<char>((text.size() >> shift) & 0xffU));
-    }
-    to.append(text);
-}
-
-[[nodiscard]] inline std::string encode(const header_list& headers) {
-    std::string out;
-    for (const auto& [name, value] : headers) {
-        encode(name, out);
-        encode(value, out);
-    }
-    return out;
-}
-
-/// Takes one text off the front.
-[[nodiscard]] inline std::string decode_text(std::string_view& from) {
-    constexpr std::size_t length_bytes = 4;
-    std::size_t size = 0;
-    for (std::size_t i = 0; i < length_bytes && i < from.size(); ++i) {
-        size |= std::size_t{static_cast<unsigned char>(from[i])} << (8 * i);
-    }
-    if (from.size() < length_bytes || size > from.size() - length_bytes) {
-        throw error(error_kind::corrupt, "sqlite: stored headers are no list of names and values");
-    }
-    std::string text(from.substr(length_bytes, size));
-    from.remove_prefix(length_bytes + size);
-    return text;
-}
-
-inline void decode(std::string_view from, header_list& to) {
-    to.clear();
-    while (!from.empty()) {
-        auto name = decode_text(from);
-        to.emplace_back(std::move(name), decode_text(from));
-    }
-}
-
-/// Reads `sql.hpp`'s entry columns and the payload behind them.
-inline void read_entry(const run& row, entry& e) {
-    row.read_all(e.sequence, e.id, e.queue, e.topic, e.key, e.group, e.lane, e.parent, e.predecessor, e.generation,
-                 e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
-                 e.lease_until, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at);
-    constexpr int lists = 24;
-    decode(row.bytes(lists), e.trail);
-    decode(row.bytes(lists + 1), e.headers);
-    row.read(lists + 2, e.progress);
-    row.read(lists + 3, e.result);
-    row.read(lists + 4, e.payload);
-}
-
-} // namespace sqlite::detail
-} // namespace v0
-} // namespace vouch
-
 // ---- vouch/sqlite/reading.hpp
-// The reader's operations on one connection. Each is a single statement, so it sees one moment. Arguments are valid
-// when they come here.
+// The reader's operations on one connection. Each sees one moment. Arguments are valid when they come here.
 
 namespace vouch {
 inline namespace v0 {
@@ -1400,20 +1810,100 @@ class reading {
     }
 
     [[nodiscard]] std::vector<entry> list(const query& q) {
-        run row(on_.prepared(path(q.by)));
-        const auto after = std::min(q.after, std::uint64_t{INT64_MAX});
-        const auto bind = [&](const auto& by) {
-            if (q.by == query::path::key) {
-                row.bind(by, after, q.state, q.topic, std::uint64_t{q.limit}, q.payloads, q.key);
-            } else {
-                row.bind(by, after, q.state, q.topic, std::uint64_t{q.limit}, q.payloads);
-            }
-        };
         switch (q.by) {
-        case query::path::group: bind(q.group); break;
-        case query::path::parent: bind(q.parent); break;
-        default: bind(q.queue);
+        case query::path::group: return list_by(sql::list_group, q, q.group);
+        case query::path::parent: return list_by(sql::list_parent, q, q.parent);
+        case query::path::key: return list_by(sql::list_key, q, q.queue);
+        default: return list_shelves(q);
         }
+    }
+
+    [[nodiscard]] state_counts counts(std::string_view queue) {
+        state_counts counts;
+        if (const auto number = find_queue(on_, queue)) {
+            run row(on_.prepared(sql::counts));
+            row.bind(number->first()).step();
+            for (const auto s : all_states) {
+                counts[s] = static_cast<std::size_t>(row.integer(static_cast<int>(s)));
+            }
+        }
+        return counts;
+    }
+
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) {
+        std::optional<time_point> due;
+        if (const auto number = find_queue(on_, queue)) {
+            run row(on_.prepared(sql::next_due));
+            if (row.bind(number->shelf(state::pending)).step()) {
+                row.read(0, due);
+            }
+        }
+        return due;
+    }
+
+  private:
+    template <class Path>
+    [[nodiscard]] std::vector<entry> list_by(sql which, const query& q, const Path& path) {
+        run row(on_.prepared(which));
+        row.bind(path, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads);
+        if (q.by == query::path::key) {
+            constexpr int key = 7;
+            row.bind_from(key, q.key);
+        }
+        return entries_of(row);
+    }
+
+    /// A page of a queue's shelves. No index has them in sequence, because every enqueue would pay for it. Most pages
+    /// are found near where the last one ended; else the page is chosen from the index on gates, which costs what
+    /// stands on the shelves.
+    [[nodiscard]] std::vector<entry> list_shelves(const query& q) {
+        const auto queue = find_queue(on_, q.queue);
+        if (!queue) {
+            return {};
+        }
+        const one_moment all(on_);
+        const auto shelves = shelves_of(*queue, q.by);
+        auto page = list_near(q, shelves);
+        return page.size() == q.limit ? page : list_far(q, shelves);
+    }
+
+    [[nodiscard]] std::vector<entry> list_near(const query& q, shelf_range shelves) {
+        const auto until = std::min(after(q) + 1000 + 8 * std::uint64_t{q.limit}, std::uint64_t{INT64_MAX});
+        run row(on_.prepared(sql::list_near));
+        row.bind(q.queue, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads, shelves.first, shelves.last,
+                 until);
+        return entries_of(row);
+    }
+
+    [[nodiscard]] std::vector<entry> list_far(const query& q, shelf_range shelves) {
+        std::vector<std::uint64_t> chosen;
+        {
+            run row(on_.prepared(sql::list_far));
+            row.bind(after(q), q.state, q.topic, shelves.first, shelves.last);
+            const auto keep_lowest = [&] {
+                const auto end = chosen.begin() + static_cast<std::ptrdiff_t>(std::min(q.limit, chosen.size()));
+                std::nth_element(chosen.begin(), end, chosen.end());
+                chosen.erase(end, chosen.end());
+            };
+            while (row.step()) {
+                chosen.push_back(static_cast<std::uint64_t>(row.integer(0)));
+                if (chosen.size() > 2 * q.limit + 1000) {
+                    keep_lowest();
+                }
+            }
+            keep_lowest();
+        }
+        std::sort(chosen.begin(), chosen.end());
+        std::vector<entry> found(chosen.size());
+        for (std::size_t i = 0; i < chosen.size(); ++i) {
+            run row(on_.prepared(sql::at));
+            row.bind(chosen[i], q.payloads).step();
+            read_entry(row, found[i]);
+        }
+        return found;
+    }
+
+    [[nodiscard]] static std::vector<entry> entries_of(run& row) {
         std::vector<entry> found;
         while (row.step()) {
             read_entry(row, found.emplace_back());
@@ -1421,37 +1911,30 @@ class reading {
         return found;
     }
 
-    [[nodiscard]] state_counts counts(std::string_view queue) {
-        run row(on_.prepared(sql::counts));
-        state_counts counts;
-        row.bind(queue).step();
-        for (const auto s : all_states) {
-            counts[s] = static_cast<std::size_t>(row.integer(static_cast<int>(s)));
-        }
-        return counts;
+    [[nodiscard]] static std::uint64_t after(const query& q) noexcept {
+        return std::min(q.after, std::uint64_t{INT64_MAX});
     }
 
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) {
-        run row(on_.prepared(sql::next_due));
-        std::optional<time_point> due;
-        if (row.bind(queue).step()) {
-            row.read(0, due);
+    /// Several statements that see the same moment: inside the transaction that is open, or one of their own.
+    class one_moment {
+      public:
+        explicit one_moment(connection& on) : on_(on), is_own_(!on.in_transaction()) {
+            if (is_own_) {
+                on_.execute(sql::begin_reading);
+            }
         }
-        return due;
-    }
+        one_moment(const one_moment&) = delete;
+        one_moment& operator=(const one_moment&) = delete;
+        ~one_moment() {
+            if (is_own_) {
+                on_.roll_back(); // nothing was written
+            }
+        }
 
-  private:
-    [[nodiscard]] static sql path(query::path by) noexcept {
-        switch (by) {
-        case query::path::group: return sql::list_group;
-        case query::path::parent: return sql::list_parent;
-        case query::path::key: return sql::list_key;
-        case query::path::dead: return sql::list_dead;
-        case query::path::live: return sql::list_live;
-        case query::path::all: break;
-        }
-        return sql::list_all;
-    }
+      private:
+        connection& on_;
+        bool is_own_;
+    };
 
     connection& on_;
 };
@@ -1469,64 +1952,26 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-/// What a transaction remembers from call to call.
-struct session {
-    std::uint64_t last_sequence = 0;    ///< 0: not looked up yet
-    std::vector<std::string> stirred{}; ///< queues in which work may have come nearer
-
-    void stir(const std::string& queue) {
-        if (stirred.empty() || stirred.back() != queue) {
-            stirred.push_back(queue);
-        }
-    }
-};
-
 class writing {
   public:
     writing(connection& on, session& in) noexcept : on_(on), session_(in) {}
 
-    [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
-        if ((!d.key.empty() || !d.predecessor.is_nil()) && run(on_.prepared(sql::has_id)).bind(d.id).step()) {
-            return {receipt::kind::duplicate, d.id};
-        }
-        if (!d.predecessor.is_nil()) {
-            return enqueue_successor(d, now);
-        }
-        if (!d.key.empty()) {
-            run newest(on_.prepared(sql::newest_of_key));
-            if (newest.bind(d.queue, d.key).step()) {
-                receipt answer{receipt::kind::duplicate, {}};
-                newest.read(0, answer.id);
-                return answer;
-            }
-        }
-        return insert(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
-    }
-
     [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
         std::vector<entry> claimed;
-        const auto take = [&](sql due, sql claim, const auto& what) {
-            {
-                run row(on_.prepared(due));
-                row.bind(r.queue, r.now, what);
-                while (row.step()) {
-                    auto& e = claimed.emplace_back();
-                    read_entry(row, e);
-                    apply(e, r);
-                }
-            }
-            if (!claimed.empty()) {
-                run row(on_.prepared(claim));
-                const auto changed = row.bind(r.queue, r.now, what, r.now + r.lease, r.worker).finish();
-                expect_changed(changed, claimed.size());
-            }
-        };
+        const auto queue = r.limit == 0 ? std::nullopt : session_.find(on_, r.queue);
+        if (!queue) {
+            return claimed;
+        }
+        const auto shelf = queue->shelf(state::pending);
         if (r.only.is_nil()) {
             claimed.reserve(std::min<std::size_t>(r.limit, 64));
-            take(sql::due, sql::claim, std::uint64_t{r.limit});
-        } else if (r.limit > 0) {
-            take(sql::due_only, sql::claim_only, r.only);
+            run row(on_.prepared(sql::due));
+            take(row.bind(r.queue, shelf, r.now, std::uint64_t{r.limit}), r, claimed);
+        } else {
+            run row(on_.prepared(sql::due_only));
+            take(row.bind(r.queue, shelf, r.now, r.only), r, claimed);
         }
+        write_claims(claimed, r);
         const auto by_due = [](const entry& a, const entry& b) {
             return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
         };
@@ -1536,28 +1981,20 @@ class writing {
         return claimed;
     }
 
-    [[nodiscard]] settlement settle(const vouch::settle& s, time_point now) {
-        settlement answer;
-        if (succeed_alone(s, now)) {
-            answer.verdict = verdict::applied;
-            return answer;
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        std::vector<settlement> answers;
+        answers.reserve(settles.size());
+        while (!settles.empty()) {
+            auto done = succeed_run(settles, now);
+            if (done == 0) {
+                answers.push_back(settle_alone(settles.front(), now));
+                done = 1;
+            } else {
+                answers.insert(answers.end(), done, settlement{.verdict = verdict::applied});
+            }
+            settles = settles.subspan(done);
         }
-        subject e;
-        if (!look_up(s.ticket.id, e)) {
-            return answer;
-        }
-        answer.verdict = apply(e.now, s, now);
-        if (answer.verdict != verdict::applied) {
-            return answer;
-        }
-        const bool failed = std::holds_alternative<retry>(s.outcome) || std::holds_alternative<bury>(s.outcome);
-        const auto error = failed ? std::optional<std::string_view>(e.now.last_error) : std::nullopt;
-        if (is_terminal(e.now.state)) {
-            answer.group_completed = end(e, error);
-        } else {
-            wait(e, error, std::holds_alternative<advance>(s.outcome));
-        }
-        return answer;
+        return answers;
     }
 
     [[nodiscard]] verdict extend(const ticket& t, time_point now, duration lease) {
@@ -1597,78 +2034,46 @@ class writing {
     }
 
   private:
-    /// What a fresh entry has from its predecessor, or from its draft.
-    struct heritage {
-        std::string_view key{};
-        std::string_view group{};
-        std::string_view lane{};
-        std::uint32_t generation = 1;
-        std::optional<std::uint64_t> replaces{};
-    };
+    static void take(run& row, const claim_request& r, std::vector<entry>& claimed) {
+        while (row.step()) {
+            auto& e = claimed.emplace_back();
+            read_entry(row, e);
+            apply(e, r);
+        }
+    }
 
-    [[nodiscard]] receipt enqueue_successor(const draft& d, time_point now) {
-        std::uint64_t sequence = 0;
-        state was{};
-        std::string queue;
-        std::string key;
-        std::string group;
-        std::string lane;
-        std::uint32_t generation = 0;
-        id successor;
-        {
-            run row(on_.prepared(sql::predecessor));
-            if (!row.bind(d.predecessor).step()) {
-                return {};
+    /// Writes what was read, a run of neighbours in one statement.
+    void write_claims(const std::vector<entry>& claimed, const claim_request& r) {
+        for (std::size_t first = 0; first < claimed.size();) {
+            auto end = first + 1;
+            while (end < claimed.size() && claimed[end].sequence == claimed[end - 1].sequence + 1) {
+                ++end;
             }
-            row.read_all(sequence, was, queue, key, group, lane, generation, successor);
+            run row(on_.prepared(sql::claim));
+            row.bind(claimed[first].sequence, claimed[end - 1].sequence, r.now, r.now + r.lease, r.worker);
+            expect_changed(row.finish(), end - first);
+            first = end;
         }
-        if (was != state::dead || queue != d.queue) {
-            return {};
-        }
-        if (!successor.is_nil()) {
-            return {receipt::kind::duplicate, successor};
-        }
-        return insert(d, {.key = key, .group = group, .lane = lane, .generation = generation + 1, .replaces = sequence},
-                      now);
     }
 
-    [[nodiscard]] receipt insert(const draft& d, const heritage& h, time_point now) {
-        const auto due = d.due_at.value_or(now);
-        const bool is_done = d.result.has_value();
-        const bool is_blocked = !h.lane.empty() && run(on_.prepared(sql::lane_is_taken)).bind(d.queue, h.lane).step();
-        const auto gate = is_done || is_blocked ? std::nullopt : std::optional{due};
-        const auto ended = is_done ? std::optional{now} : std::nullopt;
-        const auto result = is_done ? std::optional{blob{*d.result}} : std::nullopt;
-        const auto trail = encode(d.trail);
-        const auto headers = encode(d.headers);
-
-        const auto sequence = last_sequence() + 1;
-        run row(on_.prepared(sql::insert));
-        row.bind(sequence, d.id, d.queue, d.topic, optional_text{h.key}, optional_text{h.group}, optional_text{h.lane},
-                 optional_id{d.parent}, optional_id{d.predecessor}, h.replaces, h.generation, d.attempts_max,
-                 d.expires_at, now, is_done ? state::succeeded : state::pending, due, gate, ended, optional_blob{trail},
-                 optional_blob{headers}, optional_blob{d.progress}, result, blob{d.payload});
-        if (row.finish() == 0) {
-            return {receipt::kind::duplicate, d.id};
+    [[nodiscard]] settlement settle_alone(const vouch::settle& s, time_point now) {
+        settlement answer;
+        subject e;
+        if (!look_up(s.ticket.id, e)) {
+            return answer;
         }
-        session_.last_sequence = sequence;
-        if (!h.group.empty()) {
-            // The successor counts in the place of the dead one.
-            run(on_.prepared(sql::group_enter)).bind(h.group, !h.replaces.has_value()).finish();
+        answer.verdict = apply(e.now, s, now);
+        if (answer.verdict != verdict::applied) {
+            return answer;
         }
-        if (gate) {
-            session_.stir(d.queue);
+        const bool failed = std::holds_alternative<retry>(s.outcome) || std::holds_alternative<bury>(s.outcome);
+        const auto error = failed ? std::optional<std::string_view>(e.now.last_error) : std::nullopt;
+        if (is_terminal(e.now.state)) {
+            answer.group_completed = end(e, error);
+        } else {
+            wait(e, error, std::holds_alternative<advance>(s.outcome));
         }
-        return {receipt::kind::inserted, d.id};
-    }
-
-    [[nodiscard]] std::uint64_t last_sequence() {
-        if (session_.last_sequence == 0) {
-            run row(on_.prepared(sql::last_sequence));
-            row.step();
-            row.read(0, session_.last_sequence);
-        }
-        return session_.last_sequence;
+        return answer;
     }
 
     /// A stored entry as far as a verb can change it or its end concerns others.
@@ -1678,6 +2083,7 @@ class writing {
         std::uint64_t epoch_was = 0;
         bool is_blocked = false;
         life now{};
+        queue_number number{};
         std::string queue{};
         std::string group{};
         std::string lane{};
@@ -1691,7 +2097,7 @@ class writing {
         }
         std::optional<time_point> gate;
         row.read_all(e.sequence, e.now.state, e.now.attempts, e.now.failures, e.now.epoch, e.now.due_at,
-                     e.now.lease_until, e.now.woken, gate, e.queue, e.group, e.lane, e.parent);
+                     e.now.lease_until, e.now.woken, gate, e.number.value, e.queue, e.group, e.lane, e.parent);
         e.was = e.now.state;
         e.epoch_was = e.now.epoch;
         e.is_blocked = is_live(e.was) && !gate;
@@ -1705,11 +2111,46 @@ class writing {
     }
     static void expect_one(int changed) { expect_changed(changed, 1); }
 
-    /// The short way for a success that is nobody else's concern. False if it is none, or its ticket is not good.
-    [[nodiscard]] bool succeed_alone(const vouch::settle& s, time_point now) {
-        const auto* const done = std::get_if<succeed>(&s.outcome);
-        return done != nullptr &&
-               run(on_.prepared(sql::succeed)).bind(s.ticket.id, s.ticket.epoch, blob{done->result}, now).finish() == 1;
+    /// The short way for successes that are nobody else's concern: those at the front that are neighbours, under one
+    /// epoch, are written in one statement. Says how many that were; 0 if the first is none of that kind, or its ticket
+    /// is not good.
+    [[nodiscard]] std::size_t succeed_run(std::span<const vouch::settle> settles, time_point now) {
+        const auto* const done = std::get_if<succeed>(&settles.front().outcome);
+        const auto first = done == nullptr ? 0 : sequence_of(settles.front().ticket.id);
+        if (first == 0) {
+            return 0;
+        }
+        const auto epoch = settles.front().ticket.epoch;
+        auto last = first;
+        for (const auto& next : settles.subspan(1)) {
+            const auto* const too = std::get_if<succeed>(&next.outcome);
+            if (too == nullptr || too->result != done->result || next.ticket.epoch != epoch ||
+                sequence_of(next.ticket.id) != last + 1) {
+                break;
+            }
+            ++last;
+        }
+        if (last > first && count_ready(first, last, epoch) != last - first + 1) {
+            last = first; // one of them is no good, and each gets its own verdict
+        }
+        run row(on_.prepared(sql::succeed));
+        const auto changed = row.bind(first, last, epoch, blob{done->result}, now).finish();
+        if (changed != 0) {
+            expect_changed(changed, last - first + 1);
+        }
+        return static_cast<std::size_t>(changed);
+    }
+
+    [[nodiscard]] std::uint64_t count_ready(std::uint64_t first, std::uint64_t last, std::uint64_t epoch) {
+        run row(on_.prepared(sql::count_ready));
+        row.bind(first, last, epoch).step();
+        return static_cast<std::uint64_t>(row.integer(0));
+    }
+
+    /// 0 if there is no such entry.
+    [[nodiscard]] std::uint64_t sequence_of(const id& wanted) {
+        run row(on_.prepared(sql::sequence_of));
+        return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
     }
 
     /// Writes a life that waits. `error` is unset where the last one stays.
@@ -1743,10 +2184,14 @@ class writing {
         {
             const auto result = l.result ? std::optional{blob{*l.result}} : std::nullopt;
             run row(on_.prepared(sql::write_end));
-            row.bind(e.sequence, e.epoch_was, e.was, l.state, l.failures, l.epoch, error, result, l.updated_at);
+            row.bind(e.sequence, e.epoch_was, e.was, l.state, l.failures, l.epoch, error, result, l.updated_at,
+                     e.number.shelf(l.state));
             expect_one(row.finish());
         }
-        if (!e.lane.empty() && run(on_.prepared(sql::lane_open_next)).bind(e.queue, e.lane).finish() > 0) {
+        if (!e.lane.empty() || !e.parent.is_nil()) {
+            run(on_.prepared(sql::end_relations)).bind(e.sequence).finish();
+        }
+        if (!e.lane.empty() && run(on_.prepared(sql::lane_open_next)).bind(e.number.value, e.lane).finish() > 0) {
             session_.stir(e.queue);
         }
         if (!e.parent.is_nil()) {
@@ -1810,7 +2255,7 @@ class writer {
     std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
         std::ignore = limits();
         validate(drafts, can);
-        return each(drafts, [&](writing& on, const draft& d) { return on.enqueue(d, now); });
+        return self().use([&](connection& on, session& in) { return enqueuing(on, in).enqueue(drafts, now); });
     }
     [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
         validate(request, limits());
@@ -1818,11 +2263,19 @@ class writer {
     }
     [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
         validate(settles, limits());
-        return each(settles, [&](writing& on, const vouch::settle& s) { return on.settle(s, now); });
+        return self().use([&](connection& on, session& in) { return writing(on, in).settle(settles, now); });
     }
     [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
         validate(tickets, now, lease, limits());
-        return each(tickets, [&](writing& on, const ticket& t) { return on.extend(t, now, lease); });
+        return self().use([&](connection& on, session& in) {
+            writing writing(on, in);
+            std::vector<verdict> verdicts;
+            verdicts.reserve(tickets.size());
+            for (const auto& t : tickets) {
+                verdicts.push_back(writing.extend(t, now, lease));
+            }
+            return verdicts;
+        });
     }
     [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
         return self().use([&](connection& on, session& in) { return writing(on, in).nudge(wanted, now); });
@@ -1852,19 +2305,6 @@ class writer {
     template <class Look>
     auto look(Look&& look) const {
         return self().read([&](connection& on) { return look(reading(on)); });
-    }
-
-    template <class Item, class Operation>
-    auto each(std::span<const Item> items, Operation&& operation) {
-        return self().use([&](connection& on, session& in) {
-            writing writing(on, in);
-            std::vector<decltype(operation(writing, items.front()))> answers;
-            answers.reserve(items.size());
-            for (const auto& item : items) {
-                answers.push_back(operation(writing, item));
-            }
-            return answers;
-        });
     }
 };
 
@@ -1907,7 +2347,12 @@ class transaction : public detail::writer<transaction> {
     /// Runs one operation. An exception in it rolls everything back and closes the transaction.
     template <class Operation>
     auto use(Operation&& operation) {
-        return read([&](detail::connection& on) { return operation(on, session_); });
+        return read([&](detail::connection& on) {
+            if (!on.is_owned()) {
+                session_.forget_queues();
+            }
+            return operation(on, session_);
+        });
     }
 
     template <class Operation>

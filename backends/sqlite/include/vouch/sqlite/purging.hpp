@@ -13,6 +13,8 @@
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/sqlite/connection.hpp>
+#include <vouch/sqlite/session.hpp>
+#include <vouch/sqlite/shelf.hpp>
 #include <vouch/sqlite/sql.hpp>
 #include <vouch/sqlite/statement.hpp>
 
@@ -25,12 +27,15 @@ class purging {
     explicit purging(connection& on) noexcept : on_(on) {}
 
     [[nodiscard]] std::size_t purge(const purge_request& request) {
-        find(request);
+        const auto queue = find_queue(on_, request.queue);
+        if (!queue) {
+            return 0;
+        }
+        find(*queue, request);
         going_.resize(std::min(going_.size(), request.limit)); // the elder generations go first
         std::uint64_t highest = 0;
         for (const auto& g : going_) {
-            run(on_.prepared(sql::purge_delete)).bind(g.sequence).finish();
-            leave_group(g);
+            remove(g);
             highest = std::max(highest, g.sequence);
         }
         if (highest > last_sequence()) {
@@ -45,14 +50,19 @@ class purging {
         std::optional<std::uint64_t> replaces{};
         state ended{};
         std::string group{};
+        bool has_relations = false;
+        bool has_payload_apart = false;
         bool is_newest = false;
     };
 
-    void find(const purge_request& request) {
+    void find(queue_number queue, const purge_request& request) {
+        constexpr std::int64_t none = -1;
+        const auto shelf = [&](state s) { return !request.state || *request.state == s ? queue.shelf(s) : none; };
         run row(on_.prepared(sql::purge_find));
-        row.bind(request.queue, request.before, request.state);
+        row.bind(shelf(state::succeeded), shelf(state::dead), request.before);
         while (going_.size() < request.limit && row.step()) {
-            add_generations(static_cast<std::uint64_t>(row.integer(0)));
+            constexpr int sequence = 1;
+            add_generations(static_cast<std::uint64_t>(row.integer(sequence)));
         }
     }
 
@@ -67,7 +77,7 @@ class purging {
             if (!row.bind(g.sequence).step()) {
                 break; // purged before
             }
-            row.read_all(g.replaces, g.ended, g.group, is_needed);
+            row.read_all(g.replaces, g.ended, g.group, g.has_relations, g.has_payload_apart, is_needed);
             if (is_needed) {
                 going_.resize(static_cast<std::size_t>(first));
                 return;
@@ -78,7 +88,14 @@ class purging {
         std::reverse(going_.begin() + first, going_.end());
     }
 
-    void leave_group(const generation& g) {
+    void remove(const generation& g) {
+        run(on_.prepared(sql::purge_entry)).bind(g.sequence).finish();
+        if (g.has_payload_apart) {
+            run(on_.prepared(sql::purge_payload)).bind(g.sequence).finish();
+        }
+        if (g.has_relations) {
+            run(on_.prepared(sql::purge_relations)).bind(g.sequence).finish();
+        }
         if (!g.group.empty()) {
             const bool was_unfinished = g.ended == state::dead && g.is_newest;
             run(on_.prepared(sql::group_leave)).bind(g.group, was_unfinished).finish();

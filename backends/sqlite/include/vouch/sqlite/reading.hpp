@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The reader's operations on one connection. Each is a single statement, so it sees one moment. Arguments are valid
-// when they come here.
+// The reader's operations on one connection. Each sees one moment. Arguments are valid when they come here.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +14,8 @@
 #include <vouch/contract/state.hpp>
 #include <vouch/sqlite/connection.hpp>
 #include <vouch/sqlite/row.hpp>
+#include <vouch/sqlite/session.hpp>
+#include <vouch/sqlite/shelf.hpp>
 #include <vouch/sqlite/sql.hpp>
 #include <vouch/sqlite/statement.hpp>
 
@@ -36,20 +37,100 @@ class reading {
     }
 
     [[nodiscard]] std::vector<entry> list(const query& q) {
-        run row(on_.prepared(path(q.by)));
-        const auto after = std::min(q.after, std::uint64_t{INT64_MAX});
-        const auto bind = [&](const auto& by) {
-            if (q.by == query::path::key) {
-                row.bind(by, after, q.state, q.topic, std::uint64_t{q.limit}, q.payloads, q.key);
-            } else {
-                row.bind(by, after, q.state, q.topic, std::uint64_t{q.limit}, q.payloads);
-            }
-        };
         switch (q.by) {
-        case query::path::group: bind(q.group); break;
-        case query::path::parent: bind(q.parent); break;
-        default: bind(q.queue);
+        case query::path::group: return list_by(sql::list_group, q, q.group);
+        case query::path::parent: return list_by(sql::list_parent, q, q.parent);
+        case query::path::key: return list_by(sql::list_key, q, q.queue);
+        default: return list_shelves(q);
         }
+    }
+
+    [[nodiscard]] state_counts counts(std::string_view queue) {
+        state_counts counts;
+        if (const auto number = find_queue(on_, queue)) {
+            run row(on_.prepared(sql::counts));
+            row.bind(number->first()).step();
+            for (const auto s : all_states) {
+                counts[s] = static_cast<std::size_t>(row.integer(static_cast<int>(s)));
+            }
+        }
+        return counts;
+    }
+
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) {
+        std::optional<time_point> due;
+        if (const auto number = find_queue(on_, queue)) {
+            run row(on_.prepared(sql::next_due));
+            if (row.bind(number->shelf(state::pending)).step()) {
+                row.read(0, due);
+            }
+        }
+        return due;
+    }
+
+  private:
+    template <class Path>
+    [[nodiscard]] std::vector<entry> list_by(sql which, const query& q, const Path& path) {
+        run row(on_.prepared(which));
+        row.bind(path, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads);
+        if (q.by == query::path::key) {
+            constexpr int key = 7;
+            row.bind_from(key, q.key);
+        }
+        return entries_of(row);
+    }
+
+    /// A page of a queue's shelves. No index has them in sequence, because every enqueue would pay for it. Most pages
+    /// are found near where the last one ended; else the page is chosen from the index on gates, which costs what
+    /// stands on the shelves.
+    [[nodiscard]] std::vector<entry> list_shelves(const query& q) {
+        const auto queue = find_queue(on_, q.queue);
+        if (!queue) {
+            return {};
+        }
+        const one_moment all(on_);
+        const auto shelves = shelves_of(*queue, q.by);
+        auto page = list_near(q, shelves);
+        return page.size() == q.limit ? page : list_far(q, shelves);
+    }
+
+    [[nodiscard]] std::vector<entry> list_near(const query& q, shelf_range shelves) {
+        const auto until = std::min(after(q) + 1000 + 8 * std::uint64_t{q.limit}, std::uint64_t{INT64_MAX});
+        run row(on_.prepared(sql::list_near));
+        row.bind(q.queue, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads, shelves.first, shelves.last,
+                 until);
+        return entries_of(row);
+    }
+
+    [[nodiscard]] std::vector<entry> list_far(const query& q, shelf_range shelves) {
+        std::vector<std::uint64_t> chosen;
+        {
+            run row(on_.prepared(sql::list_far));
+            row.bind(after(q), q.state, q.topic, shelves.first, shelves.last);
+            const auto keep_lowest = [&] {
+                const auto end = chosen.begin() + static_cast<std::ptrdiff_t>(std::min(q.limit, chosen.size()));
+                std::nth_element(chosen.begin(), end, chosen.end());
+                chosen.erase(end, chosen.end());
+            };
+            while (row.step()) {
+                chosen.push_back(static_cast<std::uint64_t>(row.integer(0)));
+                if (chosen.size() > 2 * q.limit + 1000) {
+                    keep_lowest();
+                }
+            }
+            keep_lowest();
+        }
+        std::sort(chosen.begin(), chosen.end());
+        std::vector<entry> found(chosen.size());
+        for (std::size_t i = 0; i < chosen.size(); ++i) {
+            run row(on_.prepared(sql::at));
+            row.bind(chosen[i], q.payloads).step();
+            read_entry(row, found[i]);
+        }
+        return found;
+    }
+
+    [[nodiscard]] static std::vector<entry> entries_of(run& row) {
         std::vector<entry> found;
         while (row.step()) {
             read_entry(row, found.emplace_back());
@@ -57,37 +138,30 @@ class reading {
         return found;
     }
 
-    [[nodiscard]] state_counts counts(std::string_view queue) {
-        run row(on_.prepared(sql::counts));
-        state_counts counts;
-        row.bind(queue).step();
-        for (const auto s : all_states) {
-            counts[s] = static_cast<std::size_t>(row.integer(static_cast<int>(s)));
-        }
-        return counts;
+    [[nodiscard]] static std::uint64_t after(const query& q) noexcept {
+        return std::min(q.after, std::uint64_t{INT64_MAX});
     }
 
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) {
-        run row(on_.prepared(sql::next_due));
-        std::optional<time_point> due;
-        if (row.bind(queue).step()) {
-            row.read(0, due);
+    /// Several statements that see the same moment: inside the transaction that is open, or one of their own.
+    class one_moment {
+      public:
+        explicit one_moment(connection& on) : on_(on), is_own_(!on.in_transaction()) {
+            if (is_own_) {
+                on_.execute(sql::begin_reading);
+            }
         }
-        return due;
-    }
+        one_moment(const one_moment&) = delete;
+        one_moment& operator=(const one_moment&) = delete;
+        ~one_moment() {
+            if (is_own_) {
+                on_.roll_back(); // nothing was written
+            }
+        }
 
-  private:
-    [[nodiscard]] static sql path(query::path by) noexcept {
-        switch (by) {
-        case query::path::group: return sql::list_group;
-        case query::path::parent: return sql::list_parent;
-        case query::path::key: return sql::list_key;
-        case query::path::dead: return sql::list_dead;
-        case query::path::live: return sql::list_live;
-        case query::path::all: break;
-        }
-        return sql::list_all;
-    }
+      private:
+        connection& on_;
+        bool is_own_;
+    };
 
     connection& on_;
 };

@@ -27,50 +27,59 @@ namespace detail {
 
 /// Each brings the tables from the version of its index to the next; `@` stands for the prefix. Never change one that
 /// was released: append.
-inline constexpr std::array<std::string_view, 1> migrations{R"(CREATE TABLE @entries (
+inline constexpr std::array<std::string_view, 1> migrations{R"(CREATE TABLE @queues (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE
+);
+CREATE TABLE @entries (
   sequence INTEGER PRIMARY KEY,
-  id BLOB NOT NULL,
-  queue TEXT NOT NULL,
-  topic TEXT NOT NULL,
-  "key" TEXT,
-  "group" TEXT,
-  lane TEXT,
-  parent BLOB,
-  predecessor BLOB,
-  replaces INTEGER,
-  generation INTEGER NOT NULL,
-  attempts_max INTEGER NOT NULL,
-  expires_at INTEGER,
-  created_at INTEGER NOT NULL,
+  shelf INTEGER NOT NULL,
+  gate INTEGER,
   state INTEGER NOT NULL,
   attempts INTEGER NOT NULL,
   failures INTEGER NOT NULL,
   epoch INTEGER NOT NULL,
   due_at INTEGER NOT NULL,
-  lease_until INTEGER,
-  gate INTEGER,
   woken INTEGER NOT NULL,
-  worker TEXT NOT NULL,
-  last_error TEXT NOT NULL,
   updated_at INTEGER NOT NULL,
   last_attempt_at INTEGER,
-  ended_at INTEGER,
+  worker TEXT NOT NULL,
+  last_error TEXT NOT NULL,
+  id BLOB NOT NULL,
+  topic TEXT NOT NULL,
+  tied INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  attempts_max INTEGER NOT NULL,
+  expires_at INTEGER,
   trail BLOB,
   headers BLOB,
   progress BLOB,
   result BLOB,
-  payload BLOB NOT NULL
+  payload BLOB
 );
 CREATE UNIQUE INDEX @entries_id ON @entries (id);
-CREATE INDEX @entries_queue ON @entries (queue);
-CREATE INDEX @entries_gate ON @entries (queue, gate) WHERE gate IS NOT NULL;
-CREATE INDEX @entries_ended ON @entries (queue, ended_at);
-CREATE INDEX @entries_dead ON @entries (queue) WHERE state = 4;
-CREATE UNIQUE INDEX @entries_key ON @entries (queue, "key", generation) WHERE "key" IS NOT NULL;
-CREATE INDEX @entries_group ON @entries ("group") WHERE "group" IS NOT NULL;
-CREATE INDEX @entries_lane ON @entries (queue, lane) WHERE lane IS NOT NULL AND ended_at IS NULL;
-CREATE INDEX @entries_parent ON @entries (parent) WHERE parent IS NOT NULL;
-CREATE UNIQUE INDEX @entries_replaces ON @entries (replaces) WHERE replaces IS NOT NULL;
+CREATE INDEX @entries_gate ON @entries (shelf, gate);
+CREATE TABLE @payloads (
+  sequence INTEGER PRIMARY KEY,
+  payload BLOB NOT NULL
+);
+CREATE TABLE @relations (
+  sequence INTEGER PRIMARY KEY,
+  queue INTEGER NOT NULL,
+  "key" TEXT,
+  generation INTEGER NOT NULL,
+  "group" TEXT,
+  lane TEXT,
+  is_live INTEGER NOT NULL,
+  parent BLOB,
+  predecessor BLOB,
+  replaces INTEGER
+);
+CREATE UNIQUE INDEX @relations_key ON @relations (queue, "key", generation) WHERE "key" IS NOT NULL;
+CREATE INDEX @relations_group ON @relations ("group") WHERE "group" IS NOT NULL;
+CREATE INDEX @relations_lane ON @relations (queue, lane) WHERE lane IS NOT NULL AND is_live = 1;
+CREATE INDEX @relations_parent ON @relations (parent) WHERE parent IS NOT NULL;
+CREATE UNIQUE INDEX @relations_replaces ON @relations (replaces) WHERE replaces IS NOT NULL;
 CREATE TABLE @groups (
   name TEXT PRIMARY KEY,
   members INTEGER NOT NULL,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Every statement the store can issue, as data: prepared once per connection when first used, and walked by the test
-// that forbids table scans. `@` stands for the prefix, `$entry` for the columns `read_entry` reads. Where SQLite could
-// choose among indexes, the statement names the one it was written for.
+// that forbids table scans. `@` stands for the prefix, `$` for a part that several share. Where SQLite could choose
+// among indexes, the statement names the one it was written for.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,37 +19,44 @@ namespace sqlite::detail {
 
 enum class sql : std::uint8_t {
     begin,
+    begin_reading,
     commit,
     roll_back,
     savepoint,
     release,
     roll_back_to,
     data_version,
+    queue,
+    add_queue,
     find,
+    at,
     list_group,
     list_parent,
     list_key,
-    list_dead,
-    list_live,
-    list_all,
+    list_near,
+    list_far,
     counts,
     next_due,
     last_sequence,
     raise_floor,
     insert,
-    has_id,
+    insert_many,
+    insert_payload,
+    insert_relations,
+    sequence_of,
     newest_of_key,
     predecessor,
     due,
     due_only,
     claim,
-    claim_only,
+    count_ready,
     succeed,
     life,
     write_wait,
     write_checkpoint,
     write_hold,
     write_end,
+    end_relations,
     lane_is_taken,
     lane_open_next,
     group_enter,
@@ -57,13 +65,30 @@ enum class sql : std::uint8_t {
     group_drop,
     purge_find,
     purge_generation,
-    purge_delete,
+    purge_entry,
+    purge_payload,
+    purge_relations,
 };
 
+/// The columns `read_entry` reads but for the payload; `$queue` is what the statement knows the queue's name by.
 inline constexpr std::string_view entry_columns =
-    R"(sequence, id, queue, topic, "key", "group", lane, parent, predecessor, generation, attempts_max, expires_at,
- created_at, state, attempts, failures, epoch, due_at, lease_until, woken, worker, last_error, updated_at,
- last_attempt_at, trail, headers, progress, result)";
+    R"(e.sequence, e.id, $queue, e.topic, r."key", r."group", r.lane, r.parent, r.predecessor, ifnull(r.generation, 1),
+ e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+ CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at, e.trail,
+ e.headers, e.progress, e.result)";
+
+/// Small payloads lie in the row, larger ones apart, so that a change of the row does not write them again.
+inline constexpr std::string_view payload_column =
+    "ifnull(e.payload, (SELECT p.payload FROM @payloads p WHERE p.sequence = e.sequence))";
+inline constexpr std::size_t payload_in_row_max = 1024;
+
+/// A new row. ?1 is now; its own parameters follow in this order.
+inline constexpr std::string_view new_row =
+    "($sequence, $shelf, $gate, $state, 0, 0, 0, $due_at, 0, ?1, NULL, '', '', $id, $topic, $tied, ?1, $attempts_max,"
+    " $expires_at, $trail, $headers, $progress, $result, $payload)";
+inline constexpr auto new_row_parameters = static_cast<std::size_t>(std::count(new_row.begin(), new_row.end(), '$'));
+/// How many rows one statement inserts where there are many: most of what a single one costs is starting it.
+inline constexpr std::size_t rows_at_once = 8;
 
 struct sql_text {
     sql which;
@@ -72,6 +97,7 @@ struct sql_text {
 
 inline constexpr std::array statements{
     sql_text{sql::begin, "BEGIN IMMEDIATE"},
+    sql_text{sql::begin_reading, "BEGIN"},
     sql_text{sql::commit, "COMMIT"},
     sql_text{sql::roll_back, "ROLLBACK"},
     sql_text{sql::savepoint, "SAVEPOINT vouch_call"},
@@ -79,88 +105,105 @@ inline constexpr std::array statements{
     sql_text{sql::roll_back_to, "ROLLBACK TO vouch_call"},
     sql_text{sql::data_version, "PRAGMA data_version"},
 
+    // Queues have numbers, which never change.
+    sql_text{sql::queue, "SELECT number FROM @queues WHERE name = ?1"},
+    sql_text{sql::add_queue, "INSERT INTO @queues (name) VALUES (?1)"},
+
     // Reading. The lists: ?1 path, ?2 after, ?3 state, ?4 topic, ?5 limit, ?6 payloads, ?7 key.
-    sql_text{sql::find, "SELECT $entry, payload FROM @entries WHERE id = ?1"},
-    sql_text{sql::list_group, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_group
- WHERE "group" = ?1 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY sequence LIMIT ?5)"},
-    sql_text{sql::list_parent, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_parent
- WHERE parent = ?1 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY sequence LIMIT ?5)"},
+    sql_text{sql::find, R"(SELECT $entry, $payload FROM @entries e JOIN @queues q ON q.number = e.shelf >> 2
+ LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?1)"},
+    sql_text{sql::at, R"(SELECT $entry, CASE WHEN ?2 THEN $payload END FROM @entries e
+ JOIN @queues q ON q.number = e.shelf >> 2 LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.sequence = ?1)"},
+    sql_text{sql::list_group, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END
+ FROM @relations r INDEXED BY @relations_group CROSS JOIN @entries e ON e.sequence = r.sequence
+ CROSS JOIN @queues q ON q.number = e.shelf >> 2
+ WHERE r."group" = ?1 AND r.sequence > ?2 AND (?3 IS NULL OR e.state = ?3) AND (?4 = '' OR e.topic = ?4)
+ ORDER BY r.sequence LIMIT ?5)"},
+    sql_text{sql::list_parent, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END
+ FROM @relations r INDEXED BY @relations_parent CROSS JOIN @entries e ON e.sequence = r.sequence
+ CROSS JOIN @queues q ON q.number = e.shelf >> 2
+ WHERE r.parent = ?1 AND r.sequence > ?2 AND (?3 IS NULL OR e.state = ?3) AND (?4 = '' OR e.topic = ?4)
+ ORDER BY r.sequence LIMIT ?5)"},
     // Generations of a key grow with their sequences.
-    sql_text{sql::list_key, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_key
- WHERE queue = ?1 AND "key" = ?7 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY generation LIMIT ?5)"},
-    sql_text{sql::list_dead, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_dead
- WHERE queue = ?1 AND state = 4 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY sequence LIMIT ?5)"},
-    sql_text{sql::list_live, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_ended
- WHERE queue = ?1 AND ended_at IS NULL AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY sequence LIMIT ?5)"},
-    sql_text{sql::list_all, R"(SELECT $entry, CASE WHEN ?6 THEN payload END FROM @entries INDEXED BY @entries_queue
- WHERE queue = ?1 AND sequence > ?2 AND (?3 IS NULL OR state = ?3) AND (?4 = '' OR topic = ?4)
- ORDER BY sequence LIMIT ?5)"},
-    sql_text{sql::counts, R"(SELECT sum(state = 0), sum(state = 1), sum(state = 2), sum(state = 3), sum(state = 4)
- FROM @entries INDEXED BY @entries_queue WHERE queue = ?1)"},
+    sql_text{sql::list_key, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END
+ FROM @queues q CROSS JOIN @relations r INDEXED BY @relations_key CROSS JOIN @entries e ON e.sequence = r.sequence
+ WHERE q.name = ?1 AND r.queue = q.number AND r."key" = ?7 AND r.sequence > ?2 AND (?3 IS NULL OR e.state = ?3)
+ AND (?4 = '' OR e.topic = ?4) ORDER BY r.generation LIMIT ?5)"},
+    // A queue's shelves from ?7 to ?8. Near: sequences up to ?9, as they lie in the table. Far: all of them, from the
+    // index, in no order.
+    sql_text{sql::list_near, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END FROM @entries e
+ LEFT JOIN @relations r ON r.sequence = e.sequence
+ WHERE e.sequence > ?2 AND e.sequence <= ?9 AND +e.shelf BETWEEN ?7 AND ?8 AND (?3 IS NULL OR e.state = ?3)
+ AND (?4 = '' OR e.topic = ?4) ORDER BY e.sequence LIMIT ?5)"},
+    sql_text{sql::list_far, R"(SELECT sequence FROM @entries INDEXED BY @entries_gate WHERE shelf BETWEEN ?4 AND ?5
+ AND sequence > ?1 AND (?2 IS NULL OR state = ?2) AND (?3 = '' OR topic = ?3))"},
+    // ?1 is the queue's first shelf: of the live, behind it those of the succeeded and of the dead.
+    sql_text{sql::counts, R"(SELECT sum(state = 0), sum(state = 1), sum(state = 2),
+ (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 1),
+ (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 2)
+ FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1)"},
+    // Blocked entries have no gate and stand before all others.
     sql_text{sql::next_due, R"(SELECT gate FROM @entries INDEXED BY @entries_gate
- WHERE queue = ?1 AND gate IS NOT NULL ORDER BY gate LIMIT 1)"},
+ WHERE shelf = ?1 AND gate >= -9223372036854775808 ORDER BY gate LIMIT 1)"},
 
     // Enqueue. Sequences are never reused: the floor remembers the highest that was purged from the end.
     sql_text{sql::last_sequence, R"(SELECT max(ifnull((SELECT max(sequence) FROM @entries), 0),
  (SELECT value FROM @meta WHERE name = 'sequence_floor')))"},
     sql_text{sql::raise_floor, "UPDATE @meta SET value = ?1 WHERE name = 'sequence_floor' AND value < ?1"},
-    sql_text{sql::insert, R"(INSERT INTO @entries (sequence, id, queue, topic, "key", "group", lane, parent,
- predecessor, replaces, generation, attempts_max, expires_at, created_at, state, attempts, failures, epoch, due_at,
- lease_until, gate, woken, worker, last_error, updated_at, last_attempt_at, ended_at, trail, headers, progress, result,
- payload)
- VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 0, 0, 0, ?16, NULL, ?17, 0, '', '', ?14,
- NULL, ?18, ?19, ?20, ?21, ?22, ?23) ON CONFLICT (id) DO NOTHING)"},
-    sql_text{sql::has_id, "SELECT 1 FROM @entries WHERE id = ?1"},
-    sql_text{sql::newest_of_key, R"(SELECT id FROM @entries INDEXED BY @entries_key
- WHERE queue = ?1 AND "key" = ?2 ORDER BY generation DESC LIMIT 1)"},
-    sql_text{sql::predecessor, R"(SELECT sequence, state, queue, "key", "group", lane, generation,
- (SELECT s.id FROM @entries s INDEXED BY @entries_replaces WHERE s.replaces = e.sequence)
- FROM @entries e WHERE id = ?1)"},
+    sql_text{sql::insert, "INSERT INTO @entries VALUES $row ON CONFLICT (id) DO NOTHING"},
+    sql_text{sql::insert_many, "INSERT INTO @entries VALUES $rows ON CONFLICT (id) DO NOTHING"},
+    sql_text{sql::insert_payload, "INSERT INTO @payloads VALUES (?1, ?2)"},
+    sql_text{sql::insert_relations, "INSERT INTO @relations VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?9)"},
+    sql_text{sql::sequence_of, "SELECT sequence FROM @entries WHERE id = ?1"},
+    sql_text{sql::newest_of_key, R"(SELECT e.id FROM @relations r INDEXED BY @relations_key
+ CROSS JOIN @entries e ON e.sequence = r.sequence
+ WHERE r.queue = ?1 AND r."key" = ?2 ORDER BY r.generation DESC LIMIT 1)"},
+    sql_text{sql::predecessor, R"(SELECT e.sequence, e.state, e.shelf >> 2, r."key", r."group", r.lane,
+ ifnull(r.generation, 1), (SELECT n.id FROM @relations s INDEXED BY @relations_replaces
+ CROSS JOIN @entries n ON n.sequence = s.sequence WHERE s.replaces = e.sequence)
+ FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?1)"},
 
-    // Claim: ?1 queue, ?2 now, ?3 limit or the one id, ?4 lease end, ?5 worker. First read, then written: RETURNING
-    // would keep every row a second time.
-    sql_text{sql::due, R"(SELECT $entry, payload FROM @entries INDEXED BY @entries_gate
- WHERE queue = ?1 AND gate <= ?2 ORDER BY gate, sequence LIMIT ?3)"},
-    sql_text{sql::due_only, "SELECT $entry, payload FROM @entries WHERE id = ?3 AND queue = ?1 AND gate <= ?2"},
-    sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,
- lease_until = ?4, gate = ?4, woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2
- WHERE sequence IN (SELECT sequence FROM @entries INDEXED BY @entries_gate WHERE queue = ?1 AND gate <= ?2
- ORDER BY gate, sequence LIMIT ?3))"},
-    sql_text{sql::claim_only, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1,
- lease_until = ?4, gate = ?4, woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2
- WHERE id = ?3 AND queue = ?1 AND gate <= ?2)"},
+    // Claim. First read: ?1 the queue's name, ?2 its shelf, ?3 now, ?4 limit or the one id. Then written, a run of
+    // sequences at a time: ?1 first, ?2 last, ?3 now, ?4 lease end, ?5 worker. RETURNING would keep every row twice.
+    sql_text{sql::due, R"(SELECT $entry, $payload FROM @entries e INDEXED BY @entries_gate
+ LEFT JOIN @relations r ON r.sequence = e.sequence
+ WHERE e.shelf = ?2 AND e.gate <= ?3 ORDER BY e.gate, e.sequence LIMIT ?4)"},
+    sql_text{sql::due_only, R"(SELECT $entry, $payload FROM @entries e INDEXED BY @entries_id
+ LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?4 AND e.shelf = ?2 AND e.gate <= ?3)"},
+    sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1, gate = ?4,
+ woken = 0, worker = ?5, updated_at = ?3, last_attempt_at = ?3
+ WHERE sequence BETWEEN ?1 AND ?2 AND gate <= ?3 AND state < 3)"},
 
-    // What most settles come to, in one statement: ?1 id, ?2 epoch, ?3 result, ?4 now.
-    sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, result = ?3, updated_at = ?4, ended_at = ?4, gate = NULL,
- lease_until = NULL, woken = 0
- WHERE id = ?1 AND epoch = ?2 AND state = 2 AND "group" IS NULL AND lane IS NULL AND parent IS NULL)"},
+    // What most settles come to, a run of sequences at a time: ?1 first, ?2 last, ?3 epoch, ?4 result, ?5 now.
+    sql_text{sql::count_ready, R"(SELECT count(*) FROM @entries
+ WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
+    sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, shelf = shelf + 1, gate = ?5, result = ?4, updated_at = ?5,
+ woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
 
     // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
-    sql_text{sql::life, R"(SELECT sequence, state, attempts, failures, epoch, due_at, lease_until, woken, gate, queue,
- "group", lane, parent FROM @entries WHERE id = ?1)"},
+    sql_text{sql::life, R"(SELECT e.sequence, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+ CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.gate, q.number, q.name, r."group", r.lane, r.parent
+ FROM @entries e JOIN @queues q ON q.number = e.shelf >> 2 LEFT JOIN @relations r ON r.sequence = e.sequence
+ WHERE e.id = ?1)"},
     sql_text{sql::write_wait, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
- gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, lease_until = NULL, woken = 0
+ gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_checkpoint, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
- gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, progress = ?11, lease_until = NULL, woken = 0
+ gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, progress = ?11, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
-    sql_text{sql::write_hold, R"(UPDATE @entries SET lease_until = ?4, gate = ?4, woken = ?5, updated_at = ?6
+    sql_text{sql::write_hold, R"(UPDATE @entries SET gate = ?4, woken = ?5, updated_at = ?6
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_end, R"(UPDATE @entries SET state = ?4, failures = ?5, epoch = ?6,
- last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, ended_at = ?9, gate = NULL, lease_until = NULL,
- woken = 0 WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
+ last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, gate = ?9, shelf = ?10, woken = 0
+ WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
+    sql_text{sql::end_relations, "UPDATE @relations SET is_live = 0 WHERE sequence = ?1"},
 
     // Lanes: the first live entry has a gate, the others have none.
-    sql_text{sql::lane_is_taken, R"(SELECT 1 FROM @entries INDEXED BY @entries_lane
- WHERE queue = ?1 AND lane = ?2 AND ended_at IS NULL LIMIT 1)"},
+    sql_text{sql::lane_is_taken, R"(SELECT 1 FROM @relations INDEXED BY @relations_lane
+ WHERE queue = ?1 AND lane = ?2 AND is_live = 1 LIMIT 1)"},
     sql_text{sql::lane_open_next, R"(UPDATE @entries SET gate = due_at
- WHERE sequence = (SELECT sequence FROM @entries INDEXED BY @entries_lane
- WHERE queue = ?1 AND lane = ?2 AND ended_at IS NULL ORDER BY sequence LIMIT 1) AND gate IS NULL)"},
+ WHERE sequence = (SELECT sequence FROM @relations INDEXED BY @relations_lane
+ WHERE queue = ?1 AND lane = ?2 AND is_live = 1 ORDER BY sequence LIMIT 1) AND gate IS NULL)"},
 
     // Groups: ?1 name. A dead member is unfinished until it has a successor.
     sql_text{sql::group_enter, R"(INSERT INTO @groups VALUES (?1, 1, 1, 1) ON CONFLICT (name) DO UPDATE
@@ -171,16 +214,22 @@ inline constexpr std::array statements{
              "UPDATE @groups SET members = members - 1, unfinished = unfinished - ?2 WHERE name = ?1"},
     sql_text{sql::group_drop, "DELETE FROM @groups WHERE name = ?1 AND members = 0"},
 
-    // Purge: ?1 queue, ?2 before, ?3 state. Newest generations first found, then followed back to their predecessors.
-    sql_text{sql::purge_find, R"(SELECT sequence FROM @entries e INDEXED BY @entries_ended
- WHERE queue = ?1 AND ended_at < ?2 AND (?3 IS NULL OR state = ?3)
- AND NOT EXISTS (SELECT 1 FROM @entries s INDEXED BY @entries_replaces WHERE s.replaces = e.sequence)
- ORDER BY ended_at, sequence)"},
-    sql_text{sql::purge_generation, R"(SELECT replaces, state, "group",
- EXISTS (SELECT 1 FROM @groups g WHERE g.name = e."group" AND g.live > 0)
- OR EXISTS (SELECT 1 FROM @entries c INDEXED BY @entries_parent WHERE c.parent = e.id AND c.ended_at IS NULL)
- FROM @entries e WHERE sequence = ?1)"},
-    sql_text{sql::purge_delete, "DELETE FROM @entries WHERE sequence = ?1 AND state >= 3"},
+    // Purge: ?1 and ?2 the shelves, ?3 before. Newest generations first found, then followed back to their
+    // predecessors.
+    sql_text{sql::purge_find, R"(SELECT gate, sequence FROM @entries e INDEXED BY @entries_gate
+ WHERE shelf = ?1 AND gate < ?3
+ AND NOT EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
+ UNION ALL SELECT gate, sequence FROM @entries e INDEXED BY @entries_gate
+ WHERE shelf = ?2 AND gate < ?3
+ AND NOT EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
+ ORDER BY gate, sequence)"},
+    sql_text{sql::purge_generation, R"(SELECT r.replaces, e.state, r."group", r.sequence IS NOT NULL, e.payload IS NULL,
+ EXISTS (SELECT 1 FROM @groups g WHERE g.name = r."group" AND g.live > 0)
+ OR EXISTS (SELECT 1 FROM @relations c INDEXED BY @relations_parent WHERE c.parent = e.id AND c.is_live = 1)
+ FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.sequence = ?1)"},
+    sql_text{sql::purge_entry, "DELETE FROM @entries WHERE sequence = ?1 AND state >= 3"},
+    sql_text{sql::purge_payload, "DELETE FROM @payloads WHERE sequence = ?1"},
+    sql_text{sql::purge_relations, "DELETE FROM @relations WHERE sequence = ?1"},
 };
 
 static_assert(
@@ -190,16 +239,46 @@ static_assert(
                 return false;
             }
         }
-        return statements.back().which == sql::purge_delete;
+        return statements.back().which == sql::purge_relations;
     }(),
     "the statements stand in the order of their names");
 
+/// `text` with every `what` replaced.
+inline void replace_all(std::string& text, std::string_view what, std::string_view with) {
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size())) {
+        text.replace(at, what.size(), with);
+    }
+}
+
+/// `new_row` for the row of that index, its parameters numbered.
+[[nodiscard]] inline std::string row_text(std::size_t index) {
+    std::string out;
+    auto next = 2 + index * new_row_parameters;
+    for (std::size_t at = 0; at < new_row.size();) {
+        if (new_row[at] != '$') {
+            out += new_row[at++];
+            continue;
+        }
+        at = new_row.find_first_of(",)", at);
+        out += '?' + std::to_string(next++);
+    }
+    return out;
+}
+
 [[nodiscard]] inline std::string text_of(sql which, std::string_view prefix) {
     std::string text(statements[static_cast<std::size_t>(which)].text);
-    constexpr std::string_view columns = "$entry";
-    if (const auto at = text.find(columns); at != std::string::npos) {
-        text.replace(at, columns.size(), entry_columns);
+    replace_all(text, "$entry", entry_columns);
+    replace_all(text, "$payload", payload_column);
+    // A statement about one queue is told its name; one about any reads it.
+    replace_all(text, "$queue", text.find("@queues q") == std::string::npos ? "?1" : "q.name");
+    if (text.find("$rows") != std::string::npos) {
+        std::string rows = row_text(0);
+        for (std::size_t i = 1; i < rows_at_once; ++i) {
+            rows += ", " + row_text(i);
+        }
+        replace_all(text, "$rows", rows);
     }
+    replace_all(text, "$row", row_text(0));
     return with_prefix(text, prefix);
 }
 

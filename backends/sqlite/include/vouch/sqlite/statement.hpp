@@ -68,6 +68,7 @@ class statement {
 
 class run {
   public:
+    static constexpr std::size_t ids_max = 8; ///< that one statement may have bound
     explicit run(const statement& of) noexcept : handle_(of.handle()) {}
     run(const run&) = delete;
     run& operator=(const run&) = delete;
@@ -79,8 +80,13 @@ class run {
     /// Binds all parameters, in order.
     template <class... Values>
     run& bind(const Values&... values) {
-        int at = 0;
-        ((check(bind_at(++at, values))), ...);
+        return bind_from(1, values...);
+    }
+
+    /// Binds parameters from the `first` on; what is never bound is NULL.
+    template <class... Values>
+    run& bind_from(int first, const Values&... values) {
+        ((check(bind_at(first++, values))), ...);
         return *this;
     }
 
@@ -184,7 +190,7 @@ class run {
                                    value.bytes.size(), SQLITE_STATIC);
     }
     int bind_at(int at, const id& value) noexcept {
-        auto& kept = ids_[ids_bound_++ % ids_.size()];
+        auto& kept = ids_[ids_bound_++ % ids_max];
         kept = value.bytes();
         return sqlite3_bind_blob64(handle_, at, kept.data(), kept.size(), SQLITE_STATIC);
     }
@@ -205,7 +211,7 @@ class run {
     }
 
     sqlite3_stmt* handle_;
-    std::array<std::array<std::uint8_t, 16>, 3> ids_{}; // no statement has more ids
+    std::array<std::array<std::uint8_t, 16>, ids_max> ids_; // written before it is read
     std::size_t ids_bound_ = 0;
 };
 

@@ -25,11 +25,13 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
+#include <vouch/sqlite/enqueuing.hpp>
 #include <vouch/sqlite/error.hpp>
 #include <vouch/sqlite/file.hpp>
 #include <vouch/sqlite/options.hpp>
 #include <vouch/sqlite/purging.hpp>
 #include <vouch/sqlite/reading.hpp>
+#include <vouch/sqlite/session.hpp>
 #include <vouch/sqlite/writing.hpp>
 
 namespace vouch {
@@ -63,7 +65,7 @@ class writer {
     std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
         std::ignore = limits();
         validate(drafts, can);
-        return each(drafts, [&](writing& on, const draft& d) { return on.enqueue(d, now); });
+        return self().use([&](connection& on, session& in) { return enqueuing(on, in).enqueue(drafts, now); });
     }
     [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
         validate(request, limits());
@@ -71,11 +73,19 @@ class writer {
     }
     [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
         validate(settles, limits());
-        return each(settles, [&](writing& on, const vouch::settle& s) { return on.settle(s, now); });
+        return self().use([&](connection& on, session& in) { return writing(on, in).settle(settles, now); });
     }
     [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
         validate(tickets, now, lease, limits());
-        return each(tickets, [&](writing& on, const ticket& t) { return on.extend(t, now, lease); });
+        return self().use([&](connection& on, session& in) {
+            writing writing(on, in);
+            std::vector<verdict> verdicts;
+            verdicts.reserve(tickets.size());
+            for (const auto& t : tickets) {
+                verdicts.push_back(writing.extend(t, now, lease));
+            }
+            return verdicts;
+        });
     }
     [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
         return self().use([&](connection& on, session& in) { return writing(on, in).nudge(wanted, now); });
@@ -105,19 +115,6 @@ class writer {
     template <class Look>
     auto look(Look&& look) const {
         return self().read([&](connection& on) { return look(reading(on)); });
-    }
-
-    template <class Item, class Operation>
-    auto each(std::span<const Item> items, Operation&& operation) {
-        return self().use([&](connection& on, session& in) {
-            writing writing(on, in);
-            std::vector<decltype(operation(writing, items.front()))> answers;
-            answers.reserve(items.size());
-            for (const auto& item : items) {
-                answers.push_back(operation(writing, item));
-            }
-            return answers;
-        });
     }
 };
 
@@ -160,7 +157,12 @@ class transaction : public detail::writer<transaction> {
     /// Runs one operation. An exception in it rolls everything back and closes the transaction.
     template <class Operation>
     auto use(Operation&& operation) {
-        return read([&](detail::connection& on) { return operation(on, session_); });
+        return read([&](detail::connection& on) {
+            if (!on.is_owned()) {
+                session_.forget_queues();
+            }
+            return operation(on, session_);
+        });
     }
 
     template <class Operation>

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -15,7 +16,6 @@
 #include <variant>
 #include <vector>
 
-#include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/lifecycle.hpp>
@@ -24,6 +24,8 @@
 #include <vouch/contract/verdict.hpp>
 #include <vouch/sqlite/connection.hpp>
 #include <vouch/sqlite/row.hpp>
+#include <vouch/sqlite/session.hpp>
+#include <vouch/sqlite/shelf.hpp>
 #include <vouch/sqlite/sql.hpp>
 #include <vouch/sqlite/statement.hpp>
 
@@ -31,64 +33,26 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-/// What a transaction remembers from call to call.
-struct session {
-    std::uint64_t last_sequence = 0;    ///< 0: not looked up yet
-    std::vector<std::string> stirred{}; ///< queues in which work may have come nearer
-
-    void stir(const std::string& queue) {
-        if (stirred.empty() || stirred.back() != queue) {
-            stirred.push_back(queue);
-        }
-    }
-};
-
 class writing {
   public:
     writing(connection& on, session& in) noexcept : on_(on), session_(in) {}
 
-    [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
-        if ((!d.key.empty() || !d.predecessor.is_nil()) && run(on_.prepared(sql::has_id)).bind(d.id).step()) {
-            return {receipt::kind::duplicate, d.id};
-        }
-        if (!d.predecessor.is_nil()) {
-            return enqueue_successor(d, now);
-        }
-        if (!d.key.empty()) {
-            run newest(on_.prepared(sql::newest_of_key));
-            if (newest.bind(d.queue, d.key).step()) {
-                receipt answer{receipt::kind::duplicate, {}};
-                newest.read(0, answer.id);
-                return answer;
-            }
-        }
-        return insert(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
-    }
-
     [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
         std::vector<entry> claimed;
-        const auto take = [&](sql due, sql claim, const auto& what) {
-            {
-                run row(on_.prepared(due));
-                row.bind(r.queue, r.now, what);
-                while (row.step()) {
-                    auto& e = claimed.emplace_back();
-                    read_entry(row, e);
-                    apply(e, r);
-                }
-            }
-            if (!claimed.empty()) {
-                run row(on_.prepared(claim));
-                const auto changed = row.bind(r.queue, r.now, what, r.now + r.lease, r.worker).finish();
-                expect_changed(changed, claimed.size());
-            }
-        };
+        const auto queue = r.limit == 0 ? std::nullopt : session_.find(on_, r.queue);
+        if (!queue) {
+            return claimed;
+        }
+        const auto shelf = queue->shelf(state::pending);
         if (r.only.is_nil()) {
             claimed.reserve(std::min<std::size_t>(r.limit, 64));
-            take(sql::due, sql::claim, std::uint64_t{r.limit});
-        } else if (r.limit > 0) {
-            take(sql::due_only, sql::claim_only, r.only);
+            run row(on_.prepared(sql::due));
+            take(row.bind(r.queue, shelf, r.now, std::uint64_t{r.limit}), r, claimed);
+        } else {
+            run row(on_.prepared(sql::due_only));
+            take(row.bind(r.queue, shelf, r.now, r.only), r, claimed);
         }
+        write_claims(claimed, r);
         const auto by_due = [](const entry& a, const entry& b) {
             return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
         };
@@ -98,28 +62,20 @@ class writing {
         return claimed;
     }
 
-    [[nodiscard]] settlement settle(const vouch::settle& s, time_point now) {
-        settlement answer;
-        if (succeed_alone(s, now)) {
-            answer.verdict = verdict::applied;
-            return answer;
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        std::vector<settlement> answers;
+        answers.reserve(settles.size());
+        while (!settles.empty()) {
+            auto done = succeed_run(settles, now);
+            if (done == 0) {
+                answers.push_back(settle_alone(settles.front(), now));
+                done = 1;
+            } else {
+                answers.insert(answers.end(), done, settlement{.verdict = verdict::applied});
+            }
+            settles = settles.subspan(done);
         }
-        subject e;
-        if (!look_up(s.ticket.id, e)) {
-            return answer;
-        }
-        answer.verdict = apply(e.now, s, now);
-        if (answer.verdict != verdict::applied) {
-            return answer;
-        }
-        const bool failed = std::holds_alternative<retry>(s.outcome) || std::holds_alternative<bury>(s.outcome);
-        const auto error = failed ? std::optional<std::string_view>(e.now.last_error) : std::nullopt;
-        if (is_terminal(e.now.state)) {
-            answer.group_completed = end(e, error);
-        } else {
-            wait(e, error, std::holds_alternative<advance>(s.outcome));
-        }
-        return answer;
+        return answers;
     }
 
     [[nodiscard]] verdict extend(const ticket& t, time_point now, duration lease) {
@@ -159,78 +115,46 @@ class writing {
     }
 
   private:
-    /// What a fresh entry has from its predecessor, or from its draft.
-    struct heritage {
-        std::string_view key{};
-        std::string_view group{};
-        std::string_view lane{};
-        std::uint32_t generation = 1;
-        std::optional<std::uint64_t> replaces{};
-    };
+    static void take(run& row, const claim_request& r, std::vector<entry>& claimed) {
+        while (row.step()) {
+            auto& e = claimed.emplace_back();
+            read_entry(row, e);
+            apply(e, r);
+        }
+    }
 
-    [[nodiscard]] receipt enqueue_successor(const draft& d, time_point now) {
-        std::uint64_t sequence = 0;
-        state was{};
-        std::string queue;
-        std::string key;
-        std::string group;
-        std::string lane;
-        std::uint32_t generation = 0;
-        id successor;
-        {
-            run row(on_.prepared(sql::predecessor));
-            if (!row.bind(d.predecessor).step()) {
-                return {};
+    /// Writes what was read, a run of neighbours in one statement.
+    void write_claims(const std::vector<entry>& claimed, const claim_request& r) {
+        for (std::size_t first = 0; first < claimed.size();) {
+            auto end = first + 1;
+            while (end < claimed.size() && claimed[end].sequence == claimed[end - 1].sequence + 1) {
+                ++end;
             }
-            row.read_all(sequence, was, queue, key, group, lane, generation, successor);
+            run row(on_.prepared(sql::claim));
+            row.bind(claimed[first].sequence, claimed[end - 1].sequence, r.now, r.now + r.lease, r.worker);
+            expect_changed(row.finish(), end - first);
+            first = end;
         }
-        if (was != state::dead || queue != d.queue) {
-            return {};
-        }
-        if (!successor.is_nil()) {
-            return {receipt::kind::duplicate, successor};
-        }
-        return insert(d, {.key = key, .group = group, .lane = lane, .generation = generation + 1, .replaces = sequence},
-                      now);
     }
 
-    [[nodiscard]] receipt insert(const draft& d, const heritage& h, time_point now) {
-        const auto due = d.due_at.value_or(now);
-        const bool is_done = d.result.has_value();
-        const bool is_blocked = !h.lane.empty() && run(on_.prepared(sql::lane_is_taken)).bind(d.queue, h.lane).step();
-        const auto gate = is_done || is_blocked ? std::nullopt : std::optional{due};
-        const auto ended = is_done ? std::optional{now} : std::nullopt;
-        const auto result = is_done ? std::optional{blob{*d.result}} : std::nullopt;
-        const auto trail = encode(d.trail);
-        const auto headers = encode(d.headers);
-
-        const auto sequence = last_sequence() + 1;
-        run row(on_.prepared(sql::insert));
-        row.bind(sequence, d.id, d.queue, d.topic, optional_text{h.key}, optional_text{h.group}, optional_text{h.lane},
-                 optional_id{d.parent}, optional_id{d.predecessor}, h.replaces, h.generation, d.attempts_max,
-                 d.expires_at, now, is_done ? state::succeeded : state::pending, due, gate, ended, optional_blob{trail},
-                 optional_blob{headers}, optional_blob{d.progress}, result, blob{d.payload});
-        if (row.finish() == 0) {
-            return {receipt::kind::duplicate, d.id};
+    [[nodiscard]] settlement settle_alone(const vouch::settle& s, time_point now) {
+        settlement answer;
+        subject e;
+        if (!look_up(s.ticket.id, e)) {
+            return answer;
         }
-        session_.last_sequence = sequence;
-        if (!h.group.empty()) {
-            // The successor counts in the place of the dead one.
-            run(on_.prepared(sql::group_enter)).bind(h.group, !h.replaces.has_value()).finish();
+        answer.verdict = apply(e.now, s, now);
+        if (answer.verdict != verdict::applied) {
+            return answer;
         }
-        if (gate) {
-            session_.stir(d.queue);
+        const bool failed = std::holds_alternative<retry>(s.outcome) || std::holds_alternative<bury>(s.outcome);
+        const auto error = failed ? std::optional<std::string_view>(e.now.last_error) : std::nullopt;
+        if (is_terminal(e.now.state)) {
+            answer.group_completed = end(e, error);
+        } else {
+            wait(e, error, std::holds_alternative<advance>(s.outcome));
         }
-        return {receipt::kind::inserted, d.id};
-    }
-
-    [[nodiscard]] std::uint64_t last_sequence() {
-        if (session_.last_sequence == 0) {
-            run row(on_.prepared(sql::last_sequence));
-            row.step();
-            row.read(0, session_.last_sequence);
-        }
-        return session_.last_sequence;
+        return answer;
     }
 
     /// A stored entry as far as a verb can change it or its end concerns others.
@@ -240,6 +164,7 @@ class writing {
         std::uint64_t epoch_was = 0;
         bool is_blocked = false;
         life now{};
+        queue_number number{};
         std::string queue{};
         std::string group{};
         std::string lane{};
@@ -253,7 +178,7 @@ class writing {
         }
         std::optional<time_point> gate;
         row.read_all(e.sequence, e.now.state, e.now.attempts, e.now.failures, e.now.epoch, e.now.due_at,
-                     e.now.lease_until, e.now.woken, gate, e.queue, e.group, e.lane, e.parent);
+                     e.now.lease_until, e.now.woken, gate, e.number.value, e.queue, e.group, e.lane, e.parent);
         e.was = e.now.state;
         e.epoch_was = e.now.epoch;
         e.is_blocked = is_live(e.was) && !gate;
@@ -267,11 +192,46 @@ class writing {
     }
     static void expect_one(int changed) { expect_changed(changed, 1); }
 
-    /// The short way for a success that is nobody else's concern. False if it is none, or its ticket is not good.
-    [[nodiscard]] bool succeed_alone(const vouch::settle& s, time_point now) {
-        const auto* const done = std::get_if<succeed>(&s.outcome);
-        return done != nullptr &&
-               run(on_.prepared(sql::succeed)).bind(s.ticket.id, s.ticket.epoch, blob{done->result}, now).finish() == 1;
+    /// The short way for successes that are nobody else's concern: those at the front that are neighbours, under one
+    /// epoch, are written in one statement. Says how many that were; 0 if the first is none of that kind, or its ticket
+    /// is not good.
+    [[nodiscard]] std::size_t succeed_run(std::span<const vouch::settle> settles, time_point now) {
+        const auto* const done = std::get_if<succeed>(&settles.front().outcome);
+        const auto first = done == nullptr ? 0 : sequence_of(settles.front().ticket.id);
+        if (first == 0) {
+            return 0;
+        }
+        const auto epoch = settles.front().ticket.epoch;
+        auto last = first;
+        for (const auto& next : settles.subspan(1)) {
+            const auto* const too = std::get_if<succeed>(&next.outcome);
+            if (too == nullptr || too->result != done->result || next.ticket.epoch != epoch ||
+                sequence_of(next.ticket.id) != last + 1) {
+                break;
+            }
+            ++last;
+        }
+        if (last > first && count_ready(first, last, epoch) != last - first + 1) {
+            last = first; // one of them is no good, and each gets its own verdict
+        }
+        run row(on_.prepared(sql::succeed));
+        const auto changed = row.bind(first, last, epoch, blob{done->result}, now).finish();
+        if (changed != 0) {
+            expect_changed(changed, last - first + 1);
+        }
+        return static_cast<std::size_t>(changed);
+    }
+
+    [[nodiscard]] std::uint64_t count_ready(std::uint64_t first, std::uint64_t last, std::uint64_t epoch) {
+        run row(on_.prepared(sql::count_ready));
+        row.bind(first, last, epoch).step();
+        return static_cast<std::uint64_t>(row.integer(0));
+    }
+
+    /// 0 if there is no such entry.
+    [[nodiscard]] std::uint64_t sequence_of(const id& wanted) {
+        run row(on_.prepared(sql::sequence_of));
+        return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
     }
 
     /// Writes a life that waits. `error` is unset where the last one stays.
@@ -305,10 +265,14 @@ class writing {
         {
             const auto result = l.result ? std::optional{blob{*l.result}} : std::nullopt;
             run row(on_.prepared(sql::write_end));
-            row.bind(e.sequence, e.epoch_was, e.was, l.state, l.failures, l.epoch, error, result, l.updated_at);
+            row.bind(e.sequence, e.epoch_was, e.was, l.state, l.failures, l.epoch, error, result, l.updated_at,
+                     e.number.shelf(l.state));
             expect_one(row.finish());
         }
-        if (!e.lane.empty() && run(on_.prepared(sql::lane_open_next)).bind(e.queue, e.lane).finish() > 0) {
+        if (!e.lane.empty() || !e.parent.is_nil()) {
+            run(on_.prepared(sql::end_relations)).bind(e.sequence).finish();
+        }
+        if (!e.lane.empty() && run(on_.prepared(sql::lane_open_next)).bind(e.number.value, e.lane).finish() > 0) {
             session_.stir(e.queue);
         }
         if (!e.parent.is_nil()) {
