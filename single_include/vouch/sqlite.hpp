@@ -355,6 +355,11 @@ CREATE TABLE @entries (
 );
 CREATE UNIQUE INDEX @entries_id ON @entries (id);
 CREATE INDEX @entries_gate ON @entries (shelf, gate);
+CREATE TABLE @dead (
+  queue INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  PRIMARY KEY (queue, sequence)
+) WITHOUT ROWID;
 CREATE TABLE @payloads (
   sequence INTEGER PRIMARY KEY,
   payload BLOB NOT NULL
@@ -583,6 +588,7 @@ enum class sql : std::uint8_t {
     list_group,
     list_parent,
     list_key,
+    list_dead,
     list_near,
     list_far,
     counts,
@@ -606,6 +612,7 @@ enum class sql : std::uint8_t {
     write_checkpoint,
     write_hold,
     write_end,
+    add_dead,
     end_relations,
     lane_is_taken,
     lane_open_next,
@@ -616,11 +623,15 @@ enum class sql : std::uint8_t {
     purge_find,
     purge_generation,
     purge_entry,
+    purge_dead,
     purge_payload,
     purge_relations,
 };
 
-/// The columns `read_entry` reads but for the payload; `$queue` is what the statement knows the queue's name by.
+/// The queue's name, read where the statement is not told it.
+inline constexpr std::string_view name_column = "(SELECT q.name FROM @queues q WHERE q.number = e.shelf >> 2)";
+
+/// The columns `read_entry` reads but for the payload.
 inline constexpr std::string_view entry_columns =
     R"(e.sequence, e.id, $queue, e.topic, r."key", r."group", r.lane, r.parent, r.predecessor, ifnull(r.generation, 1),
  e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
@@ -659,26 +670,28 @@ inline constexpr std::array statements{
     sql_text{sql::queue, "SELECT number FROM @queues WHERE name = ?1"},
     sql_text{sql::add_queue, "INSERT INTO @queues (name) VALUES (?1)"},
 
-    // Reading. The lists: ?1 path, ?2 after, ?3 state, ?4 topic, ?5 limit, ?6 payloads, ?7 key.
-    sql_text{sql::find, R"(SELECT $entry, $payload FROM @entries e JOIN @queues q ON q.number = e.shelf >> 2
- LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?1)"},
+    // Reading. The lists: ?1 path, ?2 after, ?3 state, ?4 topic, ?5 limit, ?6 payloads, ?7 queue, ?8 key.
+    sql_text{sql::find, R"(SELECT $entry, $payload FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence
+ WHERE e.id = ?1)"},
     sql_text{sql::at, R"(SELECT $entry, CASE WHEN ?2 THEN $payload END FROM @entries e
- JOIN @queues q ON q.number = e.shelf >> 2 LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.sequence = ?1)"},
+ LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.sequence = ?1)"},
     sql_text{sql::list_group, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END
  FROM @relations r INDEXED BY @relations_group CROSS JOIN @entries e ON e.sequence = r.sequence
- CROSS JOIN @queues q ON q.number = e.shelf >> 2
  WHERE r."group" = ?1 AND r.sequence > ?2 AND (?3 IS NULL OR e.state = ?3) AND (?4 = '' OR e.topic = ?4)
  ORDER BY r.sequence LIMIT ?5)"},
     sql_text{sql::list_parent, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END
  FROM @relations r INDEXED BY @relations_parent CROSS JOIN @entries e ON e.sequence = r.sequence
- CROSS JOIN @queues q ON q.number = e.shelf >> 2
  WHERE r.parent = ?1 AND r.sequence > ?2 AND (?3 IS NULL OR e.state = ?3) AND (?4 = '' OR e.topic = ?4)
  ORDER BY r.sequence LIMIT ?5)"},
     // Generations of a key grow with their sequences.
     sql_text{sql::list_key, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END
- FROM @queues q CROSS JOIN @relations r INDEXED BY @relations_key CROSS JOIN @entries e ON e.sequence = r.sequence
- WHERE q.name = ?1 AND r.queue = q.number AND r."key" = ?7 AND r.sequence > ?2 AND (?3 IS NULL OR e.state = ?3)
+ FROM @relations r INDEXED BY @relations_key CROSS JOIN @entries e ON e.sequence = r.sequence
+ WHERE r.queue = ?7 AND r."key" = ?8 AND r.sequence > ?2 AND (?3 IS NULL OR e.state = ?3)
  AND (?4 = '' OR e.topic = ?4) ORDER BY r.generation LIMIT ?5)"},
+    sql_text{sql::list_dead, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END
+ FROM @dead d CROSS JOIN @entries e ON e.sequence = d.sequence LEFT JOIN @relations r ON r.sequence = e.sequence
+ WHERE d.queue = ?7 AND d.sequence > ?2 AND (?3 IS NULL OR e.state = ?3) AND (?4 = '' OR e.topic = ?4)
+ ORDER BY d.sequence LIMIT ?5)"},
     // A queue's shelves from ?7 to ?8. Near: sequences up to ?9, as they lie in the table. Far: all of them, from the
     // index, in no order.
     sql_text{sql::list_near, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END FROM @entries e
@@ -732,8 +745,8 @@ inline constexpr std::array statements{
 
     // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
     sql_text{sql::life, R"(SELECT e.sequence, e.state, e.attempts, e.failures, e.epoch, e.due_at,
- CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.gate, q.number, q.name, r."group", r.lane, r.parent
- FROM @entries e JOIN @queues q ON q.number = e.shelf >> 2 LEFT JOIN @relations r ON r.sequence = e.sequence
+ CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.gate, e.shelf >> 2, $name, r."group", r.lane, r.parent
+ FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence
  WHERE e.id = ?1)"},
     sql_text{sql::write_wait, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
  gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, woken = 0
@@ -746,6 +759,7 @@ inline constexpr std::array statements{
     sql_text{sql::write_end, R"(UPDATE @entries SET state = ?4, failures = ?5, epoch = ?6,
  last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, gate = ?9, shelf = ?10, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
+    sql_text{sql::add_dead, "INSERT INTO @dead VALUES (?1, ?2)"},
     sql_text{sql::end_relations, "UPDATE @relations SET is_live = 0 WHERE sequence = ?1"},
 
     // Lanes: the first live entry has a gate, the others have none.
@@ -778,6 +792,7 @@ inline constexpr std::array statements{
  OR EXISTS (SELECT 1 FROM @relations c INDEXED BY @relations_parent WHERE c.parent = e.id AND c.is_live = 1)
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.sequence = ?1)"},
     sql_text{sql::purge_entry, "DELETE FROM @entries WHERE sequence = ?1 AND state >= 3"},
+    sql_text{sql::purge_dead, "DELETE FROM @dead WHERE queue = ?1 AND sequence = ?2"},
     sql_text{sql::purge_payload, "DELETE FROM @payloads WHERE sequence = ?1"},
     sql_text{sql::purge_relations, "DELETE FROM @relations WHERE sequence = ?1"},
 };
@@ -815,12 +830,18 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
     return out;
 }
 
+/// Whether ?1 is the name of the queue all rows are of.
+[[nodiscard]] constexpr bool is_told_the_queue(sql which) noexcept {
+    return which == sql::due || which == sql::due_only || which == sql::list_near || which == sql::list_dead ||
+           which == sql::list_key;
+}
+
 [[nodiscard]] inline std::string text_of(sql which, std::string_view prefix) {
     std::string text(statements[static_cast<std::size_t>(which)].text);
     replace_all(text, "$entry", entry_columns);
     replace_all(text, "$payload", payload_column);
-    // A statement about one queue is told its name; one about any reads it.
-    replace_all(text, "$queue", text.find("@queues q") == std::string::npos ? "?1" : "q.name");
+    replace_all(text, "$queue", is_told_the_queue(which) ? "?1" : "$name");
+    replace_all(text, "$name", name_column);
     if (text.find("$rows") != std::string::npos) {
         std::string rows = row_text(0);
         for (std::size_t i = 1; i < rows_at_once; ++i) {
@@ -1251,20 +1272,6 @@ struct queue_number {
         return first() + (s == state::succeeded ? 1 : s == state::dead ? 2 : 0);
     }
 };
-
-/// Shelves beside each other, both ends included.
-struct shelf_range {
-    std::int64_t first = 0;
-    std::int64_t last = 0;
-};
-
-[[nodiscard]] constexpr shelf_range shelves_of(queue_number queue, query::path by) noexcept {
-    switch (by) {
-    case query::path::live: return {queue.shelf(state::pending), queue.shelf(state::pending)};
-    case query::path::dead: return {queue.shelf(state::dead), queue.shelf(state::dead)};
-    default: return {queue.shelf(state::pending), queue.shelf(state::dead)};
-    }
-}
 
 } // namespace sqlite::detail
 } // namespace v0
@@ -1705,7 +1712,7 @@ class purging {
         going_.resize(std::min(going_.size(), request.limit)); // the elder generations go first
         std::uint64_t highest = 0;
         for (const auto& g : going_) {
-            remove(g);
+            remove(*queue, g);
             highest = std::max(highest, g.sequence);
         }
         if (highest > last_sequence()) {
@@ -1758,8 +1765,11 @@ class purging {
         std::reverse(going_.begin() + first, going_.end());
     }
 
-    void remove(const generation& g) {
+    void remove(queue_number queue, const generation& g) {
         run(on_.prepared(sql::purge_entry)).bind(g.sequence).finish();
+        if (g.ended == state::dead) {
+            run(on_.prepared(sql::purge_dead)).bind(queue.value, g.sequence).finish();
+        }
         if (g.has_payload_apart) {
             run(on_.prepared(sql::purge_payload)).bind(g.sequence).finish();
         }
@@ -1813,8 +1823,16 @@ class reading {
         switch (q.by) {
         case query::path::group: return list_by(sql::list_group, q, q.group);
         case query::path::parent: return list_by(sql::list_parent, q, q.parent);
-        case query::path::key: return list_by(sql::list_key, q, q.queue);
-        default: return list_shelves(q);
+        default: break;
+        }
+        const auto queue = find_queue(on_, q.queue);
+        if (!queue) {
+            return {};
+        }
+        switch (q.by) {
+        case query::path::key: return list_by(sql::list_key, q, q.queue, queue->value, q.key);
+        case query::path::dead: return list_by(sql::list_dead, q, q.queue, queue->value);
+        default: return list_shelves(q, *queue);
         }
     }
 
@@ -1842,30 +1860,29 @@ class reading {
     }
 
   private:
-    template <class Path>
-    [[nodiscard]] std::vector<entry> list_by(sql which, const query& q, const Path& path) {
+    template <class... Path>
+    [[nodiscard]] std::vector<entry> list_by(sql which, const query& q, const auto& path, const Path&... more) {
         run row(on_.prepared(which));
-        row.bind(path, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads);
-        if (q.by == query::path::key) {
-            constexpr int key = 7;
-            row.bind_from(key, q.key);
-        }
+        row.bind(path, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads, more...);
         return entries_of(row);
     }
 
     /// A page of a queue's shelves. No index has them in sequence, because every enqueue would pay for it. Most pages
     /// are found near where the last one ended; else the page is chosen from the index on gates, which costs what
     /// stands on the shelves.
-    [[nodiscard]] std::vector<entry> list_shelves(const query& q) {
-        const auto queue = find_queue(on_, q.queue);
-        if (!queue) {
-            return {};
-        }
+    [[nodiscard]] std::vector<entry> list_shelves(const query& q, queue_number queue) {
         const one_moment all(on_);
-        const auto shelves = shelves_of(*queue, q.by);
+        const shelf_range shelves{queue.shelf(state::pending),
+                                  queue.shelf(q.by == query::path::live ? state::pending : state::dead)};
         auto page = list_near(q, shelves);
         return page.size() == q.limit ? page : list_far(q, shelves);
     }
+
+    /// Shelves beside each other, both ends included.
+    struct shelf_range {
+        std::int64_t first = 0;
+        std::int64_t last = 0;
+    };
 
     [[nodiscard]] std::vector<entry> list_near(const query& q, shelf_range shelves) {
         const auto until = std::min(after(q) + 1000 + 8 * std::uint64_t{q.limit}, std::uint64_t{INT64_MAX});
@@ -2187,6 +2204,9 @@ class writing {
             row.bind(e.sequence, e.epoch_was, e.was, l.state, l.failures, l.epoch, error, result, l.updated_at,
                      e.number.shelf(l.state));
             expect_one(row.finish());
+        }
+        if (l.state == state::dead) {
+            run(on_.prepared(sql::add_dead)).bind(e.number.value, e.sequence).finish();
         }
         if (!e.lane.empty() || !e.parent.is_nil()) {
             run(on_.prepared(sql::end_relations)).bind(e.sequence).finish();

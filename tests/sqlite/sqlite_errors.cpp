@@ -484,7 +484,8 @@ TEST_CASE("errors: tables that were dropped under the store are corrupt, and may
     REQUIRE(is_working(at.store, 1));
     {
         application vandal(at.path);
-        vandal.execute("DROP TABLE vouch_entries; DROP TABLE vouch_groups; DROP TABLE vouch_meta");
+        vandal.execute("DROP TABLE vouch_queues; DROP TABLE vouch_entries; DROP TABLE vouch_dead; DROP TABLE"
+                       " vouch_payloads; DROP TABLE vouch_relations; DROP TABLE vouch_groups; DROP TABLE vouch_meta");
     }
     expect_in_transaction({error_kind::corrupt, SQLITE_ERROR}, at.store, [&](auto& tx) { put_secret(tx, 2); });
     expect({error_kind::corrupt, SQLITE_ERROR}, [&] { std::ignore = at.store.counts("q"); });
@@ -507,12 +508,13 @@ TEST_CASE("errors: a rule of the database that refuses a row is corrupt, and is 
 
 TEST_CASE("errors: rows that the store cannot have written are corrupt") {
     for (const std::string change :
-         {"state = 9", "state = -1", "id = x'0102'", "parent = x'01'", "trail = x'0102'", "headers = x'0102'",
-          "headers = x'ffffffff'", "headers = CAST('hunter2' AS BLOB)"}) {
+         {"entries SET state = 9", "entries SET state = -1", "entries SET id = x'0102'", "relations SET parent = x'01'",
+          "entries SET trail = x'0102'", "entries SET headers = x'0102'", "entries SET headers = x'ffffffff'",
+          "entries SET headers = CAST('hunter2' AS BLOB)"}) {
         CAPTURE(change);
         on_connection at;
         REQUIRE(is_working(at.store, 1));
-        at.app.execute("UPDATE vouch_entries SET " + change);
+        at.app.execute("UPDATE vouch_" + change);
         expect({error_kind::corrupt}, [&] { std::ignore = at.store.list(query::all("q")); });
         expect_in_transaction({error_kind::corrupt}, at.store,
                               [&](auto& tx) { std::ignore = tx.list(query::all("q")); });

@@ -53,7 +53,7 @@ std::vector<std::string> plan_of(sqlite3* db, const std::string& text) {
 std::vector<std::string> objections(const std::vector<std::string>& plan) {
     std::vector<std::string> out;
     for (const auto& line : plan) {
-        const bool scans = line.find("SCAN") != std::string::npos && line != "SCAN CONSTANT ROW";
+        const bool scans = line.find("SCAN") != std::string::npos && line.find("CONSTANT ROW") == std::string::npos;
         if (scans || line.find("TEMP B-TREE") != std::string::npos || line.find("AUTOMATIC") != std::string::npos) {
             out.push_back(line);
         }
@@ -67,12 +67,15 @@ bool is_any_of(sql which, std::initializer_list<sql> some) {
 
 /// These read no table.
 bool has_no_plan(sql which) {
-    return is_any_of(which, {sql::begin, sql::commit, sql::roll_back, sql::savepoint, sql::release, sql::roll_back_to,
-                             sql::data_version});
+    return is_any_of(which, {sql::begin, sql::begin_reading, sql::commit, sql::roll_back, sql::savepoint, sql::release,
+                             sql::roll_back_to, sql::data_version});
 }
 
 /// These write to a place that they do not have to find.
-bool has_an_empty_plan(sql which) { return is_any_of(which, {sql::insert, sql::group_enter}); }
+bool has_an_empty_plan(sql which) {
+    return is_any_of(which, {sql::insert, sql::insert_payload, sql::insert_relations, sql::add_queue, sql::add_dead,
+                             sql::group_enter});
+}
 
 // A connection with many rows that do not concern anybody.
 
@@ -82,23 +85,32 @@ void fill(application& app, int count) {
     const auto now = at(t0);
     const auto later = at(t0 + 24h);
     const auto before = at(t0 - 24h);
-    auto rows = [&, kind = 0](const std::string& columns, const std::string& values) mutable {
-        app.execute(
-            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(count) +
-            ") INSERT INTO vouch_entries (id, queue, topic, generation, attempts_max, created_at, attempts,"
-            " failures, woken, worker, last_error, updated_at, payload, " +
-            columns + ") SELECT CAST(printf('" + std::to_string(++kind) + "%015d', i) AS BLOB), 'q', 't', 1, 0, " +
-            now + ", 1, 0, 0, '', '', " + now + ", x'01', " + values + " FROM n");
-    };
-    app.execute("BEGIN");
-    rows("state, epoch, due_at, gate, \"key\"", "0, 0, " + later + " + i, " + later + " + i, printf('key%6d', i)");
-    rows("state, epoch, due_at, lease_until, gate, \"group\"",
-         "2, 1, " + before + ", " + later + ", " + later + ", 'many'");
-    rows("state, epoch, due_at, gate, lane, parent",
-         "0, 0, " + later + ", CASE WHEN i = 1 THEN " + later + " END, 'long', CAST('a parent of many' AS BLOB)");
-    rows("state, epoch, due_at, ended_at", "3, 1, " + before + ", " + before + " + i");
-    rows("state, epoch, due_at, ended_at", "4, 1, " + before + ", " + before + " + i");
     const auto all = std::to_string(count);
+    const auto numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " + all + ") ";
+    int kind = -1;
+    const auto rows = [&](const std::string& values, const std::string& relations = {}) {
+        const auto first = std::to_string(++kind * count);
+        app.execute(
+            numbers +
+            "INSERT INTO vouch_entries (sequence, id, topic, attempts_max, created_at, attempts, failures,"
+            " woken, worker, last_error, updated_at, payload, state, epoch, due_at, gate, shelf, tied) SELECT " +
+            first + " + i, CAST(printf('" + std::to_string(kind) + "%015d', i) AS BLOB), 't', 0, " + now +
+            ", 1, 0, 0, '', '', " + now + ", x'01', " + values + " FROM n");
+        if (!relations.empty()) {
+            app.execute(numbers +
+                        "INSERT INTO vouch_relations (sequence, queue, generation, is_live, \"key\", \"group\","
+                        " lane, parent) SELECT " +
+                        first + " + i, 1, 1, 1, " + relations + " FROM n");
+        }
+    };
+    app.execute("BEGIN; INSERT INTO vouch_queues VALUES (1, 'q')");
+    rows("0, 0, " + later + " + i, " + later + " + i, 4, 0", "printf('key%6d', i), NULL, NULL, NULL");
+    rows("2, 1, " + before + ", " + later + ", 4, 1", "NULL, 'many', NULL, NULL");
+    rows("0, 0, " + later + ", CASE WHEN i = 1 THEN " + later + " END, 4, 1",
+         "NULL, NULL, 'long', CAST('a parent of many' AS BLOB)");
+    rows("3, 1, " + before + ", " + before + " + i, 5, 0");
+    rows("4, 1, " + before + ", " + before + " + i, 6, 0");
+    app.execute("INSERT INTO vouch_dead SELECT 1, sequence FROM vouch_entries WHERE state = 4");
     app.execute("INSERT INTO vouch_groups VALUES ('many', " + all + ", " + all + ", " + all + ")");
     app.execute("COMMIT");
 }
@@ -302,6 +314,21 @@ void use_everything(const std::string& path) {
         std::ignore = tx.cancel(id_of(22), "e", t0);
         std::ignore = tx.purge({.queue = "q", .before = t0 + 1h});
     });
+    vouch::transact(store, [](auto& tx) {
+        std::vector<vouch::draft> plain;
+        for (std::uint64_t n = 40; n < 50; ++n) {
+            plain.push_back(draft_of(n));
+            plain.back().queue = "plain";
+        }
+        plain.back().payload.assign(5'000, 'x');
+        tx.enqueue(plain, t0);
+        std::vector<vouch::settle> settles;
+        for (const auto& e : tx.claim(request(t0, {.limit = 10, .queue = "plain"}))) {
+            settles.push_back({vouch::ticket_of(e), vouch::succeed{}});
+        }
+        std::ignore = tx.settle(settles, t0);
+        std::ignore = tx.purge({.queue = "plain", .before = t0 + 1h});
+    });
     std::ignore = look(store);
     std::ignore = look(store.begin()); // and rolled back
 
@@ -349,8 +376,8 @@ TEST_CASE("plans: a statement that scans, sorts, or lacks an index is objected t
     CHECK(objected("SELECT count(*) FROM vouch_entries", "SCAN"));
     CHECK(objected("SELECT e.id FROM vouch_entries e WHERE e.gate <= 1", "SCAN"));
     CHECK(objected("UPDATE vouch_entries SET woken = 0 WHERE worker = 'w'", "SCAN"));
-    CHECK(objected("SELECT id FROM vouch_entries WHERE queue = 'q' ORDER BY topic", "TEMP B-TREE"));
-    CHECK(objected("SELECT DISTINCT topic FROM vouch_entries WHERE queue = 'q'", "TEMP B-TREE"));
+    CHECK(objected("SELECT id FROM vouch_entries WHERE shelf = 4 ORDER BY topic", "TEMP B-TREE"));
+    CHECK(objected("SELECT DISTINCT topic FROM vouch_entries WHERE shelf = 4", "TEMP B-TREE"));
     CHECK(objected("SELECT a.id FROM vouch_entries a, vouch_entries b WHERE a.topic = b.worker", "AUTOMATIC"));
 }
 

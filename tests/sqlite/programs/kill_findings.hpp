@@ -101,30 +101,30 @@ namespace detail {
     }
 
     std::set<std::string> stored;
-    db.each("SELECT lower(hex(id)), payload, state, epoch, result FROM vouch_entries WHERE queue = 'orders'",
-            [&](const auto& row) {
-                auto id = row.bytes(0);
-                for (const std::size_t dash : {8U, 13U, 18U, 23U}) {
-                    id.insert(dash, 1, '-');
-                }
-                f.entries += 1;
-                if (const auto order = entries_of.find(row.bytes(1)); order == entries_of.end()) {
-                    f.orphans += 1;
-                } else {
-                    order->second += 1;
-                }
-                if (row.integer(2) != static_cast<int>(vouch::state::succeeded)) {
-                    f.unfinished += 1;
-                    f.losses += settled.count(id);
-                } else {
-                    const auto settles = settled.find(id);
-                    const bool twice = settles != settled.end() && settles->second > 1;
-                    const bool by_another = row.bytes(4) != std::to_string(row.integer(3));
-                    f.usurped += twice || by_another ? 1U : 0U;
-                    f.losses += 1 - executed.count(id);
-                }
-                stored.insert(std::move(id));
-            });
+    const std::string of = "FROM vouch_entries WHERE shelf >> 2 = (SELECT number FROM vouch_queues WHERE name = ";
+    db.each("SELECT lower(hex(id)), payload, state, epoch, result " + of + "'orders')", [&](const auto& row) {
+        auto id = row.bytes(0);
+        for (const std::size_t dash : {8U, 13U, 18U, 23U}) {
+            id.insert(dash, 1, '-');
+        }
+        f.entries += 1;
+        if (const auto order = entries_of.find(row.bytes(1)); order == entries_of.end()) {
+            f.orphans += 1;
+        } else {
+            order->second += 1;
+        }
+        if (row.integer(2) != static_cast<int>(vouch::state::succeeded)) {
+            f.unfinished += 1;
+            f.losses += settled.count(id);
+        } else {
+            const auto settles = settled.find(id);
+            const bool twice = settles != settled.end() && settles->second > 1;
+            const bool by_another = row.bytes(4) != std::to_string(row.integer(3));
+            f.usurped += twice || by_another ? 1U : 0U;
+            f.losses += 1 - executed.count(id);
+        }
+        stored.insert(std::move(id));
+    });
     for (const auto& [order, count] : entries_of) {
         f.losses += count == 0 ? 1U : 0U;
         f.copies += count > 1 ? count - 1 : 0;
@@ -139,8 +139,7 @@ namespace detail {
         f.losses += 1 - stored.count(id);
     }
     f.late_settles = log[said::refused].size();
-    f.unaccounted = db.integer("SELECT stored - purged - (SELECT count(*) FROM vouch_entries WHERE queue = 'ledger') "
-                               "FROM ledger");
+    f.unaccounted = db.integer("SELECT stored - purged - (SELECT count(*) " + of + "'ledger')) FROM ledger");
     f.integrity = db.text("PRAGMA integrity_check");
     return f;
 }

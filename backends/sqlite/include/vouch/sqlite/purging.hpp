@@ -35,7 +35,7 @@ class purging {
         going_.resize(std::min(going_.size(), request.limit)); // the elder generations go first
         std::uint64_t highest = 0;
         for (const auto& g : going_) {
-            remove(g);
+            remove(*queue, g);
             highest = std::max(highest, g.sequence);
         }
         if (highest > last_sequence()) {
@@ -88,8 +88,11 @@ class purging {
         std::reverse(going_.begin() + first, going_.end());
     }
 
-    void remove(const generation& g) {
+    void remove(queue_number queue, const generation& g) {
         run(on_.prepared(sql::purge_entry)).bind(g.sequence).finish();
+        if (g.ended == state::dead) {
+            run(on_.prepared(sql::purge_dead)).bind(queue.value, g.sequence).finish();
+        }
         if (g.has_payload_apart) {
             run(on_.prepared(sql::purge_payload)).bind(g.sequence).finish();
         }

@@ -40,8 +40,16 @@ class reading {
         switch (q.by) {
         case query::path::group: return list_by(sql::list_group, q, q.group);
         case query::path::parent: return list_by(sql::list_parent, q, q.parent);
-        case query::path::key: return list_by(sql::list_key, q, q.queue);
-        default: return list_shelves(q);
+        default: break;
+        }
+        const auto queue = find_queue(on_, q.queue);
+        if (!queue) {
+            return {};
+        }
+        switch (q.by) {
+        case query::path::key: return list_by(sql::list_key, q, q.queue, queue->value, q.key);
+        case query::path::dead: return list_by(sql::list_dead, q, q.queue, queue->value);
+        default: return list_shelves(q, *queue);
         }
     }
 
@@ -69,30 +77,29 @@ class reading {
     }
 
   private:
-    template <class Path>
-    [[nodiscard]] std::vector<entry> list_by(sql which, const query& q, const Path& path) {
+    template <class... Path>
+    [[nodiscard]] std::vector<entry> list_by(sql which, const query& q, const auto& path, const Path&... more) {
         run row(on_.prepared(which));
-        row.bind(path, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads);
-        if (q.by == query::path::key) {
-            constexpr int key = 7;
-            row.bind_from(key, q.key);
-        }
+        row.bind(path, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads, more...);
         return entries_of(row);
     }
 
     /// A page of a queue's shelves. No index has them in sequence, because every enqueue would pay for it. Most pages
     /// are found near where the last one ended; else the page is chosen from the index on gates, which costs what
     /// stands on the shelves.
-    [[nodiscard]] std::vector<entry> list_shelves(const query& q) {
-        const auto queue = find_queue(on_, q.queue);
-        if (!queue) {
-            return {};
-        }
+    [[nodiscard]] std::vector<entry> list_shelves(const query& q, queue_number queue) {
         const one_moment all(on_);
-        const auto shelves = shelves_of(*queue, q.by);
+        const shelf_range shelves{queue.shelf(state::pending),
+                                  queue.shelf(q.by == query::path::live ? state::pending : state::dead)};
         auto page = list_near(q, shelves);
         return page.size() == q.limit ? page : list_far(q, shelves);
     }
+
+    /// Shelves beside each other, both ends included.
+    struct shelf_range {
+        std::int64_t first = 0;
+        std::int64_t last = 0;
+    };
 
     [[nodiscard]] std::vector<entry> list_near(const query& q, shelf_range shelves) {
         const auto until = std::min(after(q) + 1000 + 8 * std::uint64_t{q.limit}, std::uint64_t{INT64_MAX});

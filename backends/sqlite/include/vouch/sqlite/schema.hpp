@@ -59,6 +59,11 @@ CREATE TABLE @entries (
 );
 CREATE UNIQUE INDEX @entries_id ON @entries (id);
 CREATE INDEX @entries_gate ON @entries (shelf, gate);
+CREATE TABLE @dead (
+  queue INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  PRIMARY KEY (queue, sequence)
+) WITHOUT ROWID;
 CREATE TABLE @payloads (
   sequence INTEGER PRIMARY KEY,
   payload BLOB NOT NULL

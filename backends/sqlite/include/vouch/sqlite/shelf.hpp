@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-#include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
 
 namespace vouch {
@@ -21,20 +20,6 @@ struct queue_number {
         return first() + (s == state::succeeded ? 1 : s == state::dead ? 2 : 0);
     }
 };
-
-/// Shelves beside each other, both ends included.
-struct shelf_range {
-    std::int64_t first = 0;
-    std::int64_t last = 0;
-};
-
-[[nodiscard]] constexpr shelf_range shelves_of(queue_number queue, query::path by) noexcept {
-    switch (by) {
-    case query::path::live: return {queue.shelf(state::pending), queue.shelf(state::pending)};
-    case query::path::dead: return {queue.shelf(state::dead), queue.shelf(state::dead)};
-    default: return {queue.shelf(state::pending), queue.shelf(state::dead)};
-    }
-}
 
 } // namespace sqlite::detail
 } // namespace v0

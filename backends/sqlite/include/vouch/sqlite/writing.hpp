@@ -269,6 +269,9 @@ class writing {
                      e.number.shelf(l.state));
             expect_one(row.finish());
         }
+        if (l.state == state::dead) {
+            run(on_.prepared(sql::add_dead)).bind(e.number.value, e.sequence).finish();
+        }
         if (!e.lane.empty() || !e.parent.is_nil()) {
             run(on_.prepared(sql::end_relations)).bind(e.sequence).finish();
         }
