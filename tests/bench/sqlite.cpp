@@ -90,10 +90,10 @@ void measure_drain(table& to, const sqlite_test::folder& in, const pace& p, cons
     rounds batching;
     for (int round = 0; round < rounds_max; ++round) {
         const auto ours = sides::drain(in.fresh_path(), p.how, entries);
-        const auto bare = sides::drain_bare(in.fresh_path(), p.how, {.entries = entries});
+        const auto bare = sides::drain_bare(in.fresh_path(), p.how, {.entries = entries}, entries);
         beside_bare.add(ours, bare);
         beside_same_schema.add(ours, sides::drain_same_schema(in.fresh_path(), p.how, entries));
-        batching.add(bare, sides::drain_bare(in.fresh_path(), p.how, {.entries = few, .at_once = 1}));
+        batching.add(bare, sides::drain_bare(in.fresh_path(), p.how, {.entries = few, .at_once = 1}, entries));
     }
     to.row("drain by runner, " + p.name() + " / bare", beside_bare, p.ratio(), t.bare);
     to.row("drain by runner, " + p.name() + " / same schema, fused", beside_same_schema, p.ratio(), t.same_schema);

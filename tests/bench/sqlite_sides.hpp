@@ -109,9 +109,9 @@ struct amount {
     return per_second(entries, seconds);
 }
 
-/// A transaction for each claim and for each batch of settles.
-[[nodiscard]] inline measure drain_bare(const std::string& path, synchronous how, amount of) {
-    std::ignore = enqueue_bare(path, synchronous::normal, {of.entries});
+/// A transaction for each claim and for each batch of settles. Drains so many of `stored`.
+[[nodiscard]] inline measure drain_bare(const std::string& path, synchronous how, amount of, std::size_t stored) {
+    std::ignore = enqueue_bare(path, synchronous::normal, {stored});
     bare::queue from(path, how == synchronous::full);
     std::vector<bare::job> claimed;
     std::size_t settled = 0;
@@ -125,7 +125,7 @@ struct amount {
                 settled += from.settle(j) ? 1U : 0U;
             }
             from.commit();
-        } while (!claimed.empty());
+        } while (!claimed.empty() && settled < of.entries);
     });
     require(settled == of.entries, "the bare baseline did not drain all");
     return per_second(of.entries, seconds);
