@@ -516,8 +516,9 @@ inline void expect_schema(sqlite3* db, std::string_view prefix) {
 } // namespace detail
 
 /// Creates the tables, or brings older ones up to date, in one transaction: the one that is open on the connection, or
-/// its own. Tables newer than the library are refused (`unsupported`) and not touched. If memory is so short that not even
-/// a rollback can be carried out, its own transaction stays open, and `full` is thrown: roll back when there is memory.
+/// its own. Tables newer than the library are refused (`unsupported`) and not touched. If memory is so short that not
+/// even a rollback can be carried out, its own transaction stays open, and `full` is thrown: roll back when there is
+/// memory.
 inline void migrate(sqlite3* connection, std::string_view prefix = default_prefix) {
     detail::in_memory([&] { detail::migrate(connection, prefix, detail::migrations); });
 }
