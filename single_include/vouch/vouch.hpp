@@ -3184,7 +3184,7 @@ enum class event_kind : std::uint8_t {
     stale,     ///< an outcome came too late: another claim had taken over
     unsettled, ///< the settling transaction was abandoned; the lease will heal the entry
     group_completed,
-    lease_lost,  ///< a claim was taken over while its handler ran
+    lease_lost,  ///< a claim was taken over while in hand; its handler is told, or (tag `unstarted`) never called
     purged,      ///< `count` ended entries were removed
     store_error, ///< the store failed; the worker tries again, or stops if that makes no sense
     polled,      ///< the worker went to the store, and came back with `count` claims

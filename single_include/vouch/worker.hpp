@@ -239,26 +239,27 @@ class hand {
         }
     }
 
-    /// The claim is somebody else's by now: not started if it was not, else its handler is told. Says whether it was
-    /// still in hand.
-    bool lose(const ticket& lost) {
+    enum class loss : std::uint8_t { of_none, of_unstarted, of_running };
+
+    /// The claim is somebody else's by now: it is not started if it was not, else its handler is told.
+    [[nodiscard]] loss lose(const ticket& lost) {
         std::stop_source stop(std::nostopstate);
         {
             const std::lock_guard lock(mutex_);
             const auto dropped = std::erase_if(unstarted_, [&](const auto& c) { return ticket_of(c.entry) == lost; });
             if (dropped > 0) {
-                return true;
+                return loss::of_unstarted;
             }
             const auto found =
                 std::find_if(running_.begin(), running_.end(), [&](const auto& r) { return r.ticket == lost; });
             if (found == running_.end()) {
-                return false;
+                return loss::of_none;
             }
             found->renew_at = steady::time_point::max();
             stop = found->stop;
         }
         stop.request_stop(); // runs the handler's callbacks, therefore outside the lock
-        return true;
+        return loss::of_running;
     }
 
     /// From now on no handler is started: what was not goes back untouched, with the outcomes. Running ones are asked
@@ -282,11 +283,15 @@ class hand {
         }
     }
 
-    /// Gives up what is still running: its outcomes will be dropped, and its leases heal it. Says how many.
-    std::size_t abandon() {
+    /// Gives up what is still running: its outcomes will be dropped, and its leases heal it. Says which.
+    [[nodiscard]] std::vector<ticket> abandon() {
         const std::lock_guard lock(mutex_);
         abandoned_ = true;
-        return running_.size();
+        std::vector<ticket> out;
+        for (const auto& r : running_) {
+            out.push_back(r.ticket);
+        }
+        return out;
     }
 
     // A handling thread's side.
@@ -636,9 +641,28 @@ class clerk {
                 nap_.rest(until_settling(left, tries, deadline));
             }
         }
-        done_.abandoned += hand_.abandon();
-        done_.unsettled += batch_.size() + hand_.collect().size();
+        auto finished = hand_.collect();
+        for (const auto& left : hand_.abandon()) {
+            done_.abandoned += 1;
+            tell_unsettled(left.id, "still_running");
+        }
+        for (auto* const some : {&batch_, &finished}) {
+            for (const auto& left : *some) {
+                done_.unsettled += 1;
+                tell_unsettled(left.entry.id, "store_failed");
+            }
+        }
         batch_.clear();
+    }
+
+    /// A claim was given up; its lease heals it.
+    void tell_unsettled(const id& which, std::string_view error) const {
+        observers_.on({.what = event_kind::unsettled,
+                       .at = outbox_.now(),
+                       .queue = mine_.queue,
+                       .worker = all_.name,
+                       .error = error,
+                       .id = which});
     }
 
     /// What it came to; for when nobody works any more.
@@ -745,17 +769,26 @@ class clerk {
             const auto verdicts =
                 transact(store_, [&](auto& tx) { return tx.extend(some, outbox_.now(), mine_.lease); });
             for (std::size_t i = 0; i < some.size(); ++i) {
-                if (verdicts[i] != verdict::applied && hand_.lose(some[i])) {
-                    done_.lost += 1;
-                    observers_.on({.what = event_kind::lease_lost,
-                                   .at = outbox_.now(),
-                                   .queue = mine_.queue,
-                                   .worker = all_.name,
-                                   .id = some[i].id});
+                if (verdicts[i] != verdict::applied) {
+                    lose(some[i]);
                 }
             }
         }
         hand_.renewed(now, now + mine_.lease / 3); // not if that threw: then it is tried again before the lease is over
+    }
+
+    void lose(const ticket& lost) {
+        using loss = typename detail::hand<Store>::loss;
+        const auto what = hand_.lose(lost);
+        if (what != loss::of_none) {
+            done_.lost += 1;
+            observers_.on({.what = event_kind::lease_lost,
+                           .at = outbox_.now(),
+                           .queue = mine_.queue,
+                           .worker = all_.name,
+                           .tag = what == loss::of_unstarted ? "unstarted" : "",
+                           .id = lost.id});
+        }
     }
 
     // Resting.
@@ -1173,7 +1206,8 @@ class worker {
                 std::optional<handled<Store>> done;
                 try {
                     done = with.at.runner.handle(std::move(claim->entry), claim->stop.get_token());
-                } catch (...) { // NOLINT(bugprone-empty-catch): not even a failure could be made of it; the lease heals
+                } catch (...) { // there was not even the memory to make a failure of it
+                    clerk.tell_unsettled(ticket.id, "full");
                 }
                 const auto took = detail::steady::now() - start;
                 if (clerk.hand().finish(ticket, std::move(done), took, with.at.how.batch_size)) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <tuple>
 
+#include <vouch/observe.hpp>
+
 #include "worker_support.hpp"
 
 using namespace worker_test;
@@ -153,6 +155,8 @@ TEST_CASE("lease: a claim that is lost before a thread was free is never started
     });
     vouch::worker worker(store, outbox, {.poll_interval = 20ms});
     worker.serve(routes, {.queue = "q", .lease = 150ms});
+    vouch::metrics counted;
+    worker.observe(counted);
     at_work running(worker);
     emit_many(store, outbox, 20, {.queue = "q", .topic = "t"}); // so that it looks ahead
     REQUIRE(comes_true([&] { return count_of(store, state::succeeded) == 20; }));
@@ -167,4 +171,6 @@ TEST_CASE("lease: a claim that is lost before a thread was free is never started
     CHECK(calls == 21);
     CHECK(done.lost == 1);
     CHECK(done.stale == 0);
+    CHECK(counted.text().find("vouch_leases_lost_total{queue=\"q\"} 1\n") != std::string::npos);
+    CHECK(counted.text().find("vouch_active{queue=\"q\"} 0\n") != std::string::npos);
 }

@@ -89,7 +89,9 @@ TEST_CASE("stop: a handler that looks at its stop token may hand its entry back,
 
 TEST_CASE("stop: when its time is over the handlers that still run are left behind, and their leases heal them") {
     waiting_room room;
+    vouch::testing::recorder seen;
     vouch::worker worker(room.store, room.outbox, {.stop_within = 100ms});
+    worker.observe(seen);
     worker.serve(room.routes, {.queue = "q", .concurrency = 2, .lease = 300ms});
     {
         at_work running(worker);
@@ -100,6 +102,7 @@ TEST_CASE("stop: when its time is over the handlers that still run are left behi
         CHECK(ticking::now() - start < 5s);
         CHECK(done.abandoned == 2);
         CHECK(done.released == 8);
+        CHECK(seen.count(vouch::event_kind::unsettled) == 2);
     }
     CHECK(count_of(room.store, state::claimed) == 2);
     CHECK(count_of(room.store, state::pending) == 8);

@@ -15,6 +15,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -80,9 +81,28 @@ class clerk {
                 nap_.rest(until_settling(left, tries, deadline));
             }
         }
-        done_.abandoned += hand_.abandon();
-        done_.unsettled += batch_.size() + hand_.collect().size();
+        auto finished = hand_.collect();
+        for (const auto& left : hand_.abandon()) {
+            done_.abandoned += 1;
+            tell_unsettled(left.id, "still_running");
+        }
+        for (auto* const some : {&batch_, &finished}) {
+            for (const auto& left : *some) {
+                done_.unsettled += 1;
+                tell_unsettled(left.entry.id, "store_failed");
+            }
+        }
         batch_.clear();
+    }
+
+    /// A claim was given up; its lease heals it.
+    void tell_unsettled(const id& which, std::string_view error) const {
+        observers_.on({.what = event_kind::unsettled,
+                       .at = outbox_.now(),
+                       .queue = mine_.queue,
+                       .worker = all_.name,
+                       .error = error,
+                       .id = which});
     }
 
     /// What it came to; for when nobody works any more.
@@ -189,17 +209,26 @@ class clerk {
             const auto verdicts =
                 transact(store_, [&](auto& tx) { return tx.extend(some, outbox_.now(), mine_.lease); });
             for (std::size_t i = 0; i < some.size(); ++i) {
-                if (verdicts[i] != verdict::applied && hand_.lose(some[i])) {
-                    done_.lost += 1;
-                    observers_.on({.what = event_kind::lease_lost,
-                                   .at = outbox_.now(),
-                                   .queue = mine_.queue,
-                                   .worker = all_.name,
-                                   .id = some[i].id});
+                if (verdicts[i] != verdict::applied) {
+                    lose(some[i]);
                 }
             }
         }
         hand_.renewed(now, now + mine_.lease / 3); // not if that threw: then it is tried again before the lease is over
+    }
+
+    void lose(const ticket& lost) {
+        using loss = typename detail::hand<Store>::loss;
+        const auto what = hand_.lose(lost);
+        if (what != loss::of_none) {
+            done_.lost += 1;
+            observers_.on({.what = event_kind::lease_lost,
+                           .at = outbox_.now(),
+                           .queue = mine_.queue,
+                           .worker = all_.name,
+                           .tag = what == loss::of_unstarted ? "unstarted" : "",
+                           .id = lost.id});
+        }
     }
 
     // Resting.

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <iterator>
 #include <mutex>
@@ -115,26 +116,27 @@ class hand {
         }
     }
 
-    /// The claim is somebody else's by now: not started if it was not, else its handler is told. Says whether it was
-    /// still in hand.
-    bool lose(const ticket& lost) {
+    enum class loss : std::uint8_t { of_none, of_unstarted, of_running };
+
+    /// The claim is somebody else's by now: it is not started if it was not, else its handler is told.
+    [[nodiscard]] loss lose(const ticket& lost) {
         std::stop_source stop(std::nostopstate);
         {
             const std::lock_guard lock(mutex_);
             const auto dropped = std::erase_if(unstarted_, [&](const auto& c) { return ticket_of(c.entry) == lost; });
             if (dropped > 0) {
-                return true;
+                return loss::of_unstarted;
             }
             const auto found =
                 std::find_if(running_.begin(), running_.end(), [&](const auto& r) { return r.ticket == lost; });
             if (found == running_.end()) {
-                return false;
+                return loss::of_none;
             }
             found->renew_at = steady::time_point::max();
             stop = found->stop;
         }
         stop.request_stop(); // runs the handler's callbacks, therefore outside the lock
-        return true;
+        return loss::of_running;
     }
 
     /// From now on no handler is started: what was not goes back untouched, with the outcomes. Running ones are asked
@@ -158,11 +160,15 @@ class hand {
         }
     }
 
-    /// Gives up what is still running: its outcomes will be dropped, and its leases heal it. Says how many.
-    std::size_t abandon() {
+    /// Gives up what is still running: its outcomes will be dropped, and its leases heal it. Says which.
+    [[nodiscard]] std::vector<ticket> abandon() {
         const std::lock_guard lock(mutex_);
         abandoned_ = true;
-        return running_.size();
+        std::vector<ticket> out;
+        for (const auto& r : running_) {
+            out.push_back(r.ticket);
+        }
+        return out;
     }
 
     // A handling thread's side.

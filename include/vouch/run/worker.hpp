@@ -244,7 +244,8 @@ class worker {
                 std::optional<handled<Store>> done;
                 try {
                     done = with.at.runner.handle(std::move(claim->entry), claim->stop.get_token());
-                } catch (...) { // NOLINT(bugprone-empty-catch): not even a failure could be made of it; the lease heals
+                } catch (...) { // there was not even the memory to make a failure of it
+                    clerk.tell_unsettled(ticket.id, "full");
                 }
                 const auto took = detail::steady::now() - start;
                 if (clerk.hand().finish(ticket, std::move(done), took, with.at.how.batch_size)) {
