@@ -147,11 +147,21 @@ class file {
             return;
         }
         writer_.reset();
+        close_readers(); // which share with it how the file was opened
         auto how = options_;
         how.create = false;
         auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
         expect_schema(opened->handle(), options_.prefix);
         writer_ = std::move(opened);
+    }
+
+    void close_readers() {
+        {
+            const std::lock_guard lock(mutex_);
+            idle_.clear();
+        }
+        const std::lock_guard lock(watch_mutex_);
+        watch_.reset();
     }
 
     void finish_opening() {
