@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -205,7 +206,7 @@ TEST_CASE("sqlite: a transaction's connection is for what is to be part of it, a
     tx.commit();
     bool misused = false;
     try {
-        CHECK(tx.connection() == nullptr);
+        std::ignore = tx.connection();
     } catch (const vouch::error& e) {
         misused = e.kind() == vouch::error_kind::misuse;
     }
