@@ -163,6 +163,14 @@ TEST_CASE("tool: retry, cancel, requeue and purge change what they say, and ask 
     CHECK(o.store.find(o.due).has_value());
 }
 
+TEST_CASE("tool: what is stored can neither break the JSON nor command a terminal") {
+    operated o;
+    const auto id = o.emit({.topic = "gr\xc3\xbc\xc3\x9f", .payload = std::string("\x1b[2J\0\xff\xc2\x9b", 8)});
+    CHECK(says(ask_tool("show " + o.path + ' ' + to_string(id)), "topic            gr\xc3\xbc\xc3\x9f\n"));
+    CHECK(says(ask_tool("show --payload " + o.path + ' ' + to_string(id)), R"(\x1b[2J\x00\xff\xc2\x9b)"));
+    CHECK(says(ask_tool("show --json " + o.path + ' ' + to_string(id)), "\"topic\": \"gr\xc3\xbc\xc3\x9f\""));
+}
+
 TEST_CASE("tool: bad input gets a sentence and its own exit code") {
     const operated o;
     const std::string nobody = "00000000-0000-0000-0000-000000000001";

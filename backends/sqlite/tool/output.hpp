@@ -4,6 +4,8 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -18,13 +20,37 @@ namespace tool {
 
 inline void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-/// With everything that is not plain text escaped.
+/// How many bytes of the text's beginning are one printable character beyond ASCII; 0 if they are not.
+[[nodiscard]] inline std::size_t utf8_length(std::string_view text) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : '\0'); };
+    const auto first = byte(0);
+    const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+    if (length == 0 || first > 0xf4) {
+        return 0;
+    }
+    std::uint32_t point = first & (0x7fU >> length);
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xc0U) != 0x80U) {
+            return 0;
+        }
+        point = (point << 6U) | (byte(i) & 0x3fU);
+    }
+    const std::uint32_t least = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0xa0; // below 0xa0: control characters
+    const bool surrogate = point >= 0xd800 && point < 0xe000;
+    return point >= least && point <= 0x10ffff && !surrogate ? length : 0;
+}
+
+/// With everything that is not plain text escaped, byte by byte.
 [[nodiscard]] inline std::string escaped(std::string_view text, bool quotes) {
     constexpr std::string_view hex = "0123456789abcdef";
     std::string out;
-    for (const char c : text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
         const auto byte = static_cast<unsigned char>(c);
-        if (quotes && (c == '"' || c == '\\')) {
+        if (const auto length = utf8_length(text.substr(i)); length > 0) {
+            out += text.substr(i, length);
+            i += length - 1;
+        } else if (quotes && (c == '"' || c == '\\')) {
             out += '\\';
             out += c;
         } else if (byte < 0x20 || byte >= 0x7f) {
@@ -38,7 +64,7 @@ inline void print(std::string_view text) { std::fwrite(text.data(), 1, text.size
     return out;
 }
 
-/// For a terminal. Bytes beyond ASCII are shown as such.
+/// For a terminal.
 [[nodiscard]] inline std::string plain(std::string_view text) { return escaped(text, false); }
 
 [[nodiscard]] inline std::string hex_of(std::string_view bytes) {
@@ -95,7 +121,7 @@ class json_object {
     }
     [[nodiscard]] std::string str() const { return '{' + text_ + '}'; }
 
-    /// Bytes that are no ASCII become \u00XX, so that any bytes at all make valid JSON.
+    /// Bytes that are no text become \u00XX, so that any bytes at all make valid JSON.
     [[nodiscard]] static std::string quoted(std::string_view value) { return '"' + escaped(value, true) + '"'; }
 
   private:
