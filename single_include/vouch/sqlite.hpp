@@ -963,6 +963,17 @@ class connection {
     [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle()) == 0; }
     [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
 
+    /// Whether the file is no longer at its path: deleted, moved or replaced. SQLite itself would go on writing into
+    /// it.
+    [[nodiscard]] bool has_moved() const noexcept {
+        int moved = 0;
+        const int rc = sqlite3_file_control(handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+        return rc == SQLITE_OK && moved != 0;
+    }
+
+    /// Whether it was opened when the file could not be written.
+    [[nodiscard]] bool is_read_only() const noexcept { return sqlite3_db_readonly(handle(), "main") == 1; }
+
     /// Prepared when first asked for.
     [[nodiscard]] const statement& prepared(sql which) {
         auto& kept = statements_[static_cast<std::size_t>(which)];
@@ -1574,9 +1585,7 @@ class file {
     void begin() {
         hub_->enter();
         try {
-            if (!writer_) {
-                writer_ = std::make_unique<connection>(path_, connection::role::writer, options_);
-            }
+            expect_in_place();
             if (writer_->in_transaction()) {
                 throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
                                                 "sqlite::joined writes inside it");
@@ -1623,11 +1632,17 @@ class file {
     // Readers: as many as read at the same time.
 
     [[nodiscard]] std::unique_ptr<connection> take_reader() {
-        {
-            const std::lock_guard lock(mutex_);
-            if (!idle_.empty()) {
-                auto taken = std::move(idle_.back());
+        for (;;) {
+            std::unique_ptr<connection> taken;
+            {
+                const std::lock_guard lock(mutex_);
+                if (idle_.empty()) {
+                    break;
+                }
+                taken = std::move(idle_.back());
                 idle_.pop_back();
+            }
+            if (!taken->has_moved()) {
                 return taken;
             }
         }
@@ -1645,7 +1660,8 @@ class file {
     /// A number that grows when anybody, here or elsewhere, has committed since the last look.
     [[nodiscard]] std::uint64_t look_for_commits() {
         const std::lock_guard lock(watch_mutex_);
-        if (!watch_) {
+        if (!watch_ || watch_->has_moved()) {
+            watch_.reset();
             watch_ = std::make_unique<connection>(path_, connection::role::reader, options_);
         }
         run row(watch_->prepared(sql::data_version));
@@ -1658,6 +1674,36 @@ class file {
     }
 
   private:
+    /// Commits into a file that was deleted or replaced would be lost. Whatever is at its path now is opened instead,
+    /// if it has our tables; nothing is created there. And what could not be written when it was opened may be by now.
+    void expect_in_place() {
+        if (writer_ && !writer_->is_owned()) {
+            if (writer_->has_moved()) {
+                throw error(error_kind::io, "sqlite: the database file has been deleted, moved or replaced");
+            }
+            return;
+        }
+        if (writer_ && !writer_->has_moved() && !writer_->is_read_only()) {
+            return;
+        }
+        writer_.reset();
+        close_readers(); // which share with it how the file was opened
+        auto how = options_;
+        how.create = false;
+        auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
+        expect_schema(opened->handle(), options_.prefix);
+        writer_ = std::move(opened);
+    }
+
+    void close_readers() {
+        {
+            const std::lock_guard lock(mutex_);
+            idle_.clear();
+        }
+        const std::lock_guard lock(watch_mutex_);
+        watch_.reset();
+    }
+
     void finish_opening() {
         auto* const db = writer_->handle();
         hub_ = hub::of(db);
@@ -2354,6 +2400,13 @@ class transaction : public detail::writer<transaction> {
         detail::in_memory([&] { closed->commit(session_.stirred); });
     }
 
+    /// The connection it is open on, for statements of the application's that are to be part of it (a `record`, an
+    /// audit). Never end the transaction through it.
+    [[nodiscard]] sqlite3* connection() const {
+        expect_open();
+        return file_->writer().handle();
+    }
+
   private:
     friend class store;
     friend class detail::writer<transaction>;
@@ -2490,6 +2543,134 @@ class store {
         }
     }
 };
+
+} // namespace sqlite
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/audit.hpp
+// An audit trail in the same file: one row per ended entry and completed group, written in the transaction that records
+// the outcome, so that there is never one without the other.
+//
+//   vouch::sqlite::audit_table audit(store);
+//   worker.audit(audit);
+//
+// Rows are only ever appended; who may remove them, and when, is the application's to say. Copies share nothing but the
+// table, and may be used by several threads.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite {
+
+class audit_table {
+  public:
+    /// Creates the table if it is not there.
+    explicit audit_table(store& in, std::string prefix = std::string(default_prefix)) : prefix_(std::move(prefix)) {
+        const auto sql = schema(prefix_);
+        auto tx = in.begin();
+        detail::execute(tx.connection(), sql, "create the audit table");
+        tx.commit();
+    }
+
+    /// The statement that creates it, for a migration tool.
+    [[nodiscard]] static std::string schema(std::string_view prefix = default_prefix) {
+        validate_prefix(prefix);
+        return detail::with_prefix(R"(CREATE TABLE IF NOT EXISTS @audit (
+  number INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  what TEXT NOT NULL,
+  id BLOB NOT NULL,
+  queue TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  "group" TEXT NOT NULL,
+  worker TEXT NOT NULL,
+  error TEXT NOT NULL,
+  attempts INTEGER NOT NULL
+);
+)",
+                                   prefix);
+    }
+
+    /// Appends a `vouch::audit_line`. What it throws leaves the entry claimed, and its lease heals it.
+    template <class Line>
+    void operator()(transaction& tx, const Line& line) const {
+        const detail::statement insert(
+            tx.connection(),
+            detail::with_prefix(R"(INSERT INTO @audit (at, what, id, queue, topic, "group", worker, error, attempts)
+                                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9))",
+                                prefix_));
+        detail::run(insert)
+            .bind(line.at, name_of(line.what), line.id, line.queue, line.topic, line.group, line.worker, line.error,
+                  line.attempts)
+            .finish();
+    }
+
+  private:
+    std::string prefix_;
+};
+
+} // namespace sqlite
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/inspect.hpp
+// What an operator may ask of a database beyond the contract: which schema it has and which queues. Each is one
+// statement on a connection of the caller's, and changes nothing.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite {
+
+/// The schema version of the tables with this prefix; nothing if there are none. It may be older or newer than
+/// `schema_version`.
+[[nodiscard]] inline std::optional<std::int64_t> stored_schema_version(sqlite3* connection,
+                                                                       std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement exists(connection,
+                                   "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE");
+    const auto meta = detail::with_prefix("@meta", prefix);
+    if (!detail::run(exists).bind(meta).step()) {
+        return std::nullopt;
+    }
+    return detail::stored_version(connection, prefix);
+}
+
+/// Every queue that has an entry, by name. Steps from one to the next along an index, whatever number of entries each
+/// has.
+[[nodiscard]] inline std::vector<std::string> queue_names(sqlite3* connection,
+                                                          std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement names(connection, detail::with_prefix(R"(WITH RECURSIVE step(name) AS (
+  SELECT min(queue) FROM @entries
+  UNION ALL SELECT (SELECT min(queue) FROM @entries WHERE queue > step.name) FROM step WHERE step.name IS NOT NULL)
+SELECT name FROM step WHERE name IS NOT NULL)",
+                                                                  prefix));
+    std::vector<std::string> out;
+    detail::run row(names);
+    while (row.step()) {
+        out.emplace_back(row.bytes(0));
+    }
+    return out;
+}
+
+/// Entries by queue and state, read by nothing but the columns `queue` and `state`, which every schema has. For
+/// databases older than this library; costs every row.
+[[nodiscard]] inline std::map<std::string, state_counts>
+counts_of_any_schema(sqlite3* connection, std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement counts(
+        connection, detail::with_prefix("SELECT queue, state, count(*) FROM @entries GROUP BY queue, state", prefix));
+    std::map<std::string, state_counts> out;
+    detail::run row(counts);
+    while (row.step()) {
+        std::string queue;
+        auto which = state::pending;
+        std::uint64_t number = 0;
+        row.read_all(queue, which, number);
+        out[queue][which] += number;
+    }
+    return out;
+}
 
 } // namespace sqlite
 } // namespace v0

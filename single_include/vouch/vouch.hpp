@@ -3184,9 +3184,10 @@ enum class event_kind : std::uint8_t {
     stale,     ///< an outcome came too late: another claim had taken over
     unsettled, ///< the settling transaction was abandoned; the lease will heal the entry
     group_completed,
-    lease_lost,
-    purged,
-    store_error,
+    lease_lost,  ///< a claim was taken over while in hand; its handler is told, or (tag `unstarted`) never called
+    purged,      ///< `count` ended entries were removed
+    store_error, ///< the store failed; the worker tries again, or stops if that makes no sense
+    polled,      ///< the worker went to the store, and came back with `count` claims
 };
 
 [[nodiscard]] constexpr std::string_view name_of(event_kind kind) noexcept {
@@ -3205,6 +3206,7 @@ enum class event_kind : std::uint8_t {
     case event_kind::lease_lost: return "lease_lost";
     case event_kind::purged: return "purged";
     case event_kind::store_error: return "store_error";
+    case event_kind::polled: return "polled";
     }
     return "?";
 }
@@ -3218,9 +3220,13 @@ struct event {
     std::string_view worker{};
     std::string_view group{};
     std::string_view error{}; ///< a code, never a message
+    std::string_view tag{};   ///< what kind of success or release it was, if there are several
     vouch::id id{};
     std::uint32_t attempt = 0;
     std::size_t count = 1;
+    duration age{};  ///< claimed, and whatever ends a claim: since the entry was enqueued
+    duration late{}; ///< claimed: since it was due
+    duration took{}; ///< whatever ends a claim: what the handler took; polled, purged: what the store did
 };
 
 template <class O>
@@ -3229,12 +3235,24 @@ concept observer = requires(O& o, const event& e) {
     noexcept;
 };
 
+/// An observer that keeps something back until it is told.
+template <class O>
+concept flushing_observer = observer<O> && requires(O& o) {
+    { o.flush() }
+    noexcept;
+};
+
 /// Several observers as one; each outlives the list. Not to be changed while events are being reported.
 class observer_list {
   public:
     template <observer O>
     void add(O& o) {
-        observers_.push_back({&o, [](void* self, const event& e) noexcept { static_cast<O*>(self)->on(e); }});
+        auto& added = observers_.emplace_back();
+        added.self = &o;
+        added.call = [](void* self, const event& e) noexcept { static_cast<O*>(self)->on(e); };
+        if constexpr (flushing_observer<O>) {
+            added.flush = [](void* self) noexcept { static_cast<O*>(self)->flush(); };
+        }
     }
 
     void on(const event& e) const noexcept {
@@ -3243,10 +3261,19 @@ class observer_list {
         }
     }
 
+    void flush() const noexcept {
+        for (const auto& o : observers_) {
+            if (o.flush != nullptr) {
+                o.flush(o.self);
+            }
+        }
+    }
+
   private:
     struct bound {
-        void* self;
-        void (*call)(void*, const event&) noexcept;
+        void* self = nullptr;
+        void (*call)(void*, const event&) noexcept = nullptr;
+        void (*flush)(void*) noexcept = nullptr;
     };
     std::vector<bound> observers_;
 };
@@ -4332,6 +4359,7 @@ struct handled {
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
     std::function<void(typename Store::transaction&)> record{};
+    duration took{}; ///< from the handler's call to its end
 
     // Kept by settling, so that a batch can be given again after a fault of the store.
     std::optional<vouch::landing> landing{};
@@ -4922,8 +4950,15 @@ class runner {
 
     /// Calls the handler and makes sure that what comes of it can be settled.
     [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) const {
-        return rules()(std::move(e), std::move(stop),
-                       [this](const entry& s) { tell(event_kind::started, s, outbox_.now()); });
+        time_point start{};
+        auto h = rules()(std::move(e), std::move(stop), [&](const entry& s) {
+            start = outbox_.now();
+            tell(event_kind::started, s, start);
+        });
+        if (start != time_point{}) {
+            h.took = std::max(outbox_.now() - start, duration::zero());
+        }
+        return h;
     }
 
     /// Handles all; what has not been started when a stop is requested is handed back untouched.
@@ -4952,6 +4987,18 @@ class runner {
         auto got = land(handled, &next);
         auto done = note_all(handled);
         return {std::move(done), got ? claimed(std::move(*got)) : claim()};
+    }
+
+    /// Settles, and claims no more than `limit` in the same commit if all goes well at once; else claims nothing.
+    [[nodiscard]] std::pair<report, std::optional<std::vector<entry>>> settle_and_try_claim(batch& handled,
+                                                                                            std::size_t limit) {
+        const auto next = request(outbox_.now(), limit);
+        auto got = land(handled, limit > 0 ? &next : nullptr);
+        auto done = note_all(handled);
+        if (limit > 0 && got) {
+            return {std::move(done), claimed(std::move(*got))};
+        }
+        return {std::move(done), std::nullopt};
     }
 
     // Passes.
@@ -5010,7 +5057,9 @@ class runner {
 
     [[nodiscard]] std::vector<entry> claimed(std::vector<entry> entries) const {
         for (const auto& e : entries) {
-            tell(event_kind::claimed, e, *e.last_attempt_at);
+            auto seen = event_of(event_kind::claimed, e, *e.last_attempt_at);
+            seen.late = std::max(seen.at - std::max(e.due_at, e.created_at), duration::zero());
+            observers_.on(seen);
         }
         return entries;
     }
@@ -5050,7 +5099,10 @@ class runner {
             line.error = l.error;
         }
         count(out, line.what) += 1;
-        tell(line.what, h.entry, now, line.error);
+        auto seen = event_of(line.what, h.entry, now);
+        seen.error = line.error;
+        seen.took = h.took;
+        observers_.on(seen);
         for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
             if (h.receipts[i].what == receipt::kind::inserted) {
                 tell_enqueued(h.emissions[i], now);
@@ -5087,17 +5139,19 @@ class runner {
         }
     }
 
-    void tell(event_kind what, const entry& e, time_point at, std::string_view error = {}) const {
-        observers_.on({.what = what,
-                       .at = at,
-                       .queue = e.queue,
-                       .topic = e.topic,
-                       .worker = options_.worker,
-                       .group = e.group,
-                       .error = error,
-                       .id = e.id,
-                       .attempt = e.attempts});
+    [[nodiscard]] event event_of(event_kind what, const entry& e, time_point at) const {
+        return {.what = what,
+                .at = at,
+                .queue = e.queue,
+                .topic = e.topic,
+                .worker = options_.worker,
+                .group = e.group,
+                .id = e.id,
+                .attempt = e.attempts,
+                .age = std::max(at - e.created_at, duration::zero())};
     }
+
+    void tell(event_kind what, const entry& e, time_point at) const { observers_.on(event_of(what, e, at)); }
 
     void tell_enqueued(const draft& d, time_point at) const {
         observers_.on({.what = event_kind::enqueued,

@@ -27,9 +27,10 @@ enum class event_kind : std::uint8_t {
     stale,     ///< an outcome came too late: another claim had taken over
     unsettled, ///< the settling transaction was abandoned; the lease will heal the entry
     group_completed,
-    lease_lost,
-    purged,
-    store_error,
+    lease_lost,  ///< a claim was taken over while in hand; its handler is told, or (tag `unstarted`) never called
+    purged,      ///< `count` ended entries were removed
+    store_error, ///< the store failed; the worker tries again, or stops if that makes no sense
+    polled,      ///< the worker went to the store, and came back with `count` claims
 };
 
 [[nodiscard]] constexpr std::string_view name_of(event_kind kind) noexcept {
@@ -48,6 +49,7 @@ enum class event_kind : std::uint8_t {
     case event_kind::lease_lost: return "lease_lost";
     case event_kind::purged: return "purged";
     case event_kind::store_error: return "store_error";
+    case event_kind::polled: return "polled";
     }
     return "?";
 }
@@ -61,9 +63,13 @@ struct event {
     std::string_view worker{};
     std::string_view group{};
     std::string_view error{}; ///< a code, never a message
+    std::string_view tag{};   ///< what kind of success or release it was, if there are several
     vouch::id id{};
     std::uint32_t attempt = 0;
     std::size_t count = 1;
+    duration age{};  ///< claimed, and whatever ends a claim: since the entry was enqueued
+    duration late{}; ///< claimed: since it was due
+    duration took{}; ///< whatever ends a claim: what the handler took; polled, purged: what the store did
 };
 
 template <class O>
@@ -72,12 +78,24 @@ concept observer = requires(O& o, const event& e) {
     noexcept;
 };
 
+/// An observer that keeps something back until it is told.
+template <class O>
+concept flushing_observer = observer<O> && requires(O& o) {
+    { o.flush() }
+    noexcept;
+};
+
 /// Several observers as one; each outlives the list. Not to be changed while events are being reported.
 class observer_list {
   public:
     template <observer O>
     void add(O& o) {
-        observers_.push_back({&o, [](void* self, const event& e) noexcept { static_cast<O*>(self)->on(e); }});
+        auto& added = observers_.emplace_back();
+        added.self = &o;
+        added.call = [](void* self, const event& e) noexcept { static_cast<O*>(self)->on(e); };
+        if constexpr (flushing_observer<O>) {
+            added.flush = [](void* self) noexcept { static_cast<O*>(self)->flush(); };
+        }
     }
 
     void on(const event& e) const noexcept {
@@ -86,10 +104,19 @@ class observer_list {
         }
     }
 
+    void flush() const noexcept {
+        for (const auto& o : observers_) {
+            if (o.flush != nullptr) {
+                o.flush(o.self);
+            }
+        }
+    }
+
   private:
     struct bound {
-        void* self;
-        void (*call)(void*, const event&) noexcept;
+        void* self = nullptr;
+        void (*call)(void*, const event&) noexcept = nullptr;
+        void (*flush)(void*) noexcept = nullptr;
     };
     std::vector<bound> observers_;
 };

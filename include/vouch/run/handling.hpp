@@ -49,6 +49,7 @@ struct handled {
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
     std::function<void(typename Store::transaction&)> record{};
+    duration took{}; ///< from the handler's call to its end
 
     // Kept by settling, so that a batch can be given again after a fault of the store.
     std::optional<vouch::landing> landing{};

@@ -7,6 +7,7 @@
 // store, outbox and router.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -100,8 +101,15 @@ class runner {
 
     /// Calls the handler and makes sure that what comes of it can be settled.
     [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) const {
-        return rules()(std::move(e), std::move(stop),
-                       [this](const entry& s) { tell(event_kind::started, s, outbox_.now()); });
+        time_point start{};
+        auto h = rules()(std::move(e), std::move(stop), [&](const entry& s) {
+            start = outbox_.now();
+            tell(event_kind::started, s, start);
+        });
+        if (start != time_point{}) {
+            h.took = std::max(outbox_.now() - start, duration::zero());
+        }
+        return h;
     }
 
     /// Handles all; what has not been started when a stop is requested is handed back untouched.
@@ -130,6 +138,18 @@ class runner {
         auto got = land(handled, &next);
         auto done = note_all(handled);
         return {std::move(done), got ? claimed(std::move(*got)) : claim()};
+    }
+
+    /// Settles, and claims no more than `limit` in the same commit if all goes well at once; else claims nothing.
+    [[nodiscard]] std::pair<report, std::optional<std::vector<entry>>> settle_and_try_claim(batch& handled,
+                                                                                            std::size_t limit) {
+        const auto next = request(outbox_.now(), limit);
+        auto got = land(handled, limit > 0 ? &next : nullptr);
+        auto done = note_all(handled);
+        if (limit > 0 && got) {
+            return {std::move(done), claimed(std::move(*got))};
+        }
+        return {std::move(done), std::nullopt};
     }
 
     // Passes.
@@ -188,7 +208,9 @@ class runner {
 
     [[nodiscard]] std::vector<entry> claimed(std::vector<entry> entries) const {
         for (const auto& e : entries) {
-            tell(event_kind::claimed, e, *e.last_attempt_at);
+            auto seen = event_of(event_kind::claimed, e, *e.last_attempt_at);
+            seen.late = std::max(seen.at - std::max(e.due_at, e.created_at), duration::zero());
+            observers_.on(seen);
         }
         return entries;
     }
@@ -228,7 +250,10 @@ class runner {
             line.error = l.error;
         }
         count(out, line.what) += 1;
-        tell(line.what, h.entry, now, line.error);
+        auto seen = event_of(line.what, h.entry, now);
+        seen.error = line.error;
+        seen.took = h.took;
+        observers_.on(seen);
         for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
             if (h.receipts[i].what == receipt::kind::inserted) {
                 tell_enqueued(h.emissions[i], now);
@@ -265,17 +290,19 @@ class runner {
         }
     }
 
-    void tell(event_kind what, const entry& e, time_point at, std::string_view error = {}) const {
-        observers_.on({.what = what,
-                       .at = at,
-                       .queue = e.queue,
-                       .topic = e.topic,
-                       .worker = options_.worker,
-                       .group = e.group,
-                       .error = error,
-                       .id = e.id,
-                       .attempt = e.attempts});
+    [[nodiscard]] event event_of(event_kind what, const entry& e, time_point at) const {
+        return {.what = what,
+                .at = at,
+                .queue = e.queue,
+                .topic = e.topic,
+                .worker = options_.worker,
+                .group = e.group,
+                .id = e.id,
+                .attempt = e.attempts,
+                .age = std::max(at - e.created_at, duration::zero())};
     }
+
+    void tell(event_kind what, const entry& e, time_point at) const { observers_.on(event_of(what, e, at)); }
 
     void tell_enqueued(const draft& d, time_point at) const {
         observers_.on({.what = event_kind::enqueued,

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <vouch/contract/transact.hpp> // IWYU pragma: export
+#include <vouch/sqlite/audit.hpp>      // IWYU pragma: export
+#include <vouch/sqlite/inspect.hpp>    // IWYU pragma: export
 #include <vouch/sqlite/joined.hpp>     // IWYU pragma: export
 #include <vouch/sqlite/options.hpp>    // IWYU pragma: export
 #include <vouch/sqlite/schema.hpp>     // IWYU pragma: export

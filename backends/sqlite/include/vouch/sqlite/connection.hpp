@@ -124,6 +124,17 @@ class connection {
     [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle()) == 0; }
     [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
 
+    /// Whether the file is no longer at its path: deleted, moved or replaced. SQLite itself would go on writing into
+    /// it.
+    [[nodiscard]] bool has_moved() const noexcept {
+        int moved = 0;
+        const int rc = sqlite3_file_control(handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+        return rc == SQLITE_OK && moved != 0;
+    }
+
+    /// Whether it was opened when the file could not be written.
+    [[nodiscard]] bool is_read_only() const noexcept { return sqlite3_db_readonly(handle(), "main") == 1; }
+
     /// Prepared when first asked for.
     [[nodiscard]] const statement& prepared(sql which) {
         auto& kept = statements_[static_cast<std::size_t>(which)];

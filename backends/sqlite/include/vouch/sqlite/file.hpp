@@ -45,9 +45,7 @@ class file {
     void begin() {
         hub_->enter();
         try {
-            if (!writer_) {
-                writer_ = std::make_unique<connection>(path_, connection::role::writer, options_);
-            }
+            expect_in_place();
             if (writer_->in_transaction()) {
                 throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
                                                 "sqlite::joined writes inside it");
@@ -94,11 +92,17 @@ class file {
     // Readers: as many as read at the same time.
 
     [[nodiscard]] std::unique_ptr<connection> take_reader() {
-        {
-            const std::lock_guard lock(mutex_);
-            if (!idle_.empty()) {
-                auto taken = std::move(idle_.back());
+        for (;;) {
+            std::unique_ptr<connection> taken;
+            {
+                const std::lock_guard lock(mutex_);
+                if (idle_.empty()) {
+                    break;
+                }
+                taken = std::move(idle_.back());
                 idle_.pop_back();
+            }
+            if (!taken->has_moved()) {
                 return taken;
             }
         }
@@ -116,7 +120,8 @@ class file {
     /// A number that grows when anybody, here or elsewhere, has committed since the last look.
     [[nodiscard]] std::uint64_t look_for_commits() {
         const std::lock_guard lock(watch_mutex_);
-        if (!watch_) {
+        if (!watch_ || watch_->has_moved()) {
+            watch_.reset();
             watch_ = std::make_unique<connection>(path_, connection::role::reader, options_);
         }
         run row(watch_->prepared(sql::data_version));
@@ -129,6 +134,36 @@ class file {
     }
 
   private:
+    /// Commits into a file that was deleted or replaced would be lost. Whatever is at its path now is opened instead,
+    /// if it has our tables; nothing is created there. And what could not be written when it was opened may be by now.
+    void expect_in_place() {
+        if (writer_ && !writer_->is_owned()) {
+            if (writer_->has_moved()) {
+                throw error(error_kind::io, "sqlite: the database file has been deleted, moved or replaced");
+            }
+            return;
+        }
+        if (writer_ && !writer_->has_moved() && !writer_->is_read_only()) {
+            return;
+        }
+        writer_.reset();
+        close_readers(); // which share with it how the file was opened
+        auto how = options_;
+        how.create = false;
+        auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
+        expect_schema(opened->handle(), options_.prefix);
+        writer_ = std::move(opened);
+    }
+
+    void close_readers() {
+        {
+            const std::lock_guard lock(mutex_);
+            idle_.clear();
+        }
+        const std::lock_guard lock(watch_mutex_);
+        watch_.reset();
+    }
+
     void finish_opening() {
         auto* const db = writer_->handle();
         hub_ = hub::of(db);

@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include <sqlite3.h>
+
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/store.hpp>
@@ -140,6 +142,13 @@ class transaction : public detail::writer<transaction> {
         expect_open();
         const auto closed = std::exchange(file_, nullptr);
         detail::in_memory([&] { closed->commit(session_.stirred); });
+    }
+
+    /// The connection it is open on, for statements of the application's that are to be part of it (a `record`, an
+    /// audit). Never end the transaction through it.
+    [[nodiscard]] sqlite3* connection() const {
+        expect_open();
+        return file_->writer().handle();
     }
 
   private:

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// What an operator may ask of a database beyond the contract: which schema it has and which queues. Each is one
+// statement on a connection of the caller's, and changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sqlite3.h>
+
+#include <vouch/contract/state.hpp>
+#include <vouch/sqlite/error.hpp>
+#include <vouch/sqlite/schema.hpp>
+#include <vouch/sqlite/statement.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite {
+
+/// The schema version of the tables with this prefix; nothing if there are none. It may be older or newer than
+/// `schema_version`.
+[[nodiscard]] inline std::optional<std::int64_t> stored_schema_version(sqlite3* connection,
+                                                                       std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement exists(connection,
+                                   "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE");
+    const auto meta = detail::with_prefix("@meta", prefix);
+    if (!detail::run(exists).bind(meta).step()) {
+        return std::nullopt;
+    }
+    return detail::stored_version(connection, prefix);
+}
+
+/// Every queue that has an entry, by name. Steps from one to the next along an index, whatever number of entries each
+/// has.
+[[nodiscard]] inline std::vector<std::string> queue_names(sqlite3* connection,
+                                                          std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement names(connection, detail::with_prefix(R"(WITH RECURSIVE step(name) AS (
+  SELECT min(queue) FROM @entries
+  UNION ALL SELECT (SELECT min(queue) FROM @entries WHERE queue > step.name) FROM step WHERE step.name IS NOT NULL)
+SELECT name FROM step WHERE name IS NOT NULL)",
+                                                                  prefix));
+    std::vector<std::string> out;
+    detail::run row(names);
+    while (row.step()) {
+        out.emplace_back(row.bytes(0));
+    }
+    return out;
+}
+
+/// Entries by queue and state, read by nothing but the columns `queue` and `state`, which every schema has. For
+/// databases older than this library; costs every row.
+[[nodiscard]] inline std::map<std::string, state_counts>
+counts_of_any_schema(sqlite3* connection, std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement counts(
+        connection, detail::with_prefix("SELECT queue, state, count(*) FROM @entries GROUP BY queue, state", prefix));
+    std::map<std::string, state_counts> out;
+    detail::run row(counts);
+    while (row.step()) {
+        std::string queue;
+        auto which = state::pending;
+        std::uint64_t number = 0;
+        row.read_all(queue, which, number);
+        out[queue][which] += number;
+    }
+    return out;
+}
+
+} // namespace sqlite
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// `vouch`, for whoever operates an application that keeps its work in a SQLite file: what is waiting, why, and what to
+// do about it. It works through the store's public contract, beside running workers.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <vouch/sqlite.hpp>
+#include <vouch/vouch.hpp>
+
+#include "arguments.hpp"
+#include "changing.hpp"
+#include "database.hpp"
+#include "looking.hpp"
+#include "output.hpp"
+
+namespace {
+
+int run(const tool::arguments& with) {
+    if (with.verb.empty() || with.verb == "help") {
+        tool::print(tool::help);
+        return with.verb.empty() ? tool::usage : tool::done;
+    }
+    if (with.verb == "schema") {
+        return tool::schema(with);
+    }
+    struct verb {
+        const char* name;
+        int (*carry_out)(tool::database&, const tool::arguments&);
+        bool has_subject;
+    };
+    constexpr verb verbs[] = {{"stats", tool::stats, false},  {"list", tool::list, false},
+                              {"show", tool::show, true},     {"retry", tool::retry, true},
+                              {"cancel", tool::cancel, true}, {"requeue", tool::requeue, true},
+                              {"purge", tool::purge, false}};
+    for (const auto& v : verbs) {
+        if (with.verb == v.name) {
+            if (with.file.empty() || v.has_subject == with.subject.empty()) {
+                throw tool::bad_usage(with.verb +
+                                      (v.has_subject ? " wants a file and an entry's id" : " wants a file"));
+            }
+            if (v.has_subject) {
+                static_cast<void>(tool::subject_of(with));
+            }
+            tool::database in(with);
+            return v.carry_out(in, with);
+        }
+    }
+    throw tool::bad_usage("there is no verb " + with.verb);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(tool::parse(std::vector<std::string>(argv + 1, argv + argc)));
+    } catch (const tool::bad_usage& e) {
+        std::fprintf(stderr, "vouch: %s; `vouch help` tells more\n", e.what());
+        return tool::usage;
+    } catch (const vouch::error& e) {
+        std::fprintf(stderr, "vouch: %s\n", e.what());
+        return e.kind() == vouch::error_kind::invalid_argument ? tool::usage : tool::store_error;
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "vouch: %s\n", e.what());
+        return tool::store_error;
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// An observer that writes a line per event, by level, to a sink of the application's choosing (stderr by default).
+// Warnings and errors are on unless told otherwise. A line has names, ids and codes; never a payload, never an
+// exception's text; and whatever a name contains, a line stays one line.
+//
+// Thread-safe: lines are made and handed to the sink one at a time.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <vouch/contract/id.hpp>
+#include <vouch/contract/time.hpp>
+#include <vouch/observe/observer.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+enum class log_level : std::uint8_t {
+    debug,   ///< polls, claims, starts
+    info,    ///< what went as it should
+    warning, ///< retries, dead letters, claims lost
+    error,   ///< the store failed, an outcome could not be recorded, a payload could not be read
+};
+
+[[nodiscard]] constexpr std::string_view name_of(log_level level) noexcept {
+    switch (level) {
+    case log_level::debug: return "debug";
+    case log_level::info: return "info";
+    case log_level::warning: return "warning";
+    case log_level::error: return "error";
+    }
+    return "?";
+}
+
+[[nodiscard]] constexpr log_level level_of(const event& e) noexcept {
+    switch (e.what) {
+    case event_kind::claimed:
+    case event_kind::started:
+    case event_kind::polled: return log_level::debug;
+    case event_kind::enqueued:
+    case event_kind::succeeded:
+    case event_kind::advanced:
+    case event_kind::group_completed:
+    case event_kind::purged: return log_level::info;
+    case event_kind::released: return e.tag.empty() ? log_level::info : log_level::warning; // nobody knows its kind
+    case event_kind::retried:
+    case event_kind::stale:
+    case event_kind::lease_lost: return log_level::warning;
+    case event_kind::dead: return e.error == "undecodable" ? log_level::error : log_level::warning;
+    case event_kind::unsettled:
+    case event_kind::store_error: return log_level::error;
+    }
+    return log_level::error;
+}
+
+/// `2026-11-16T16:13:34.123456Z`, whatever the year.
+[[nodiscard]] inline std::string to_utc(time_point at) {
+    const auto day = std::chrono::floor<std::chrono::days>(at);
+    const std::chrono::year_month_day date{day};
+    const std::chrono::hh_mm_ss<duration> time{at - day};
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                  static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                  static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
+    return text.data();
+}
+
+/// Gets a line without its end. What it throws is dropped.
+using log_sink = std::function<void(log_level, std::string_view line)>;
+
+inline void log_to_stderr(log_level /*level*/, std::string_view line) {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+}
+
+class logger {
+  public:
+    explicit logger(log_level least = log_level::warning, log_sink sink = log_to_stderr)
+        : least_(least), sink_(std::move(sink)) {}
+
+    void on(const event& e) noexcept {
+        const auto level = level_of(e);
+        if (level < least_) {
+            return;
+        }
+        try {
+            const std::lock_guard lock(mutex_);
+            write(level, e);
+            sink_(level, line_);
+        } catch (...) { // NOLINT(bugprone-empty-catch): there is nobody to tell
+        }
+    }
+
+  private:
+    void write(log_level level, const event& e) {
+        line_ = to_utc(e.at);
+        line_ += ' ';
+        line_ += name_of(level);
+        line_ += ' ';
+        line_ += name_of(e.what);
+        add("queue", e.queue);
+        add("topic", e.topic);
+        if (!e.id.is_nil()) {
+            add("id", to_string(e.id));
+        }
+        add("group", e.group);
+        if (e.attempt != 0) {
+            add("attempt", std::to_string(e.attempt));
+        }
+        if (e.what == event_kind::purged || e.what == event_kind::polled) {
+            add("count", std::to_string(e.count));
+        }
+        if (e.took != duration::zero()) {
+            add("took_us", std::to_string(e.took.count()));
+        }
+        add("error", e.error);
+        add("tag", e.tag);
+        add("worker", e.worker);
+    }
+
+    /// ` name=value`; quoted where it must be, so that a value can neither end the line nor look like another field.
+    void add(std::string_view name, std::string_view value) {
+        if (value.empty()) {
+            return;
+        }
+        line_ += ' ';
+        line_ += name;
+        line_ += '=';
+        const auto is_plain = [](char c) { return c > ' ' && c < '\x7f' && c != '"' && c != '\\' && c != '='; };
+        bool plain = true;
+        for (const char c : value) {
+            plain = plain && is_plain(c);
+        }
+        if (plain) {
+            line_ += value;
+            return;
+        }
+        constexpr std::string_view hex = "0123456789abcdef";
+        line_ += '"';
+        for (const char c : value) {
+            const auto byte = static_cast<unsigned char>(c);
+            if (c == ' ' || c == '=' || is_plain(c)) {
+                line_ += c;
+            } else if (c == '"' || c == '\\') {
+                line_ += '\\';
+                line_ += c;
+            } else {
+                line_ += "\\x";
+                line_ += hex[byte >> 4U];
+                line_ += hex[byte & 0xfU];
+            }
+        }
+        line_ += '"';
+    }
+
+    log_level least_;
+    log_sink sink_;
+    std::mutex mutex_;
+    std::string line_{};
+};
+
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// SIGINT and SIGTERM as a stop token, for workers that are processes:
+//
+//   vouch::stop_signals signals;
+//   worker.run(signals.token());
+//
+// The first signal asks to stop. From then on the system's default is back in place, so a second one ends the process
+// at once; leases heal what it had in hand. One object at a time; when it goes, what was set before is set again.
+//
+// POSIX only. Nothing is done in the signal handler but what is allowed there: it writes a byte to a pipe.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <stop_token>
+#include <thread>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <vouch/contract/error.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+class stop_signals {
+  public:
+    /// Throws `misuse` if there is one already, `io` if the system has no pipe to give.
+    stop_signals() {
+        if (taken().exchange(true)) {
+            throw error(error_kind::misuse, "stop_signals: there is one already in this process");
+        }
+        if (::pipe2(pipe_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+            taken() = false;
+            throw error(error_kind::io, "stop_signals: no pipe to be had", {.code = errno});
+        }
+        ::fcntl(pipe_[0], F_SETFL, 0); // the listener waits; who writes never does
+        listener_ = std::thread([this] { listen(); });
+        write_end() = pipe_[1];
+        struct sigaction ours {};
+        ours.sa_handler = &stop_signals::heard;
+        ours.sa_flags = SA_RESTART;
+        sigemptyset(&ours.sa_mask);
+        for (std::size_t i = 0; i < signals.size(); ++i) {
+            ::sigaction(signals[i], &ours, &before_[i]);
+        }
+    }
+    stop_signals(const stop_signals&) = delete;
+    stop_signals& operator=(const stop_signals&) = delete;
+    ~stop_signals() {
+        for (std::size_t i = 0; i < signals.size(); ++i) {
+            ::sigaction(signals[i], &before_[i], nullptr);
+        }
+        write_end() = -1;
+        const char end = 'e';
+        while (::write(pipe_[1], &end, 1) < 0 && errno == EINTR) {
+        }
+        listener_.join();
+        ::close(pipe_[0]);
+        ::close(pipe_[1]);
+        taken() = false;
+    }
+
+    /// Requested with the first signal.
+    [[nodiscard]] std::stop_token token() const noexcept { return stop_.get_token(); }
+
+  private:
+    static constexpr std::array<int, 2> signals{SIGINT, SIGTERM};
+
+    static std::atomic<bool>& taken() noexcept {
+        static std::atomic<bool> is_taken = false;
+        return is_taken;
+    }
+    static std::atomic<int>& write_end() noexcept {
+        static std::atomic<int> end = -1;
+        static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may wait for no lock");
+        return end;
+    }
+
+    static void heard(int /*which*/) {
+        const int errno_before = errno;
+        struct sigaction by_default {};
+        by_default.sa_handler = SIG_DFL;
+        sigemptyset(&by_default.sa_mask);
+        for (const int s : signals) {
+            ::sigaction(s, &by_default, nullptr);
+        }
+        const char stop = 's';
+        if (const int end = write_end().load(); end >= 0) {
+            [[maybe_unused]] const auto written = ::write(end, &stop, 1);
+        }
+        errno = errno_before;
+    }
+
+    void listen() {
+        for (char what = 0; what != 'e';) {
+            const auto got = ::read(pipe_[0], &what, 1);
+            if (got == 1 && what == 's') {
+                stop_.request_stop();
+            } else if (got == 0 || (got < 0 && errno != EINTR)) {
+                return;
+            }
+        }
+    }
+
+    std::array<int, 2> pipe_{-1, -1};
+    std::stop_source stop_{};
+    std::array<struct sigaction, 2> before_{};
+    std::thread listener_{};
+};
+
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// What to do when the store fails: report it, wait a little longer each time, try again; unless trying again makes no
+// sense, then let the error through. One thread's.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/id.hpp>
+#include <vouch/observe/observer.hpp>
+#include <vouch/outbox/outbox.hpp>
+#include <vouch/policy/backoff.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+class store_trouble {
+  public:
+    using steady = std::chrono::steady_clock;
+
+    /// All but `waits` outlive it.
+    store_trouble(const exponential& waits, const outbox& from, const observer_list& observers, std::string_view queue,
+                  std::string_view worker)
+        : waits_(waits), outbox_(from), observers_(observers), queue_(queue), worker_(worker) {}
+
+    /// Runs `work`, which goes to the store. Says whether it went through; rethrows what no repeat can cure.
+    template <class Work>
+    bool attempt(Work&& work) {
+        try {
+            work();
+            row_ = 0;
+            return true;
+        } catch (const error& e) {
+            note(name_of(e.kind()));
+            if (!e.is_transient()) {
+                throw;
+            }
+        } catch (const std::bad_alloc&) {
+            note("full");
+        } catch (...) {
+            note("unknown_exception");
+            throw;
+        }
+        return false;
+    }
+
+    /// Whether it is time to go to the store again.
+    [[nodiscard]] bool is_over(steady::time_point now) const noexcept { return row_ == 0 || now >= until_; }
+    [[nodiscard]] steady::time_point until() const noexcept { return until_; }
+    [[nodiscard]] std::uint32_t in_a_row() const noexcept { return row_; }
+    [[nodiscard]] std::size_t total() const noexcept { return total_; }
+
+  private:
+    void note(std::string_view error) {
+        row_ += 1;
+        total_ += 1;
+        // Workers that failed together should not come back together.
+        const id whose{.high = std::hash<std::string_view>{}(worker_), .low = total_};
+        until_ = steady::now() + *delay_after(waits_, whose, row_);
+        observers_.on({.what = event_kind::store_error,
+                       .at = outbox_.now(),
+                       .queue = queue_,
+                       .worker = worker_,
+                       .error = error,
+                       .attempt = row_});
+    }
+
+    backoff waits_;
+    const outbox& outbox_;
+    const observer_list& observers_;
+    std::string_view queue_;
+    std::string_view worker_;
+    std::uint32_t row_ = 0;
+    std::size_t total_ = 0;
+    steady::time_point until_{};
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch

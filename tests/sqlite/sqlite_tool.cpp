@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// The operator's tool, run as an operator runs it: what it prints, what it changes, what it exits with.
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <sqlite3.h>
+#include <sys/wait.h>
+
+#include <vouch/sqlite.hpp>
+#include <vouch/vouch.hpp>
+
+#include "catch.hpp"
+#include "sqlite/folder.hpp"
+
+#ifdef VOUCH_TOOL // it is built wherever these tests are, unless somebody has switched it off
+
+namespace {
+
+using namespace std::chrono_literals;
+using vouch::state;
+
+/// A database with some of everything, and the tool for it.
+struct operated {
+    sqlite_test::folder in{};
+    std::string path = in.fresh_path();
+    vouch::sqlite::store store{path};
+    vouch::outbox outbox{};
+    vouch::id waits = emit({.topic = "later", .due_in = 240h});
+    vouch::id due = emit({.topic = "now", .payload = "a \"payload\"\n", .headers = {{"from", "ada"}}});
+    vouch::id dead = emit({.topic = "bad"});
+    vouch::id head = emit({.topic = "first", .lane = "lane-1", .due_in = 48h});
+    vouch::id blocked = emit({.topic = "second", .lane = "lane-1"});
+    vouch::id held = emit({.topic = "held"});
+    vouch::id parent = emit({.topic = "waits", .due_in = 240h});
+    vouch::id command = emit({.topic = "command", .parent = parent, .due_in = 24h});
+    vouch::id ended = emit({.topic = "good"});
+
+    operated() {
+        const auto claimed = [&](const vouch::id& id) {
+            return ticket_of(
+                vouch::claim(store, {.queue = "q", .now = outbox.now(), .lease = 1h, .worker = "w-1", .only = id})
+                    .at(0));
+        };
+        const auto good = claimed(ended);
+        const auto bad = claimed(dead);
+        static_cast<void>(claimed(held));
+        vouch::transact(store, [&](auto& tx) {
+            const std::array settles{vouch::settle{good, vouch::succeed{}},
+                                     vouch::settle{bad, vouch::bury{.error = "no_good"}}};
+            static_cast<void>(tx.settle(settles, outbox.now()));
+        });
+    }
+
+    vouch::id emit(vouch::emission e) {
+        e.queue = "q";
+        return outbox.emit(store, e).front().id;
+    }
+};
+
+struct answer {
+    int code = -1;
+    std::string said{}; ///< on both streams
+};
+
+[[nodiscard]] answer ask_tool(const std::string& arguments) {
+    const auto command = std::string(VOUCH_TOOL) + ' ' + arguments + " 2>&1 </dev/null";
+    auto* const pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    answer out;
+    std::array<char, 4096> some{};
+    for (auto got = fread(some.data(), 1, some.size(), pipe); got > 0; got = fread(some.data(), 1, some.size(), pipe)) {
+        out.said.append(some.data(), got);
+    }
+    out.code = WEXITSTATUS(pclose(pipe));
+    return out;
+}
+
+[[nodiscard]] bool says(const answer& a, const std::string& what) {
+    UNSCOPED_INFO(a.said);
+    return a.said.find(what) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("tool: stats and list tell what is there, for people and for scripts") {
+    const operated o;
+    const auto stats = ask_tool("stats " + o.path);
+    CHECK(stats.code == 0);
+    CHECK(says(stats, "q: 6 pending, 0 retrying, 1 claimed, 1 succeeded, 1 dead; next due "));
+    const auto json = ask_tool("stats --json " + o.path);
+    CHECK(says(json,
+               R"([{"queue": "q", "entries": {"pending": 6, "retrying": 0, "claimed": 1, "succeeded": 1, "dead": 1})"));
+    const auto dead = ask_tool("list " + o.path + " --state dead");
+    CHECK(dead.code == 0);
+    CHECK(says(dead, to_string(o.dead) + "  q  bad  dead  attempt 1  no_good"));
+    CHECK_FALSE(says(dead, to_string(o.due)));
+    CHECK(says(ask_tool("list " + o.path + " --state claimed"), to_string(o.held)));
+    CHECK(says(ask_tool("list " + o.path + " --topic now --json"), R"([{"id": ")" + to_string(o.due) + '"'));
+    CHECK(ask_tool("list " + o.path + " --queue nobody").said.empty());
+    CHECK(ask_tool("list " + o.path + " --limit 1 --json").said.find("}, {") == std::string::npos);
+}
+
+TEST_CASE("tool: show tells everything but the payload, and why an entry is not running") {
+    const operated o;
+    const auto show = [&](const vouch::id& id, const std::string& more = "") {
+        const auto a = ask_tool("show " + o.path + ' ' + to_string(id) + more);
+        CHECK(a.code == 0);
+        return a;
+    };
+    CHECK(says(show(o.waits), "due 20"));
+    CHECK(says(show(o.waits), "(in 9 days)"));
+    CHECK(says(show(o.due), "nobody has claimed it. Is a worker running for queue q?"));
+    CHECK(says(show(o.due), "header           from: ada"));
+    CHECK(says(show(o.due), "payload          12 bytes"));
+    CHECK_FALSE(says(show(o.due), "a \"payload\""));
+    CHECK(says(show(o.due, " --payload"), "a \"payload\"\\x0a"));
+    CHECK(says(show(o.due, " --payload --json"), R"("payload_hex": "6120227061796c6f6164220a")"));
+    CHECK(says(show(o.dead), "it is dead (no_good)"));
+    CHECK(says(show(o.ended), "it has succeeded"));
+    CHECK(says(show(o.blocked), "blocked in lane lane-1 behind " + to_string(o.head) + ", which is pending"));
+    CHECK(says(show(o.blocked, " --json"), R"("waiting": "blocked")"));
+    CHECK(says(show(o.head), "due 20"));
+    CHECK(says(show(o.held), "held by w-1 until 20"));
+    CHECK(says(show(o.parent), "waits for the reply of " + to_string(o.command) + " (command, pending)"));
+    CHECK(says(show(o.parent, " --json"), R"("waiting": "waits_for_reply")"));
+}
+
+TEST_CASE("tool: retry, cancel, requeue and purge change what they say, and ask before what cannot be undone") {
+    operated o;
+    const auto tool = [&](const std::string& verb, const vouch::id& id, const std::string& more = "") {
+        return ask_tool(verb + ' ' + o.path + ' ' + to_string(id) + more);
+    };
+    CHECK(says(tool("retry", o.waits), "it is due now"));
+    CHECK(o.store.find(o.waits)->due_at <= o.outbox.now());
+    CHECK(tool("retry", o.waits).code == 0);
+    CHECK(tool("retry", o.dead).code == 1);
+
+    CHECK(tool("cancel", o.due).code == 1);
+    CHECK(says(tool("cancel", o.due), "needs --yes"));
+    CHECK(o.store.find(o.due)->state == state::pending);
+    CHECK(tool("cancel", o.due, " --yes").code == 0);
+    CHECK(o.store.find(o.due)->state == state::dead);
+    CHECK(o.store.find(o.due)->last_error == "cancelled");
+    CHECK(tool("cancel", o.held, " --yes").code == 1); // a worker holds it
+    CHECK(says(tool("cancel", o.due, " --yes --json"), R"({"verdict": "repeated"})"));
+
+    CHECK(says(tool("requeue", o.dead), "its successor is "));
+    CHECK(says(tool("requeue", o.dead), "it has a successor already: "));
+    CHECK(tool("requeue", o.held).code == 1);
+    CHECK(tool("requeue", o.command).code == 1);
+
+    const auto purge = "purge " + o.path + " --queue q --older-than 0s --state succeeded";
+    CHECK(ask_tool(purge).code == 1);
+    CHECK(says(ask_tool(purge + " --yes"), "1 removed"));
+    CHECK_FALSE(o.store.find(o.ended).has_value());
+    CHECK(says(ask_tool("purge " + o.path + " --queue q --older-than 1h --yes --json"), R"({"purged": 0})"));
+    CHECK(o.store.find(o.due).has_value());
+}
+
+TEST_CASE("tool: what is stored can neither break the JSON nor command a terminal") {
+    operated o;
+    const auto id = o.emit({.topic = "gr\xc3\xbc\xc3\x9f", .payload = std::string("\x1b[2J\0\xff\xc2\x9b", 8)});
+    CHECK(says(ask_tool("show " + o.path + ' ' + to_string(id)), "topic            gr\xc3\xbc\xc3\x9f\n"));
+    CHECK(says(ask_tool("show --payload " + o.path + ' ' + to_string(id)), R"(\x1b[2J\x00\xff\xc2\x9b)"));
+    CHECK(says(ask_tool("show --json " + o.path + ' ' + to_string(id)), "\"topic\": \"gr\xc3\xbc\xc3\x9f\""));
+}
+
+TEST_CASE("tool: bad input gets a sentence and its own exit code") {
+    const operated o;
+    const std::string nobody = "00000000-0000-0000-0000-000000000001";
+    CHECK(ask_tool("").code == 2);
+    CHECK(ask_tool("help").code == 0);
+    CHECK(says(ask_tool("dance " + o.path), "there is no verb dance"));
+    CHECK(ask_tool("stats").code == 2);
+    CHECK(ask_tool("show " + o.path).code == 2);
+    CHECK(ask_tool("show " + o.path + " 12").code == 2);
+    CHECK(ask_tool("list " + o.path + " --state odd").code == 2);
+    CHECK(ask_tool("list " + o.path + " --limit").code == 2);
+    CHECK(ask_tool("list " + o.path + " --limit x").code == 2);
+    CHECK(ask_tool("list " + o.path + " --limit 1000000").code == 2);
+    CHECK(ask_tool("list " + o.path + " --sideways").code == 2);
+    CHECK(ask_tool("purge " + o.path + " --queue q --older-than 5 --yes").code == 2);
+    CHECK(ask_tool("purge " + o.path + " --yes").code == 2);
+    CHECK(ask_tool("stats " + o.path + " --prefix 'a b'").code == 2);
+    CHECK(ask_tool("show " + o.path + ' ' + nobody).code == 3);
+    CHECK(ask_tool("cancel --yes " + o.path + ' ' + nobody).code == 3);
+    CHECK(ask_tool("requeue " + o.path + ' ' + nobody).code == 3);
+    CHECK(ask_tool("stats " + o.in.file("no-such-file")).code == 4);
+    CHECK_FALSE(std::filesystem::exists(o.in.file("no-such-file")));
+    CHECK(says(ask_tool("stats " + o.path + " --prefix other_"), "has no tables with the prefix other_"));
+    CHECK(ask_tool("stats " + o.path + " --prefix other_").code == 4);
+}
+
+TEST_CASE("tool: schema prints the tables, and a database of another schema is not touched") {
+    operated o;
+    CHECK(says(ask_tool("schema"), "CREATE TABLE vouch_entries"));
+    CHECK(ask_tool("schema " + o.path).code == 0);
+    const auto set_version = [&](std::int64_t version) {
+        auto tx = o.store.begin();
+        const auto sql = "UPDATE vouch_meta SET value = " + std::to_string(version) + " WHERE name = 'schema_version'";
+        REQUIRE(sqlite3_exec(tx.connection(), sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+        tx.commit();
+    };
+    set_version(vouch::sqlite::schema_version - 1);
+    const auto older = ask_tool("stats " + o.path);
+    CHECK(older.code == 0);
+    CHECK(says(older, "it was opened read-only, and only `stats` can be told"));
+    CHECK(says(older, "q: 6 pending, 0 retrying, 1 claimed, 1 succeeded, 1 dead"));
+    CHECK(ask_tool("cancel --yes " + o.path + ' ' + to_string(o.due)).code == 4);
+    CHECK(ask_tool("list " + o.path).code == 4);
+    CHECK(ask_tool("schema " + o.path).code == 4);
+    set_version(vouch::sqlite::schema_version + 1);
+    CHECK(says(ask_tool("list " + o.path), "newer than"));
+    CHECK(o.store.find(o.due)->state == state::pending);
+}
+
+#endif

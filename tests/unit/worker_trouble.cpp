@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// A store that fails: transient errors are outlasted, commits in doubt are resolved, permanent errors stop the worker.
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "worker_support.hpp"
+
+using namespace worker_test;
+using vouch::error_kind;
+using vouch::event_kind;
+using vouch::state;
+
+namespace {
+
+/// Fails the next transactions as it is told, then lets all through.
+class bad_luck {
+  public:
+    enum class fate { fine, begin_fails, lost_in_doubt, landed_in_doubt };
+
+    bad_luck(tripwire& wire, std::deque<fate> plan, error_kind kind = error_kind::io)
+        : plan_(std::move(plan)), kind_(kind) {
+        wire.at_begin = [this] {
+            const std::lock_guard lock(mutex_);
+            if (!plan_.empty() && plan_.front() == fate::begin_fails) {
+                plan_.pop_front();
+                throw vouch::error(kind_, "planned");
+            }
+        };
+        wire.at_commit = [this](const std::function<void()>& commit) {
+            const auto next = take();
+            if (next != fate::lost_in_doubt) {
+                commit();
+            }
+            if (next != fate::fine) {
+                throw vouch::error(kind_, "planned", {.in_doubt = true});
+            }
+        };
+    }
+
+    [[nodiscard]] bool is_over() const {
+        const std::lock_guard lock(mutex_);
+        return plan_.empty();
+    }
+
+  private:
+    [[nodiscard]] fate take() {
+        const std::lock_guard lock(mutex_);
+        if (plan_.empty()) {
+            return fate::fine;
+        }
+        const auto next = plan_.front();
+        plan_.pop_front();
+        return next;
+    }
+
+    mutable std::mutex mutex_;
+    std::deque<fate> plan_;
+    error_kind kind_;
+};
+
+using fate = bad_luck::fate;
+
+struct troubled {
+    silent_store store{};
+    vouch::outbox outbox{};
+    vouch::testing::recorder seen{};
+    std::atomic<int> calls = 0;
+    vouch::router<silent_store> routes{};
+    vouch::worker<silent_store> worker{
+        store, outbox, {.poll_interval = 20ms, .store_backoff = {.base = 1ms, .max = 20ms}}};
+
+    explicit troubled(vouch::queue_options served = {.queue = "q"}) {
+        routes.on("t", [this](vouch::delivery& d) {
+            ++calls;
+            d.emit({.queue = "effects", .topic = "done"});
+        });
+        worker.serve(routes, std::move(served));
+        worker.observe(seen);
+    }
+
+    void emit(std::size_t count) { emit_many(store.plain(), outbox, count, {.queue = "q", .topic = "t"}); }
+    [[nodiscard]] bool all_succeeded(std::size_t count) {
+        return comes_true([&] { return count_of(store, state::succeeded) == count; });
+    }
+};
+
+} // namespace
+
+TEST_CASE("store errors: transient ones are retried with growing waits, and each is reported") {
+    for (const auto kind : {error_kind::io, error_kind::busy, error_kind::full}) {
+        troubled t;
+        t.emit(5);
+        const bad_luck luck(t.store.wire(), std::deque<fate>(6, fate::begin_fails), kind);
+        const auto start = ticking::now();
+        at_work running(t.worker);
+        CHECK(t.all_succeeded(5));
+        CHECK(ticking::now() - start >= 40ms); // 1 + 2 + 4 + 8 + 16 + 20, some of which jitter may take off
+        CHECK(running.stop().store_errors == 6);
+        CHECK(t.calls == 5);
+        CHECK(t.seen.count(event_kind::store_error) == 6);
+        for (const auto& e : t.seen.events()) {
+            if (e.what == event_kind::store_error) {
+                CHECK(e.error == name_of(kind));
+                CHECK(e.queue == "q");
+            }
+        }
+    }
+}
+
+TEST_CASE("store errors: while the store fails, a handler's outcome is kept and settled later") {
+    troubled t;
+    t.emit(1);
+    const bad_luck luck(t.store.wire(), {fate::fine, fate::begin_fails, fate::begin_fails, fate::begin_fails});
+    at_work running(t.worker);
+    CHECK(t.all_succeeded(1));
+    const auto done = running.stop();
+    CHECK(t.calls == 1);
+    CHECK(done.succeeded == 1);
+    CHECK(done.store_errors == 3);
+}
+
+TEST_CASE("in doubt: a worker's claim is forgotten, whether it landed or not, and the lease heals it") {
+    for (const auto what : {fate::lost_in_doubt, fate::landed_in_doubt}) {
+        const bool landed = what == fate::landed_in_doubt;
+        troubled t({.queue = "q", .lease = 300ms});
+        t.emit(1);
+        const bad_luck luck(t.store.wire(), {what});
+        const auto start = ticking::now();
+        at_work running(t.worker);
+        CHECK(t.all_succeeded(1));
+        CHECK(t.calls == 1);
+        const auto e = t.store.list(vouch::query::all("q")).front();
+        CHECK(e.epoch == (landed ? 2 : 1)); // the claim that was forgotten, and the one that was run
+        if (landed) {
+            CHECK(ticking::now() - start >= 295ms);
+        }
+        CHECK(running.stop().claimed == 1);
+    }
+}
+
+TEST_CASE("in doubt: a worker's settle is repeated under the same ticket, and its effects land once") {
+    for (const auto what : {fate::lost_in_doubt, fate::landed_in_doubt}) {
+        troubled t;
+        t.emit(1);
+        const bad_luck luck(t.store.wire(), {fate::fine, what});
+        at_work running(t.worker);
+        CHECK(t.all_succeeded(1));
+        const auto done = running.stop();
+        CHECK(luck.is_over());
+        CHECK(t.calls == 1);
+        CHECK(done.succeeded == 1);
+        CHECK(done.stale == 0);
+        CHECK(t.store.counts("effects").total() == 1);
+    }
+}
+
+TEST_CASE("store errors: one that no repeat can cure stops the worker cleanly, and run throws it") {
+    for (const auto kind : {error_kind::read_only, error_kind::corrupt, error_kind::misuse, error_kind::unsupported}) {
+        troubled t;
+        t.emit(3);
+        const bad_luck luck(t.store.wire(), {fate::begin_fails}, kind);
+        at_work running(t.worker);
+        const auto thrown = support::error_of([&] { running.wait(); });
+        REQUIRE(thrown);
+        CHECK(thrown->kind() == kind);
+        CHECK(t.calls == 0);
+        CHECK(count_of(t.store, state::pending) == 3);
+    }
+    for (const auto kind : {error_kind::read_only, error_kind::corrupt}) {
+        troubled t;
+        t.emit(3);
+        // The claim of one goes well; its settle, with the next claim, does not; then the store is in order again.
+        const bad_luck luck(t.store.wire(), {fate::fine, fate::begin_fails}, kind);
+        at_work running(t.worker);
+        const auto thrown = support::error_of([&] { running.wait(); });
+        REQUIRE(thrown);
+        CHECK(thrown->kind() == kind);
+        CHECK(t.seen.count(event_kind::store_error) == 1);
+        CHECK(count_of(t.store, state::claimed) == 0); // what was in hand was settled on the way out
+        CHECK(count_of(t.store, state::succeeded) == 1);
+        CHECK(t.calls == 1);
+
+        at_work again(t.worker); // and it may be run again
+        CHECK(t.all_succeeded(3));
+        CHECK(again.stop().succeeded == 2);
+    }
+}
+
+TEST_CASE("store errors: a stop does not wait for a store that fails for good") {
+    troubled t;
+    std::atomic<bool> broken = false;
+    t.store.wire().at_begin = [&] {
+        if (broken) {
+            throw vouch::error(error_kind::full, "planned");
+        }
+    };
+    t.routes.on("breaks", [&](vouch::delivery&) { broken = true; });
+    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "breaks"});
+    at_work running(t.worker);
+    REQUIRE(comes_true([&] { return t.seen.count(event_kind::store_error) >= 3; }));
+    const auto done = running.stop();
+    CHECK(done.unsettled == 1);
+    CHECK(count_of(t.store, state::claimed) == 1); // its lease heals it
+}
+
+TEST_CASE("store errors: an exception of somebody else's stops the worker, too") {
+    troubled t;
+    t.emit(1);
+    t.store.wire().at_begin = [&] { throw std::runtime_error("not ours"); };
+    at_work running(t.worker);
+    CHECK_THROWS_AS(running.wait(), std::runtime_error);
+    CHECK(count_of(t.store, state::pending) == 1);
+}
+
+TEST_CASE("audit: a worker's sink that fails leaves the entry claimed, and the lease heals it") {
+    troubled t({.queue = "q", .lease = 100ms});
+    std::atomic<int> lines = 0;
+    t.worker.audit([&](tripped_transaction&, const vouch::audit_line&) {
+        if (t.calls == 1) {
+            throw std::runtime_error("no ink");
+        }
+        ++lines;
+    });
+    t.emit(1);
+    at_work running(t.worker);
+    CHECK(t.all_succeeded(1));
+    const auto done = running.stop();
+    CHECK(done.unsettled == 1);
+    CHECK(lines == 1);
+    CHECK(t.calls == 2);
+    CHECK(t.store.counts("effects").total() == 1);
+}
+
+TEST_CASE("retention: ended entries are swept in bounded commits, by their rules, while work goes on") {
+    vouch::memory::store store;
+    const vouch::outbox outbox;
+    vouch::testing::recorder seen;
+    vouch::router<vouch::memory::store> routes;
+    routes.on("good", [](vouch::delivery&) {});
+    routes.on("bad", [](vouch::delivery&) { throw vouch::reject("bad"); });
+    emit_many(store, outbox, 95, {.queue = "q", .topic = "good"});
+    emit_many(store, outbox, 5, {.queue = "q", .topic = "bad"});
+    emit_many(store, outbox, 10, {.queue = "kept", .topic = "good"});
+    vouch::worker worker(store, outbox, {.purge_every = 5ms, .purge_limit = 10});
+    worker.serve(routes, {.queue = "q", .retention = {.succeeded = vouch::purge_rule::immediately()}});
+    worker.serve(routes, {.queue = "kept", .retention = {.succeeded = vouch::purge_rule::after(1h)}});
+    worker.observe(seen);
+    at_work running(worker);
+    CHECK(comes_true([&] { return store.counts("q").total() == 5; }));
+    CHECK(comes_true([&] { return count_of(store, state::succeeded, "kept") == 10; }));
+    std::this_thread::sleep_for(30ms); // some more sweeps
+    CHECK(count_of(store, state::dead) == 5);
+    const auto done = running.stop();
+    CHECK(done.purged == 95);
+    CHECK(store.counts("kept").total() == 10);
+    CHECK(seen.count(event_kind::purged) >= 10); // no commit removed more than ten
+}
