@@ -3218,6 +3218,7 @@ struct event {
     std::string_view worker{};
     std::string_view group{};
     std::string_view error{}; ///< a code, never a message
+    std::string_view tag{};   ///< what the handler has to say of its outcome, such as `compensated`
     vouch::id id{};
     std::uint32_t attempt = 0;
     std::size_t count = 1;
@@ -4039,6 +4040,10 @@ class delivery {
         return fresh;
     }
 
+    /// A word about the outcome, for the event that reports it. Nothing of it is stored.
+    void tag(std::string word) { tag_ = std::move(word); }
+    [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
+
     /// The drafts of everything emitted so far.
     [[nodiscard]] std::vector<draft> emitted() const {
         std::vector<draft> out;
@@ -4054,6 +4059,7 @@ class delivery {
     time_point now_;
     std::stop_token stop_;
     std::vector<std::pair<emission, vouch::id>> emissions_;
+    std::string tag_;
 };
 
 } // namespace v0
@@ -4331,6 +4337,7 @@ struct handled {
     vouch::entry entry{};
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
+    std::string tag{}; ///< the handler's word about the outcome
     std::function<void(typename Store::transaction&)> record{};
 
     // Kept by settling, so that a batch can be given again after a fault of the store.
@@ -4426,6 +4433,7 @@ class handling {
     void fail_recording(handled<Store>& h, const detail::caught& why) const {
         h.emissions.clear();
         h.receipts.clear();
+        h.tag.clear();
         h.record = nullptr;
         const auto* const route = router_.find(h.entry.topic);
         if (const auto spent = fail(h, *route, why)) {
@@ -4533,13 +4541,16 @@ class handling {
 
     /// Emissions and records go with succeed and advance only, and nothing is sent that the store would refuse.
     void finish(handled<Store>& h, const delivery& d) const {
+        const auto meant = h.outcome.index();
         detail::make_valid(h.outcome, can_.limits);
+        h.tag = h.outcome.index() == meant ? d.tag() : std::string{};
         if (detail::goes_on(h.outcome)) {
             try {
                 h.emissions = d.emitted();
                 validate(h.emissions, can_);
                 return;
             } catch (const error& e) {
+                h.tag.clear();
                 h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
             }
         }
@@ -5050,7 +5061,7 @@ class runner {
             line.error = l.error;
         }
         count(out, line.what) += 1;
-        tell(line.what, h.entry, now, line.error);
+        tell(line.what, h.entry, now, line.error, landed ? std::string_view(h.tag) : std::string_view{});
         for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
             if (h.receipts[i].what == receipt::kind::inserted) {
                 tell_enqueued(h.emissions[i], now);
@@ -5087,7 +5098,8 @@ class runner {
         }
     }
 
-    void tell(event_kind what, const entry& e, time_point at, std::string_view error = {}) const {
+    void tell(event_kind what, const entry& e, time_point at, std::string_view error = {},
+              std::string_view tag = {}) const {
         observers_.on({.what = what,
                        .at = at,
                        .queue = e.queue,
@@ -5095,6 +5107,7 @@ class runner {
                        .worker = options_.worker,
                        .group = e.group,
                        .error = error,
+                       .tag = tag,
                        .id = e.id,
                        .attempt = e.attempts});
     }

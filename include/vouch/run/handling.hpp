@@ -48,6 +48,7 @@ struct handled {
     vouch::entry entry{};
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
+    std::string tag{}; ///< the handler's word about the outcome
     std::function<void(typename Store::transaction&)> record{};
 
     // Kept by settling, so that a batch can be given again after a fault of the store.
@@ -143,6 +144,7 @@ class handling {
     void fail_recording(handled<Store>& h, const detail::caught& why) const {
         h.emissions.clear();
         h.receipts.clear();
+        h.tag.clear();
         h.record = nullptr;
         const auto* const route = router_.find(h.entry.topic);
         if (const auto spent = fail(h, *route, why)) {
@@ -250,13 +252,16 @@ class handling {
 
     /// Emissions and records go with succeed and advance only, and nothing is sent that the store would refuse.
     void finish(handled<Store>& h, const delivery& d) const {
+        const auto meant = h.outcome.index();
         detail::make_valid(h.outcome, can_.limits);
+        h.tag = h.outcome.index() == meant ? d.tag() : std::string{};
         if (detail::goes_on(h.outcome)) {
             try {
                 h.emissions = d.emitted();
                 validate(h.emissions, can_);
                 return;
             } catch (const error& e) {
+                h.tag.clear();
                 h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
             }
         }

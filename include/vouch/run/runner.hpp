@@ -228,7 +228,7 @@ class runner {
             line.error = l.error;
         }
         count(out, line.what) += 1;
-        tell(line.what, h.entry, now, line.error);
+        tell(line.what, h.entry, now, line.error, landed ? std::string_view(h.tag) : std::string_view{});
         for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
             if (h.receipts[i].what == receipt::kind::inserted) {
                 tell_enqueued(h.emissions[i], now);
@@ -265,7 +265,8 @@ class runner {
         }
     }
 
-    void tell(event_kind what, const entry& e, time_point at, std::string_view error = {}) const {
+    void tell(event_kind what, const entry& e, time_point at, std::string_view error = {},
+              std::string_view tag = {}) const {
         observers_.on({.what = what,
                        .at = at,
                        .queue = e.queue,
@@ -273,6 +274,7 @@ class runner {
                        .worker = options_.worker,
                        .group = e.group,
                        .error = error,
+                       .tag = tag,
                        .id = e.id,
                        .attempt = e.attempts});
     }
