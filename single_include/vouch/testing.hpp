@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/vouch.hpp>
+#include <vouch/saga.hpp>
 
 // ---- vouch/testing/recorder.hpp
 // An observer that keeps what it sees. Thread-safe.

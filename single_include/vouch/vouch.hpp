@@ -4488,7 +4488,8 @@ class handling {
     [[nodiscard]] std::optional<spending> fail(handled<Store>& h, const route_type& route,
                                                const detail::caught& why) const {
         if (why.is_permanent) {
-            h.outcome = bury{.error = why.code};
+            // An entry with a parent is a saga's command: that it was rejected, and has not just died, is the reply.
+            h.outcome = bury{.error = why.code, .result = reply_of_rejecting(h.entry)};
             return std::nullopt;
         }
         h.outcome = after_failure(h.entry, why.code, policy_of(route), outbox_.now());
@@ -4496,6 +4497,10 @@ class handling {
             return spending{ending::exhausted, why.code};
         }
         return spent_after(h, route);
+    }
+
+    [[nodiscard]] static std::optional<std::string> reply_of_rejecting(const entry& e) {
+        return e.parent.is_nil() ? std::nullopt : std::optional<std::string>(std::in_place);
     }
 
     /// A retry that can never come is none.
