@@ -557,6 +557,9 @@ struct saga_options {
     retry_policy retry{};      ///< for steps that say nothing of their own
 };
 
+/// How the groups begin that sagas share with their commands.
+inline constexpr std::string_view saga_group_prefix = "saga:";
+
 struct saga_definition {
     std::string name{}; ///< also the topic of its entries
     saga_options options{};
@@ -565,16 +568,24 @@ struct saga_definition {
 
     [[nodiscard]] const retry_policy& retry_of(const saga_step& s) const { return s.retry ? *s.retry : options.retry; }
 
-    /// An entry of this saga, to be emitted: fill in what else it needs. It is of this version from the beginning.
-    [[nodiscard]] emission begin(std::string queue, std::string payload) const {
+    [[nodiscard]] bool has_commands() const noexcept {
+        return std::any_of(steps.begin(), steps.end(), [](const saga_step& s) { return s.is_remote(); });
+    }
+
+    /// An entry of this saga, to be emitted through the same outbox: fill in what else it needs. It is of this version
+    /// from the beginning. If it sends commands it has a group of its own, and so have they: that keeps a reply from
+    /// being purged before the saga has read it. With another group, or none (for a store without groups), keep the
+    /// participants' ended entries for longer than a saga takes; a reply that is gone is unknown.
+    [[nodiscard]] emission begin(const outbox& from, std::string queue, std::string payload) const {
         return {.queue = std::move(queue),
                 .topic = name,
                 .payload = std::move(payload),
+                .group = has_commands() ? std::string(saga_group_prefix) + to_string(from.fresh_id()) : std::string{},
                 .progress = encode_progress({.definition = name, .version = options.version})};
     }
     template <encodable Context>
-    [[nodiscard]] emission begin(std::string queue, const Context& context) const {
-        return begin(std::move(queue), encode(context));
+    [[nodiscard]] emission begin(const outbox& from, std::string queue, const Context& context) const {
+        return begin(from, std::move(queue), encode(context));
     }
 };
 
@@ -764,7 +775,8 @@ class saga_claim {
   public:
     saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
         : store_(store), definition_(what), delivery_(d), now_(d.now()), p_(std::move(at)) {
-        if (p_.owner != entry().id) { // just begun, or resumed by another entry
+        if (p_.owner != entry().id) {
+            is_resumed_ = !p_.owner.is_nil();
             p_.origin = p_.origin.is_nil() ? entry().id : p_.origin;
             p_.owner = entry().id;
             p_.tries = 0;
@@ -963,6 +975,11 @@ class saga_claim {
             forget_command();
             return std::nullopt;
         }
+        if (is_resumed_) { // what the dead one gave up over is not held against this one
+            p_.tries = 0;
+            forget_command();
+            return std::nullopt;
+        }
         const auto code = !command ? std::string("reply_lost") : command->last_error;
         const auto& policy = definition_.retry_of(step());
         const bool has_rejected = command && command->result;
@@ -975,15 +992,16 @@ class saga_claim {
         return checkpoint(later(now_, *delay));
     }
 
+    /// If it cannot be sent, what has been learned is kept first, so that a dead saga shows where it is stuck.
     [[nodiscard]] saga_ruling send_undo() {
         try {
             step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
             if (!send(step().undo_topic, step().undo(call))) {
-                return {bury{.error = "invalid_command"}};
+                return moved_ ? checkpoint(now_) : saga_ruling{bury{.error = "invalid_command"}};
             }
         } catch (...) {
             const auto why = caught::current();
-            return moved_ ? checkpoint(now_) // what has been learned is kept; the next claim tries again
+            return moved_ ? checkpoint(now_)
                           : try_again_or(why, [](const std::string& code) { return saga_ruling{bury{.error = code}}; });
         }
         return checkpoint(*p_.deadline);
@@ -1041,12 +1059,19 @@ class saga_claim {
         p_.command = delivery_.emit({.queue = to.queue,
                                      .topic = topic,
                                      .payload = std::move(payload),
+                                     .group = shared_group(),
                                      .parent = entry().id,
                                      .attempts_max = attempts_max,
                                      .headers = std::move(headers)});
         p_.sender = entry().id;
         p_.deadline = later(now_, to.timeout);
         return true;
+    }
+
+    /// The saga's group, if it has one of its own: while the saga lives, nothing of that is purged. In anybody else's
+    /// group a dead command would count for ever.
+    [[nodiscard]] std::string shared_group() const {
+        return entry().group.starts_with(saga_group_prefix) ? entry().group : std::string{};
     }
 
     void forget_command() {
@@ -1146,7 +1171,8 @@ class saga_claim {
     delivery& delivery_;
     time_point now_;
     saga_progress p_;
-    bool moved_ = false; ///< since the last checkpoint
+    bool is_resumed_ = false; ///< by this entry, from one that is dead
+    bool moved_ = false;      ///< since the last checkpoint
 };
 
 } // namespace detail

@@ -239,7 +239,7 @@ TEST_CASE("saga: one that expires is turned round, never killed with work done, 
     const auto d = three(on, 2, on.fails("do 2", "busy"),
                          {.retry = vouch::retry_policy{.backoff = vouch::fixed{1min}, .attempts_max = 100}});
     on.play(d);
-    auto e = d.begin("sagas", std::string("p"));
+    auto e = d.begin(on.outbox, "sagas", std::string("p"));
     e.expires_in = 90s;
     const auto id = on.emit(e);
     on.run_out();
@@ -252,7 +252,7 @@ TEST_CASE("saga: one that expires before it has begun undoes nothing") {
     stage on;
     const auto d = three(on, 0, on.does(""));
     on.play(d);
-    auto e = d.begin("sagas", std::string("p"));
+    auto e = d.begin(on.outbox, "sagas", std::string("p"));
     e.expires_in = 1s;
     const auto id = on.emit(e);
     on.pass(1s);
@@ -268,7 +268,7 @@ TEST_CASE("saga: an expired one whose compensation fails is tried again, and is 
                        .step("s2", on.does("do 2"))
                        .build();
     on.play(d);
-    auto e = d.begin("sagas", std::string("p"));
+    auto e = d.begin(on.outbox, "sagas", std::string("p"));
     e.expires_in = 1s;
     const auto id = on.emit(e);
     on.runner().run_once();
@@ -282,7 +282,7 @@ TEST_CASE("saga: an entry's own attempts_max turns it round as well") {
     stage on;
     const auto d = three(on, 2, on.does("do 2"), {.retry = times(100)});
     on.play(d);
-    auto e = d.begin("sagas", std::string("p"));
+    auto e = d.begin(on.outbox, "sagas", std::string("p"));
     e.attempts_max = 2;
     const auto id = on.emit(e);
     on.runner().run_once();
@@ -371,7 +371,7 @@ TEST_CASE("saga: an unknown definition or version is released to a later time an
         CHECK(on.entry(id).due_at == on.start + vouch::saga_look_again);
     }
     SECTION("of another definition") {
-        auto e = v1.begin("sagas", std::string("p"));
+        auto e = v1.begin(on.outbox, "sagas", std::string("p"));
         auto p = *vouch::decode_progress(e.progress);
         p.definition = "invoice";
         e.progress = vouch::encode_progress(p);
@@ -381,7 +381,7 @@ TEST_CASE("saga: an unknown definition or version is released to a later time an
         CHECK(on.entry(id).progress == e.progress);
     }
     SECTION("of the same version with other steps") {
-        auto e = v1.begin("sagas", std::string("p"));
+        auto e = v1.begin(on.outbox, "sagas", std::string("p"));
         e.progress =
             vouch::encode_progress({.definition = "order", .version = 2, .steps = {{.name = "something else"}}});
         on.emit(e);
@@ -389,7 +389,7 @@ TEST_CASE("saga: an unknown definition or version is released to a later time an
         CHECK(on.tags() == lines{"unknown_version"});
     }
     SECTION("also when it has expired") {
-        auto e = v1.begin("sagas", std::string("p"));
+        auto e = v1.begin(on.outbox, "sagas", std::string("p"));
         e.expires_in = 1s;
         const auto id = on.emit(e);
         on.pass(1s);
@@ -415,7 +415,7 @@ TEST_CASE("saga: progress that cannot be read is left alone, and the entry is lo
     stage on;
     const auto d = three(on, 0, on.does(""));
     on.play(d);
-    auto e = d.begin("sagas", std::string("p"));
+    auto e = d.begin(on.outbox, "sagas", std::string("p"));
     e.progress.back() = static_cast<char>(e.progress.back() + 1);
     const auto id = on.emit(e);
     CHECK(on.run().released == 1);
@@ -485,7 +485,7 @@ TEST_CASE("saga: a payload that is no context is dead at once; later, when work 
     on.run();
     CHECK(on.entry(bad).last_error == "undecodable");
 
-    auto e = d.begin("sagas", std::string("bad"));
+    auto e = d.begin(on.outbox, "sagas", std::string("bad"));
     e.progress = vouch::encode_progress({.definition = "order", .version = 1, .steps = {{.name = "s1"}}});
     const auto later = on.emit(e);
     on.run();

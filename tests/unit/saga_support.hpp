@@ -47,7 +47,7 @@ class stage {
     }
 
     vouch::id begin(const vouch::saga_definition& d, const std::string& payload = "p") {
-        return emit(d.begin("sagas", payload));
+        return emit(d.begin(outbox, "sagas", payload));
     }
     vouch::id emit(const vouch::emission& e) { return outbox.emit(store, e).front().id; }
 

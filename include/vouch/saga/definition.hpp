@@ -11,6 +11,7 @@
 // Change the steps, and the version changes too: a saga is carried on by the version it began with, or not at all.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -76,6 +77,9 @@ struct saga_options {
     retry_policy retry{};      ///< for steps that say nothing of their own
 };
 
+/// How the groups begin that sagas share with their commands.
+inline constexpr std::string_view saga_group_prefix = "saga:";
+
 struct saga_definition {
     std::string name{}; ///< also the topic of its entries
     saga_options options{};
@@ -84,16 +88,24 @@ struct saga_definition {
 
     [[nodiscard]] const retry_policy& retry_of(const saga_step& s) const { return s.retry ? *s.retry : options.retry; }
 
-    /// An entry of this saga, to be emitted: fill in what else it needs. It is of this version from the beginning.
-    [[nodiscard]] emission begin(std::string queue, std::string payload) const {
+    [[nodiscard]] bool has_commands() const noexcept {
+        return std::any_of(steps.begin(), steps.end(), [](const saga_step& s) { return s.is_remote(); });
+    }
+
+    /// An entry of this saga, to be emitted through the same outbox: fill in what else it needs. It is of this version
+    /// from the beginning. If it sends commands it has a group of its own, and so have they: that keeps a reply from
+    /// being purged before the saga has read it. With another group, or none (for a store without groups), keep the
+    /// participants' ended entries for longer than a saga takes; a reply that is gone is unknown.
+    [[nodiscard]] emission begin(const outbox& from, std::string queue, std::string payload) const {
         return {.queue = std::move(queue),
                 .topic = name,
                 .payload = std::move(payload),
+                .group = has_commands() ? std::string(saga_group_prefix) + to_string(from.fresh_id()) : std::string{},
                 .progress = encode_progress({.definition = name, .version = options.version})};
     }
     template <encodable Context>
-    [[nodiscard]] emission begin(std::string queue, const Context& context) const {
-        return begin(std::move(queue), encode(context));
+    [[nodiscard]] emission begin(const outbox& from, std::string queue, const Context& context) const {
+        return begin(from, std::move(queue), encode(context));
     }
 };
 
