@@ -3,6 +3,11 @@
 #pragma once
 
 #include <vouch/version.hpp> // first: it tells the split headers from the single one
+#include <vouch/testing/choices.hpp>
+#include <vouch/testing/mortal_store.hpp>
 #include <vouch/testing/recorder.hpp>
+#include <vouch/testing/saga_trial.hpp>
+#include <vouch/testing/saga_world.hpp>
 #include <vouch/testing/sandbox.hpp>
 #include <vouch/testing/table.hpp>
+#include <vouch/testing/verify.hpp>

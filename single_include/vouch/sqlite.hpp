@@ -1044,143 +1044,6 @@ class connection {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/sqlite/hub.hpp
-// What all stores of one file in this process share: whose turn it is to write, who has joined a transaction of the
-// application's, and who is to be woken. Only one of our transactions per process asks SQLite for the write lock, so
-// threads queue up here, in the order of their coming, instead of polling the file against each other.
-
-namespace vouch {
-inline namespace v0 {
-namespace sqlite::detail {
-
-class hub {
-  public:
-    /// The one of the file this connection has open.
-    [[nodiscard]] static std::shared_ptr<hub> of(sqlite3* db) {
-        const char* const name = sqlite3_db_filename(db, "main");
-        if (name == nullptr || *name == '\0') {
-            throw error(error_kind::unsupported,
-                        "sqlite: a database without a file cannot be shared; use a path, or vouch::memory::store");
-        }
-        static std::mutex mutex;
-        static std::map<std::string, std::weak_ptr<hub>, std::less<>> hubs;
-        const std::lock_guard lock(mutex);
-        std::erase_if(hubs, [](const auto& one) { return one.second.expired(); });
-        auto& known = hubs[name];
-        auto found = known.lock();
-        if (!found) {
-            found = std::make_shared<hub>();
-            known = found;
-        }
-        return found;
-    }
-
-    // Turns.
-
-    /// Waits for the turn to write. On a thread that would wait for itself it says `misuse`.
-    void enter() {
-        std::unique_lock lock(mutex_);
-        const auto me = std::this_thread::get_id();
-        if (is_writing_ && writer_ == me) {
-            throw error(error_kind::misuse,
-                        "sqlite: begin while this thread has a transaction open would wait for ever");
-        }
-        for (const auto& j : joined_) {
-            if (j.thread == me && sqlite3_get_autocommit(j.db) == 0) {
-                throw error(error_kind::misuse, "sqlite: begin while this thread has a joined transaction open on the "
-                                                "same file would wait for it; commit that one first");
-            }
-        }
-        const auto mine = next_turn_++;
-        turn_over_.wait(lock, [&] { return turn_ == mine; });
-        is_writing_ = true;
-        writer_ = me;
-    }
-
-    /// The transaction that has its turn is in use by this thread now.
-    void use() {
-        const std::lock_guard lock(mutex_);
-        writer_ = std::this_thread::get_id();
-    }
-
-    /// Ends the turn. `stirred` are the queues in which work came nearer.
-    void leave(const std::vector<std::string>& stirred) noexcept {
-        {
-            const std::lock_guard lock(mutex_);
-            is_writing_ = false;
-            turn_ += 1;
-            for (const auto& queue : stirred) {
-                count_wake(queue);
-            }
-        }
-        turn_over_.notify_all();
-        if (!stirred.empty()) {
-            stirred_.notify_all();
-        }
-    }
-
-    // Joined transactions.
-
-    void join(const void* who, sqlite3* db) {
-        const std::lock_guard lock(mutex_);
-        const auto known = std::find_if(joined_.begin(), joined_.end(), [&](const auto& j) { return j.who == who; });
-        auto& j = known == joined_.end() ? joined_.emplace_back() : *known;
-        j = {who, db, std::this_thread::get_id()};
-    }
-    void part(const void* who) noexcept {
-        const std::lock_guard lock(mutex_);
-        std::erase_if(joined_, [&](const auto& j) { return j.who == who; });
-    }
-
-    // Wakes.
-
-    [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
-        const std::lock_guard lock(mutex_);
-        return count_of(queue);
-    }
-
-    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested.
-    void wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most, std::stop_token stop) {
-        std::unique_lock lock(mutex_);
-        stirred_.wait_for(lock, std::move(stop), at_most, [&] { return count_of(queue) != seen; });
-    }
-
-  private:
-    struct joining {
-        const void* who = nullptr;
-        sqlite3* db = nullptr;
-        std::thread::id thread{};
-    };
-
-    [[nodiscard]] std::uint64_t count_of(std::string_view queue) const {
-        const auto found = wakes_.find(queue);
-        return found == wakes_.end() ? uncounted_ : found->second + uncounted_;
-    }
-
-    void count_wake(const std::string& queue) noexcept {
-        try {
-            wakes_[queue] += 1;
-        } catch (...) {
-            uncounted_ += 1; // no memory for its name: everybody is woken
-        }
-    }
-
-    std::mutex mutex_;
-    std::condition_variable turn_over_;
-    std::condition_variable_any stirred_;
-    std::uint64_t turn_ = 0;
-    std::uint64_t next_turn_ = 0;
-    bool is_writing_ = false;
-    std::thread::id writer_{};
-    std::vector<joining> joined_{};
-    std::map<std::string, std::uint64_t, std::less<>> wakes_{};
-    std::uint64_t uncounted_ = 0;
-};
-
-} // namespace sqlite::detail
-} // namespace v0
-} // namespace vouch
-
 // ---- vouch/sqlite/row.hpp
 // How an entry is written in columns. Lists are blobs: a trail is its ids one after another, headers are names and
 // values each behind its length.
@@ -1551,6 +1414,143 @@ class enqueuing {
 
     connection& on_;
     session& session_;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/hub.hpp
+// What all stores of one file in this process share: whose turn it is to write, who has joined a transaction of the
+// application's, and who is to be woken. Only one of our transactions per process asks SQLite for the write lock, so
+// threads queue up here, in the order of their coming, instead of polling the file against each other.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class hub {
+  public:
+    /// The one of the file this connection has open.
+    [[nodiscard]] static std::shared_ptr<hub> of(sqlite3* db) {
+        const char* const name = sqlite3_db_filename(db, "main");
+        if (name == nullptr || *name == '\0') {
+            throw error(error_kind::unsupported,
+                        "sqlite: a database without a file cannot be shared; use a path, or vouch::memory::store");
+        }
+        static std::mutex mutex;
+        static std::map<std::string, std::weak_ptr<hub>, std::less<>> hubs;
+        const std::lock_guard lock(mutex);
+        std::erase_if(hubs, [](const auto& one) { return one.second.expired(); });
+        auto& known = hubs[name];
+        auto found = known.lock();
+        if (!found) {
+            found = std::make_shared<hub>();
+            known = found;
+        }
+        return found;
+    }
+
+    // Turns.
+
+    /// Waits for the turn to write. On a thread that would wait for itself it says `misuse`.
+    void enter() {
+        std::unique_lock lock(mutex_);
+        const auto me = std::this_thread::get_id();
+        if (is_writing_ && writer_ == me) {
+            throw error(error_kind::misuse,
+                        "sqlite: begin while this thread has a transaction open would wait for ever");
+        }
+        for (const auto& j : joined_) {
+            if (j.thread == me && sqlite3_get_autocommit(j.db) == 0) {
+                throw error(error_kind::misuse, "sqlite: begin while this thread has a joined transaction open on the "
+                                                "same file would wait for it; commit that one first");
+            }
+        }
+        const auto mine = next_turn_++;
+        turn_over_.wait(lock, [&] { return turn_ == mine; });
+        is_writing_ = true;
+        writer_ = me;
+    }
+
+    /// The transaction that has its turn is in use by this thread now.
+    void use() {
+        const std::lock_guard lock(mutex_);
+        writer_ = std::this_thread::get_id();
+    }
+
+    /// Ends the turn. `stirred` are the queues in which work came nearer.
+    void leave(const std::vector<std::string>& stirred) noexcept {
+        {
+            const std::lock_guard lock(mutex_);
+            is_writing_ = false;
+            turn_ += 1;
+            for (const auto& queue : stirred) {
+                count_wake(queue);
+            }
+        }
+        turn_over_.notify_all();
+        if (!stirred.empty()) {
+            stirred_.notify_all();
+        }
+    }
+
+    // Joined transactions.
+
+    void join(const void* who, sqlite3* db) {
+        const std::lock_guard lock(mutex_);
+        const auto known = std::find_if(joined_.begin(), joined_.end(), [&](const auto& j) { return j.who == who; });
+        auto& j = known == joined_.end() ? joined_.emplace_back() : *known;
+        j = {who, db, std::this_thread::get_id()};
+    }
+    void part(const void* who) noexcept {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(joined_, [&](const auto& j) { return j.who == who; });
+    }
+
+    // Wakes.
+
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
+        const std::lock_guard lock(mutex_);
+        return count_of(queue);
+    }
+
+    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested.
+    void wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most, std::stop_token stop) {
+        std::unique_lock lock(mutex_);
+        stirred_.wait_for(lock, std::move(stop), at_most, [&] { return count_of(queue) != seen; });
+    }
+
+  private:
+    struct joining {
+        const void* who = nullptr;
+        sqlite3* db = nullptr;
+        std::thread::id thread{};
+    };
+
+    [[nodiscard]] std::uint64_t count_of(std::string_view queue) const {
+        const auto found = wakes_.find(queue);
+        return found == wakes_.end() ? uncounted_ : found->second + uncounted_;
+    }
+
+    void count_wake(const std::string& queue) noexcept {
+        try {
+            wakes_[queue] += 1;
+        } catch (...) {
+            uncounted_ += 1; // no memory for its name: everybody is woken
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable turn_over_;
+    std::condition_variable_any stirred_;
+    std::uint64_t turn_ = 0;
+    std::uint64_t next_turn_ = 0;
+    bool is_writing_ = false;
+    std::thread::id writer_{};
+    std::vector<joining> joined_{};
+    std::map<std::string, std::uint64_t, std::less<>> wakes_{};
+    std::uint64_t uncounted_ = 0;
 };
 
 } // namespace sqlite::detail

@@ -10,9 +10,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -20,10 +23,223 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include <vouch/vouch.hpp>
+#include <vouch/saga.hpp>
+
+// ---- vouch/testing/choices.hpp
+// Where a trial may go one way or another. Way 0 is the ordinary one; every other is trouble. The same choices lead to
+// the same trial, so all ways can be gone through, and one that went wrong can be gone again.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+
+class choices {
+  public:
+    /// Ways to take, in order; after their end the ordinary one. At most so much trouble.
+    explicit choices(std::vector<std::size_t> ways, std::size_t troubles_max) noexcept
+        : ways_(std::move(ways)), troubles_left_(troubles_max) {}
+
+    /// One of `names`. What was taken out of the ordinary is remembered by its name.
+    [[nodiscard]] std::size_t choose(std::string_view where, const std::vector<std::string_view>& names) {
+        if (troubles_left_ == 0 || names.size() < 2) {
+            return 0;
+        }
+        const auto way = taken_.size() < ways_.size() ? ways_[taken_.size()] % names.size() : 0;
+        taken_.push_back({way, names.size()});
+        if (way != 0) {
+            troubles_left_ -= 1;
+            path_ += std::string(path_.empty() ? "" : "; ") + std::string(where) + ": " + std::string(names[way]);
+        }
+        return way;
+    }
+    /// From now on everything is ordinary.
+    void end_of_trouble() noexcept { troubles_left_ = 0; }
+
+    /// The trouble there was, readable.
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+    /// Ways for the next trial, when all are gone through in turn; empty: there is none.
+    [[nodiscard]] std::vector<std::size_t> next() const {
+        auto last = taken_.size();
+        while (last > 0 && taken_[last - 1].way + 1 == taken_[last - 1].of) {
+            --last;
+        }
+        std::vector<std::size_t> out;
+        for (std::size_t i = 0; i < last; ++i) {
+            out.push_back(taken_[i].way + (i + 1 == last ? 1 : 0));
+        }
+        return out;
+    }
+
+  private:
+    struct taken {
+        std::size_t way;
+        std::size_t of;
+    };
+    std::vector<std::size_t> ways_;
+    std::vector<taken> taken_{};
+    std::size_t troubles_left_;
+    std::string path_{};
+};
+
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/mortal_store.hpp
+// A memory store whose process may die at any commit, before it or after it. From then on every call throws, so that
+// whatever the dying code still does is without effect; a new handle on the same work is the process restarted. Every
+// call is noted, so that two courses of events can be compared.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+
+/// What the handles of one process share.
+struct process {
+    testing::choices& fate;
+    bool is_dead = false;
+    std::uint64_t calls = 14695981039346656037U; ///< a hash of all calls and their answers
+
+    void note(std::string_view what, std::uint64_t answer = 0) {
+        if (is_dead) {
+            throw error(error_kind::io, "mortal store: its process is dead");
+        }
+        mix_in(what, answer);
+    }
+    void die() noexcept {
+        mix_in("dies", 0);
+        is_dead = true;
+    }
+
+  private:
+    void mix_in(std::string_view what, std::uint64_t answer) noexcept {
+        for (const char c : what) {
+            calls = (calls ^ static_cast<unsigned char>(c)) * 1099511628211U;
+        }
+        calls = (calls ^ (answer + 1)) * 1099511628211U;
+    }
+};
+
+class mortal_transaction {
+  public:
+    mortal_transaction(memory::transaction tx, std::shared_ptr<process> in)
+        : tx_(std::move(tx)), process_(std::move(in)) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& i) const {
+        auto found = tx_.find(i);
+        process_->note("find", found ? 2U + static_cast<unsigned>(found->state) : 1U);
+        return found;
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        process_->note("list");
+        return tx_.list(q);
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        process_->note("counts");
+        return tx_.counts(queue);
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        process_->note("next_due");
+        return tx_.next_due(queue);
+    }
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        for (const auto& d : drafts) {
+            process_->note("enqueue " + d.queue + ' ' + d.topic);
+        }
+        return tx_.enqueue(drafts, now);
+    }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
+        auto claimed = tx_.claim(r);
+        process_->note("claim " + r.queue, claimed.empty() ? 0U : claimed.front().attempts);
+        return claimed;
+    }
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        auto settled = tx_.settle(settles, now);
+        for (std::size_t i = 0; i < settled.size(); ++i) {
+            process_->note("settle", settles[i].outcome.index() * 4U + static_cast<unsigned>(settled[i].verdict));
+        }
+        return settled;
+    }
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
+        process_->note("extend");
+        return tx_.extend(tickets, now, lease);
+    }
+    [[nodiscard]] verdict nudge(const id& i, time_point now) {
+        process_->note("nudge");
+        return tx_.nudge(i, now);
+    }
+    [[nodiscard]] verdict cancel(const id& i, std::string_view error, time_point now) {
+        const auto answer = tx_.cancel(i, error, now);
+        process_->note("cancel", static_cast<unsigned>(answer));
+        return answer;
+    }
+    std::size_t purge(const purge_request& r) {
+        process_->note("purge");
+        return tx_.purge(r);
+    }
+
+    void commit() {
+        process_->note("commit");
+        const auto way = process_->fate.choose("commit", {"", "crash before", "crash after"});
+        if (way != 1) {
+            tx_.commit();
+        }
+        if (way != 0) {
+            process_->die();
+            process_->note("");
+        }
+    }
+
+  private:
+    memory::transaction tx_;
+    std::shared_ptr<process> process_;
+};
+
+class mortal_store {
+  public:
+    using transaction = mortal_transaction;
+    static constexpr int contract_level = vouch::contract_level;
+
+    mortal_store(memory::store work, std::shared_ptr<process> in) : work_(std::move(work)), process_(std::move(in)) {}
+
+    [[nodiscard]] transaction begin() {
+        process_->note("begin");
+        return {work_.begin(), process_};
+    }
+    [[nodiscard]] vouch::capabilities capabilities() const { return work_.capabilities(); }
+    [[nodiscard]] std::optional<entry> find(const id& i) const {
+        auto found = work_.find(i);
+        process_->note("find", found ? 2U + static_cast<unsigned>(found->state) : 1U);
+        return found;
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        process_->note("list");
+        return work_.list(q);
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        process_->note("counts");
+        return work_.counts(queue);
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        process_->note("next_due");
+        return work_.next_due(queue);
+    }
+
+  private:
+    memory::store work_;
+    std::shared_ptr<process> process_;
+};
+
+static_assert(store<mortal_store>);
+
+} // namespace testing
+} // namespace v0
+} // namespace vouch
 
 // ---- vouch/testing/recorder.hpp
 // An observer that keeps what it sees. Thread-safe.
@@ -39,6 +255,7 @@ struct recorded_event {
     std::string topic{};
     std::string group{};
     std::string error{};
+    std::string tag{};
     vouch::id id{};
     std::uint32_t attempt = 0;
 };
@@ -54,6 +271,7 @@ class recorder {
                            .topic = std::string(e.topic),
                            .group = std::string(e.group),
                            .error = std::string(e.error),
+                           .tag = std::string(e.tag),
                            .id = e.id,
                            .attempt = e.attempt});
     }
@@ -74,6 +292,553 @@ class recorder {
   private:
     mutable std::mutex mutex_;
     std::vector<recorded_event> events_;
+};
+
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/saga_world.hpp
+// The world a saga acts upon in a trial: every step has one effect, which happens once however often it is asked for
+// and is gone when it is undone. The world goes wrong as the choices say, knows the truth about every effect, and
+// complains about every call that should not have been made.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+
+/// What becomes of the answer of an action that has been called.
+enum class answering { at_once, late, too_late };
+
+class saga_world {
+  public:
+    saga_world(const saga_definition& d, choices& fate, process& in) : definition_(d), fate_(fate), process_(in) {
+        steps_.resize(d.steps.size());
+    }
+
+    /// Truth about a step.
+    struct step {
+        bool has_effect = false;
+        bool was_tried = false;    ///< called, or claimed by somebody who died over it: it may have done something
+        bool has_rejected = false; ///< its last word
+        bool was_undone = false;   ///< its compensation has been called
+        enum class habit { none, fails, crashes } forward = habit::none, undo = habit::none;
+    };
+
+    /// The forward action. Gives its result, or throws as actions do.
+    std::string act(std::size_t i) {
+        auto& s = steps_[i];
+        for (std::size_t earlier = 0; earlier < i; ++earlier) {
+            complain_if(!steps_[earlier].has_effect, i, "runs before the steps before it are done");
+        }
+        complain_if(last_undone_.has_value(), i, "runs forward after the saga has turned round");
+        complain_if(has_ended_, i, "runs after the saga has ended");
+        s.was_tried = true;
+        s.has_rejected = false;
+        const auto way = s.forward == step::habit::none && !s.has_effect ? fate_.choose(name(i), trouble(i)) : 0;
+        go_wrong_before(way, s.forward);
+        if (way == 6) {
+            s.has_rejected = true;
+            s.was_tried = false;
+            throw reject("rejected");
+        }
+        s.has_effect = true;
+        go_wrong_after(way);
+        return result_of(i);
+    }
+
+    /// The compensation, handed `result`; `is_answered`: it is on record that the forward action succeeded.
+    void undo(std::size_t i, std::string_view result, bool is_answered) {
+        auto& s = steps_[i];
+        for (auto later = i + 1; later < steps_.size(); ++later) {
+            complain_if(steps_[later].has_effect && definition_.steps[later].has_undo(), i,
+                        "is undone before the steps after it are");
+        }
+        complain_if(last_undone_ && i > *last_undone_, i, "is undone after the steps before it");
+        complain_if(s.has_rejected && !s.was_tried, i, "is undone though it rejected");
+        complain_if(!s.was_tried && !s.has_rejected, i, "is undone though nobody ever tried it");
+        complain_if(result != (is_answered ? result_of(i) : std::string{}), i, "is undone with the wrong result");
+        complain_if(has_ended_, i, "is undone after the saga has ended");
+        last_undone_ = i;
+        s.was_undone = true;
+        const auto way = s.undo == step::habit::none ? fate_.choose("undo " + name(i), trouble(i)) : 0;
+        go_wrong_before(way, s.undo);
+        if (way == 6) {
+            s.undo = step::habit::fails;
+            throw reject("undo_rejected");
+        }
+        s.has_effect = false;
+        go_wrong_after(way);
+    }
+
+    /// What becomes of the answer of the remote action that was just called.
+    [[nodiscard]] answering answers() noexcept { return std::exchange(answering_, answering::at_once); }
+
+    /// Whatever the step answered, nobody has heard it.
+    void note_claim_lost(std::size_t i) {
+        steps_.at(i).was_tried = true;
+        steps_.at(i).has_rejected = false;
+    }
+    void note_end() noexcept { has_ended_ = true; }
+    /// Everybody is well again; what a person would see to before a resume.
+    void heal() {
+        has_ended_ = false;
+        for (auto& s : steps_) {
+            s.forward = s.undo = step::habit::none;
+        }
+    }
+
+    [[nodiscard]] const std::vector<step>& steps() const noexcept { return steps_; }
+    [[nodiscard]] bool has_undone() const noexcept { return last_undone_.has_value(); }
+    [[nodiscard]] const std::string& complaint() const noexcept { return complaint_; }
+    void complain(std::string what) {
+        if (complaint_.empty()) {
+            complaint_ = std::move(what);
+        }
+    }
+    [[nodiscard]] static std::string result_of(std::size_t i) { return "r" + std::to_string(i); }
+
+  private:
+    [[nodiscard]] std::vector<std::string_view> trouble(std::size_t i) const {
+        std::vector<std::string_view> ways{"",
+                                           "fails once",
+                                           "fails always",
+                                           "crashes before its effect",
+                                           "crashes after its effect",
+                                           "crashes always",
+                                           "rejects"};
+        if (definition_.steps[i].is_remote()) {
+            ways.insert(ways.end(), {"answers late", "answers after its lease"});
+        }
+        return ways;
+    }
+
+    void go_wrong_before(std::size_t way, step::habit& habit) {
+        habit = way == 2 ? step::habit::fails : way == 5 ? step::habit::crashes : habit;
+        if (way == 3 || habit == step::habit::crashes) {
+            process_.die();
+            throw failure("crash");
+        }
+        if (way == 1 || habit == step::habit::fails) {
+            throw failure("failed");
+        }
+    }
+    void go_wrong_after(std::size_t way) {
+        if (way == 4) {
+            process_.die();
+            throw failure("crash");
+        }
+        answering_ = way == 7 ? answering::late : way == 8 ? answering::too_late : answering::at_once;
+    }
+
+    void complain_if(bool wrong, std::size_t i, std::string_view what) {
+        if (wrong) {
+            complain("step " + name(i) + ' ' + std::string(what));
+        }
+    }
+    [[nodiscard]] const std::string& name(std::size_t i) const { return definition_.steps[i].name; }
+
+    const saga_definition& definition_;
+    choices& fate_;
+    process& process_;
+    std::vector<step> steps_{};
+    std::optional<std::size_t> last_undone_{};
+    answering answering_ = answering::at_once;
+    bool has_ended_ = false;
+    std::string complaint_{};
+};
+
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/saga_trial.hpp
+// One course of events of one saga, played by the shipped runner and engine through the runner's phases, in simulated
+// time: processes die and are restarted on the same work, participants are away, answers come late, requests to cancel
+// come at any moment, time jumps past the expiry, and everything that may be purged is purged at once.
+//
+// Same definition and choices, same trial. A complaint says what a saga must never do.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+
+enum class saga_end { none, completed, compensated, dead };
+
+struct trial_result {
+    saga_end end = saga_end::none;
+    std::string path{};      ///< the trouble there was
+    std::string complaint{}; ///< empty: all is as it should be
+    std::uint64_t calls = 0; ///< stands for the sequence of store calls
+};
+
+template <class Rules = saga_rules>
+class saga_trial {
+  public:
+    saga_trial(const saga_definition& shape, choices& fate)
+        : process_(std::make_shared<process>(process{.fate = fate})), fate_(fate), shape_(shape),
+          world_(shape_, fate, *process_), definition_(acted_out(shape)),
+          outbox_({.clock = clock_, .ids = counting_ids(), .bindings = bindings{}.bind("#", "ends")}) {
+        restart();
+        for (const auto& s : shape_.steps) {
+            if (s.is_remote()) {
+                queues_.insert(s.queue);
+                longest_ = std::max(longest_, s.timeout);
+            }
+        }
+        lease_ = std::max<duration>(std::chrono::minutes{5}, 4 * longest_);
+    }
+    saga_trial(const saga_trial&) = delete;
+    saga_trial& operator=(const saga_trial&) = delete;
+
+    [[nodiscard]] trial_result run() {
+        auto begun = definition_.begin(outbox_, sagas, std::string{});
+        begun.expires_at = start_ + lifetime;
+        saga_ = outbox_.emit(work_, begun).front().id;
+        auto end = play();
+        check(end);
+        if (end == saga_end::dead && world_.complaint().empty()) {
+            resume_it();
+        }
+        return {end, fate_.path(), world_.complaint(), process_->calls};
+    }
+
+  private:
+    using store_type = mortal_store;
+    using runner_type = runner<store_type>;
+    static constexpr const char* sagas = "sagas";
+    static constexpr duration lifetime = std::chrono::hours{24 * 365};
+    static constexpr std::size_t turns_max = 2000;
+
+    /// A batch that was handled and is settled later.
+    struct parked {
+        std::unique_ptr<runner_type> by;
+        runner_type::batch batch;
+        time_point until;
+    };
+
+    /// The same steps, policies and timeouts, acting on the world.
+    [[nodiscard]] saga_definition acted_out(const saga_definition& shape) {
+        auto d = shape;
+        d.check = nullptr;
+        for (std::size_t i = 0; i < d.steps.size(); ++i) {
+            auto& s = d.steps[i];
+            const bool is_remote = s.is_remote();
+            s.forward = [this, i, is_remote](step_call&) { return is_remote ? std::string{} : world_.act(i); };
+            if (s.undo) {
+                s.undo = [this, i, is_remote](step_call& call) {
+                    if (!is_remote) {
+                        world_.undo(i, call.result(), is_on_record(i));
+                    }
+                    return std::string(call.result());
+                };
+            }
+        }
+        return d;
+    }
+
+    /// A process is its handle on the store, its routes and its runners.
+    struct life {
+        store_type store;
+        router<store_type> sagas{};
+        router<store_type> participants{};
+    };
+
+    /// The one that died is forgotten, but for runners that were never part of it.
+    void restart() {
+        process_->is_dead = false;
+        lives_.push_back(std::make_unique<life>(life{store_type(work_, process_)}));
+        auto& fresh = *lives_.back();
+        add_saga<store_type, Rules>(fresh.sagas, fresh.store, {definition_});
+        fresh.participants.on(
+            "#", [this](delivery& d) { return take_part(d); }, retry_policy{.backoff = fixed{}});
+    }
+
+    /// What the participants do, all of them.
+    [[nodiscard]] std::string take_part(delivery& d) {
+        const auto command = command_of(d.entry());
+        if (!command || d.entry().group.empty()) {
+            world_.complain("a command is not to be recognised");
+            return {};
+        }
+        const auto i = command->number - 1;
+        if (!command->is_compensation) {
+            return world_.act(i);
+        }
+        world_.undo(i, command->payload, is_on_record(i));
+        return {};
+    }
+
+    /// Whether it is stored that the forward action of this step succeeded: in the saga's progress, or by its command.
+    [[nodiscard]] bool is_on_record(std::size_t i) const {
+        const auto stored = work_.find(saga_);
+        const auto p = stored ? decode_progress(stored->progress) : std::nullopt;
+        if (p && i < p->steps.size() && p->steps[i].state == step_state::done) {
+            return true;
+        }
+        const auto commands = work_.list(query::children(saga_));
+        return std::any_of(commands.begin(), commands.end(), [&](const entry& c) {
+            const auto command = command_of(c);
+            return command && command->number == i + 1 && !command->is_compensation && c.state == state::succeeded;
+        });
+    }
+
+    // Playing.
+
+    [[nodiscard]] saga_end play() {
+        for (std::size_t turns = 0; turns < turns_max; ++turns) {
+            bool busy = settle_parked() || take_turn(sagas);
+            for (const auto& queue : queues_) {
+                busy = busy || (!is_away(queue) && take_turn(queue));
+            }
+            if (const auto end = look(); end != saga_end::none && parked_.empty()) {
+                return end;
+            }
+            purge_all();
+            if (!busy && !pass_time()) {
+                break;
+            }
+        }
+        world_.complain("it never ends");
+        return saga_end::none;
+    }
+
+    /// Claims, handles and settles what is due in a queue, and may die anywhere in between. False if nothing was due.
+    bool take_turn(const std::string& queue) {
+        const auto due = work_.next_due(queue);
+        if (!due || *due > clock_() || !work_.find(saga_)) {
+            return false;
+        }
+        const bool is_saga_turn = queue == sagas;
+        if (!(is_saga_turn ? may_interfere("before a claim") : may_be_served(queue))) {
+            return true;
+        }
+        auto& now = *lives_.back();
+        auto by = std::make_unique<runner_type>(now.store, outbox_, is_saga_turn ? now.sagas : now.participants,
+                                                runner_options{.queue = queue, .batch_size = 1, .lease = lease_});
+        std::vector<entry> claimed;
+        try {
+            claimed = by->claim();
+            auto batch = by->handle_all(claimed);
+            const auto until = is_saga_turn ? hold_back(batch) : parked_until(batch);
+            if (until) {
+                note_lost(claimed);
+                parked_.push_back({std::move(by), std::move(batch), *until});
+                return true;
+            }
+            static_cast<void>(by->settle(batch));
+        } catch (const error&) { // the store's only fault is that its process is dead
+        }
+        if (process_->is_dead) {
+            note_lost(claimed.empty() ? in_flight(queue) : claimed);
+            restart();
+        }
+        return true;
+    }
+
+    /// Whether somebody asks to cancel, or time jumps past the expiry, at this moment.
+    bool may_interfere(std::string_view when) {
+        if (!is_cancelled_) {
+            const auto way = fate_.choose(when, {"", "cancel requested", "expired"});
+            if (way == 1) {
+                is_cancelled_ = true;
+                const auto answer = transact(work_, [&](auto& tx) { return request_cancel(tx, saga_, clock_()); });
+                must_turn_round_ = answer == verdict::applied || answer == verdict::repeated;
+            } else if (way == 2) {
+                is_cancelled_ = true;
+                clock_.pass(lifetime);
+            }
+        }
+        return true;
+    }
+
+    /// Whether the participants are there; if not they come back when the saga has stopped waiting.
+    [[nodiscard]] bool may_be_served(const std::string& queue) {
+        if (fate_.choose(queue, {"", "nobody there"}) == 0) {
+            return true;
+        }
+        away_[queue] = clock_() + longest_ + std::chrono::seconds{1};
+        return false;
+    }
+    [[nodiscard]] bool is_away(const std::string& queue) const {
+        const auto found = away_.find(queue);
+        return found != away_.end() && found->second > clock_();
+    }
+
+    /// A runner of sagas that is slower than its lease; or somebody who asks to cancel just before it settles.
+    [[nodiscard]] std::optional<time_point> hold_back(const runner_type::batch& batch) {
+        if (batch.empty() || process_->is_dead) {
+            return std::nullopt;
+        }
+        may_interfere("before a settle");
+        const bool is_slow = fate_.choose("saga's runner", {"", "slower than its lease"}) == 1;
+        return is_slow ? std::optional{clock_() + lease_ + std::chrono::seconds{1}} : std::nullopt;
+    }
+    [[nodiscard]] std::optional<time_point> parked_until(const runner_type::batch& batch) {
+        const auto how = world_.answers();
+        if (batch.empty() || process_->is_dead || how == answering::at_once) {
+            return std::nullopt;
+        }
+        return clock_() + (how == answering::late ? longest_ : lease_) + std::chrono::seconds{1};
+    }
+
+    bool settle_parked() {
+        for (std::size_t i = 0; i < parked_.size(); ++i) {
+            if (parked_[i].until <= clock_()) {
+                auto one = std::move(parked_[i]);
+                parked_.erase(parked_.begin() + static_cast<std::ptrdiff_t>(i));
+                try {
+                    static_cast<void>(one.by->settle(one.batch));
+                } catch (const error&) {
+                    restart();
+                }
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Steps whose claim nobody will settle in time may have done something, for all anybody knows.
+    void note_lost(const std::vector<entry>& claimed) {
+        for (const auto& e : claimed) {
+            const auto command = command_of(e);
+            if (command && !command->is_compensation) {
+                world_.note_claim_lost(command->number - 1);
+            } else if (!command) {
+                const auto p = decode_progress(e.progress);
+                if (p && p->direction == saga_direction::forward && p->at < shape_.steps.size() &&
+                    !shape_.steps[p->at].is_remote()) {
+                    world_.note_claim_lost(p->at);
+                }
+            }
+        }
+    }
+    /// What was claimed by a commit after which its process died.
+    [[nodiscard]] std::vector<entry> in_flight(const std::string& queue) const {
+        auto wanted = query::live(queue);
+        wanted.state = state::claimed;
+        return work_.list(wanted);
+    }
+
+    void purge_all() {
+        static_cast<void>(transact(work_, [&](auto& tx) {
+            std::size_t gone = 0;
+            for (const auto& queue : queues_) {
+                gone += tx.purge({.queue = queue, .before = clock_() + duration{1}});
+            }
+            return gone;
+        }));
+    }
+
+    /// To the next moment at which anything can happen; false if there is none.
+    [[nodiscard]] bool pass_time() {
+        std::optional<time_point> next;
+        const auto consider = [&](std::optional<time_point> at) { next = at && (!next || *at < *next) ? at : next; };
+        consider(work_.next_due(sagas));
+        for (const auto& queue : queues_) {
+            const auto due = work_.next_due(queue);
+            consider(due && is_away(queue) ? std::max(*due, away_.at(queue)) : due);
+        }
+        for (const auto& p : parked_) {
+            consider(p.until);
+        }
+        if (next && *next > clock_()) {
+            clock_.set(*next);
+        }
+        return next.has_value();
+    }
+
+    // Judging.
+
+    [[nodiscard]] saga_end look() {
+        const auto e = work_.find(saga_);
+        if (!e || is_live(e->state)) {
+            return saga_end::none;
+        }
+        for (const auto& c : work_.list(query::children(saga_))) {
+            if (is_live(c.state)) {
+                world_.complain("it has ended while a command of its is live");
+            }
+        }
+        world_.note_end();
+        const auto s = inspect(*e);
+        if (!s) {
+            world_.complain("it cannot be inspected");
+            return saga_end::none;
+        }
+        return s->is_completed() ? saga_end::completed : s->is_compensated() ? saga_end::compensated : saga_end::dead;
+    }
+
+    void check(saga_end end) {
+        if (end == saga_end::none) {
+            return;
+        }
+        if (end == saga_end::completed && must_turn_round_) {
+            world_.complain("it has completed though it was asked to turn round");
+        }
+        const auto& options = shape_.options;
+        check_emitted(options.completed, end == saga_end::completed);
+        check_emitted(options.compensated, end == saga_end::compensated);
+        const auto status = inspect(work_, saga_);
+        for (std::size_t i = 0; i < shape_.steps.size(); ++i) {
+            const auto& s = world_.steps()[i];
+            const auto& name = shape_.steps[i].name;
+            if (end == saga_end::completed && (!s.has_effect || s.was_undone)) {
+                world_.complain("it has completed, and step " + name + " is not in effect");
+            }
+            const bool must_be_gone = shape_.steps[i].has_undo() &&
+                                      (end == saga_end::compensated || (end == saga_end::dead && i > status->at));
+            if (must_be_gone && s.has_effect) {
+                world_.complain("step " + name + " is still in effect");
+            }
+        }
+        if (end == saga_end::dead && status->direction != saga_direction::back) {
+            world_.complain("it is dead with work done, and nobody has tried to undo it");
+        }
+    }
+
+    void check_emitted(const std::string& topic, bool wanted) {
+        if (!topic.empty()) {
+            auto q = query::all(shape_.options.queue.empty() ? "ends" : shape_.options.queue);
+            q.topic = topic;
+            if (work_.list(q).size() != (wanted ? 1U : 0U)) {
+                world_.complain("topic " + topic + (wanted ? " was not emitted once" : " was emitted"));
+            }
+        }
+    }
+
+    /// Somebody sees to what was wrong, and the dead saga goes on to its proper end.
+    void resume_it() {
+        fate_.end_of_trouble();
+        world_.heal();
+        away_.clear();
+        const auto next = transact(work_, [&](auto& tx) { return resume(tx, saga_, outbox_.fresh_id(), clock_()); });
+        saga_ = next.id;
+        const auto end = play();
+        if (end != saga_end::compensated) {
+            world_.complain("resumed, it is not compensated in the end");
+        }
+        check(end);
+    }
+
+    manual_clock clock_{};
+    time_point start_ = clock_();
+    memory::store work_{};
+    std::shared_ptr<process> process_;
+    choices& fate_;
+    saga_definition shape_;
+    saga_world world_;
+    saga_definition definition_;
+    outbox outbox_;
+    std::vector<std::unique_ptr<life>> lives_{};
+    std::set<std::string> queues_{};
+    duration longest_{};
+    duration lease_{};
+    id saga_{};
+    std::vector<parked> parked_{};
+    std::map<std::string, time_point> away_{};
+    bool is_cancelled_ = false;
+    bool must_turn_round_ = false;
 };
 
 } // namespace testing
@@ -291,6 +1056,79 @@ class sandbox {
     recorder recorder_;
     vouch::runner<memory::store> runner_;
 };
+
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/verify.hpp
+// Goes through every course a saga can take, on the shipped engine and runner, with up to so many troubles at once:
+// each step failing, rejecting, timing out, crashing before and after its effect and around every commit, answering
+// late, its compensation failing; requests to cancel, expiry, runners slower than their lease. Each must end completed,
+// compensated, or dead for an operator and then, resumed, compensated; and every effect that happened is undone exactly
+// when it should be.
+//
+//   CHECK(vouch::testing::verify(order_saga).is_sound());
+//
+// The definition's own actions are not called: what is verified is its shape, with its policies and timeouts.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+
+struct verify_options {
+    std::size_t troubles_max = 2;       ///< at once; a habit, such as failing always, is one
+    std::size_t trials_max = 1'000'000; ///< after which it is given up, and not sound
+};
+
+struct verification {
+    std::size_t trials = 0;
+    std::size_t paths = 0; ///< courses of events that differ in their store calls
+    std::size_t completed = 0;
+    std::size_t compensated = 0;
+    std::size_t dead = 0;
+    std::string complaint{}; ///< of the first course that went wrong; empty: none did
+    std::string path{};      ///< what went wrong in it
+
+    [[nodiscard]] bool is_sound() const noexcept { return trials > 0 && complaint.empty(); }
+};
+
+[[nodiscard]] inline std::string to_string(const verification& v) {
+    auto out = std::to_string(v.paths) + " paths: " + std::to_string(v.completed) + " completed, " +
+               std::to_string(v.compensated) + " compensated, " + std::to_string(v.dead) + " dead for an operator";
+    return v.is_sound() ? out : out + "\nnot sound: " + v.complaint + "\non the path: " + v.path;
+}
+
+/// Stops at the first course that is not as it should be. `Rules` is for testing the verifier itself.
+template <class Rules = saga_rules>
+[[nodiscard]] verification verify(const saga_definition& definition, verify_options how = {}) {
+    validate(definition);
+    verification out;
+    std::unordered_set<std::uint64_t> seen;
+    std::vector<std::size_t> ways;
+    do {
+        if (out.trials == how.trials_max) {
+            out.complaint = "more courses than trials_max";
+            return out;
+        }
+        choices fate(std::move(ways), how.troubles_max);
+        const auto result = saga_trial<Rules>(definition, fate).run();
+        out.trials += 1;
+        if (seen.insert(result.calls).second) {
+            out.paths += 1;
+            out.completed += result.end == saga_end::completed ? 1U : 0U;
+            out.compensated += result.end == saga_end::compensated ? 1U : 0U;
+            out.dead += result.end == saga_end::dead ? 1U : 0U;
+        }
+        if (!result.complaint.empty()) {
+            out.complaint = result.complaint;
+            out.path = result.path.empty() ? "the ordinary one" : result.path;
+            return out;
+        }
+        ways = fate.next();
+    } while (!ways.empty());
+    return out;
+}
 
 } // namespace testing
 } // namespace v0

@@ -3220,7 +3220,7 @@ struct event {
     std::string_view worker{};
     std::string_view group{};
     std::string_view error{}; ///< a code, never a message
-    std::string_view tag{};   ///< what kind of success or release it was, if there are several
+    std::string_view tag{};   ///< what the handler has to say of its outcome, such as `compensated`
     vouch::id id{};
     std::uint32_t attempt = 0;
     std::size_t count = 1;
@@ -4066,6 +4066,10 @@ class delivery {
         return fresh;
     }
 
+    /// A word about the outcome, for the event that reports it. Nothing of it is stored.
+    void tag(std::string word) { tag_ = std::move(word); }
+    [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
+
     /// The drafts of everything emitted so far.
     [[nodiscard]] std::vector<draft> emitted() const {
         std::vector<draft> out;
@@ -4081,6 +4085,7 @@ class delivery {
     time_point now_;
     std::stop_token stop_;
     std::vector<std::pair<emission, vouch::id>> emissions_;
+    std::string tag_;
 };
 
 } // namespace v0
@@ -4358,6 +4363,7 @@ struct handled {
     vouch::entry entry{};
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
+    std::string tag{}; ///< the handler's word about the outcome
     std::function<void(typename Store::transaction&)> record{};
     duration took{}; ///< from the handler's call to its end
 
@@ -4454,6 +4460,7 @@ class handling {
     void fail_recording(handled<Store>& h, const detail::caught& why) const {
         h.emissions.clear();
         h.receipts.clear();
+        h.tag.clear();
         h.record = nullptr;
         const auto* const route = router_.find(h.entry.topic);
         if (const auto spent = fail(h, *route, why)) {
@@ -4508,7 +4515,8 @@ class handling {
     [[nodiscard]] std::optional<spending> fail(handled<Store>& h, const route_type& route,
                                                const detail::caught& why) const {
         if (why.is_permanent) {
-            h.outcome = bury{.error = why.code};
+            // An entry with a parent is a saga's command: that it was rejected, and has not just died, is the reply.
+            h.outcome = bury{.error = why.code, .result = reply_of_rejecting(h.entry)};
             return std::nullopt;
         }
         h.outcome = after_failure(h.entry, why.code, policy_of(route), outbox_.now());
@@ -4516,6 +4524,10 @@ class handling {
             return spending{ending::exhausted, why.code};
         }
         return spent_after(h, route);
+    }
+
+    [[nodiscard]] static std::optional<std::string> reply_of_rejecting(const entry& e) {
+        return e.parent.is_nil() ? std::nullopt : std::optional<std::string>(std::in_place);
     }
 
     /// A retry that can never come is none.
@@ -4561,13 +4573,16 @@ class handling {
 
     /// Emissions and records go with succeed and advance only, and nothing is sent that the store would refuse.
     void finish(handled<Store>& h, const delivery& d) const {
+        const auto meant = h.outcome.index();
         detail::make_valid(h.outcome, can_.limits);
+        h.tag = h.outcome.index() == meant ? d.tag() : std::string{};
         if (detail::goes_on(h.outcome)) {
             try {
                 h.emissions = d.emitted();
                 validate(h.emissions, can_);
                 return;
             } catch (const error& e) {
+                h.tag.clear();
                 h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
             }
         }
@@ -5101,6 +5116,7 @@ class runner {
         count(out, line.what) += 1;
         auto seen = event_of(line.what, h.entry, now);
         seen.error = line.error;
+        seen.tag = landed ? std::string_view(h.tag) : std::string_view{};
         seen.took = h.took;
         observers_.on(seen);
         for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {

@@ -63,7 +63,7 @@ struct event {
     std::string_view worker{};
     std::string_view group{};
     std::string_view error{}; ///< a code, never a message
-    std::string_view tag{};   ///< what kind of success or release it was, if there are several
+    std::string_view tag{};   ///< what the handler has to say of its outcome, such as `compensated`
     vouch::id id{};
     std::uint32_t attempt = 0;
     std::size_t count = 1;

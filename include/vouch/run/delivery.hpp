@@ -75,6 +75,10 @@ class delivery {
         return fresh;
     }
 
+    /// A word about the outcome, for the event that reports it. Nothing of it is stored.
+    void tag(std::string word) { tag_ = std::move(word); }
+    [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
+
     /// The drafts of everything emitted so far.
     [[nodiscard]] std::vector<draft> emitted() const {
         std::vector<draft> out;
@@ -90,6 +94,7 @@ class delivery {
     time_point now_;
     std::stop_token stop_;
     std::vector<std::pair<emission, vouch::id>> emissions_;
+    std::string tag_;
 };
 
 } // namespace v0

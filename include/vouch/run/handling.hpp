@@ -48,6 +48,7 @@ struct handled {
     vouch::entry entry{};
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
+    std::string tag{}; ///< the handler's word about the outcome
     std::function<void(typename Store::transaction&)> record{};
     duration took{}; ///< from the handler's call to its end
 
@@ -144,6 +145,7 @@ class handling {
     void fail_recording(handled<Store>& h, const detail::caught& why) const {
         h.emissions.clear();
         h.receipts.clear();
+        h.tag.clear();
         h.record = nullptr;
         const auto* const route = router_.find(h.entry.topic);
         if (const auto spent = fail(h, *route, why)) {
@@ -198,7 +200,8 @@ class handling {
     [[nodiscard]] std::optional<spending> fail(handled<Store>& h, const route_type& route,
                                                const detail::caught& why) const {
         if (why.is_permanent) {
-            h.outcome = bury{.error = why.code};
+            // An entry with a parent is a saga's command: that it was rejected, and has not just died, is the reply.
+            h.outcome = bury{.error = why.code, .result = reply_of_rejecting(h.entry)};
             return std::nullopt;
         }
         h.outcome = after_failure(h.entry, why.code, policy_of(route), outbox_.now());
@@ -206,6 +209,10 @@ class handling {
             return spending{ending::exhausted, why.code};
         }
         return spent_after(h, route);
+    }
+
+    [[nodiscard]] static std::optional<std::string> reply_of_rejecting(const entry& e) {
+        return e.parent.is_nil() ? std::nullopt : std::optional<std::string>(std::in_place);
     }
 
     /// A retry that can never come is none.
@@ -251,13 +258,16 @@ class handling {
 
     /// Emissions and records go with succeed and advance only, and nothing is sent that the store would refuse.
     void finish(handled<Store>& h, const delivery& d) const {
+        const auto meant = h.outcome.index();
         detail::make_valid(h.outcome, can_.limits);
+        h.tag = h.outcome.index() == meant ? d.tag() : std::string{};
         if (detail::goes_on(h.outcome)) {
             try {
                 h.emissions = d.emitted();
                 validate(h.emissions, can_);
                 return;
             } catch (const error& e) {
+                h.tag.clear();
                 h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
             }
         }

@@ -252,6 +252,7 @@ class runner {
         count(out, line.what) += 1;
         auto seen = event_of(line.what, h.entry, now);
         seen.error = line.error;
+        seen.tag = landed ? std::string_view(h.tag) : std::string_view{};
         seen.took = h.took;
         observers_.on(seen);
         for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {

@@ -26,6 +26,7 @@ struct recorded_event {
     std::string topic{};
     std::string group{};
     std::string error{};
+    std::string tag{};
     vouch::id id{};
     std::uint32_t attempt = 0;
 };
@@ -41,6 +42,7 @@ class recorder {
                            .topic = std::string(e.topic),
                            .group = std::string(e.group),
                            .error = std::string(e.error),
+                           .tag = std::string(e.tag),
                            .id = e.id,
                            .attempt = e.attempt});
     }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Sagas on any store: definitions, the engine, remote participants, inspection, the inbox, webhook deliveries.
+#pragma once
+
+#include <vouch/version.hpp> // first: it tells the split headers from the single one
+#include <vouch/saga/call.hpp>
+#include <vouch/saga/cancel.hpp>
+#include <vouch/saga/claim.hpp>
+#include <vouch/saga/command.hpp>
+#include <vouch/saga/definition.hpp>
+#include <vouch/saga/inbox.hpp>
+#include <vouch/saga/inspect.hpp>
+#include <vouch/saga/progress.hpp>
+#include <vouch/saga/rules.hpp>
+#include <vouch/saga/saga.hpp>

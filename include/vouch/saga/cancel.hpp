@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Asking a saga to turn round. A saga is never just killed: cancelling it is a request, a mark with an id derived from
+// the saga's, and a nudge so that it is seen soon. The saga then undoes what it has done and ends compensated.
+//
+// Marks are entries of a queue of their own, which nobody works on: a purge of the saga's queue does not take them away
+// before they are seen. One small entry stays per request; purge that queue by age, longer than a saga may take.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/explain.hpp>
+#include <vouch/contract/id.hpp>
+#include <vouch/contract/time.hpp>
+#include <vouch/contract/verdict.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+inline constexpr std::string_view saga_marks_queue = "saga.marks";
+
+/// The id of the mark that asks this saga to turn round.
+[[nodiscard]] constexpr id cancel_mark_of(const id& saga) noexcept { return derive(saga, "saga.cancel"); }
+
+/// Requests that the saga be turned round, within the caller's transaction. Applied, or repeated if it was due anyway
+/// or had been asked before: the mark is seen before the saga completes; one that is being undone goes on being undone.
+/// Stale: it has ended; unknown: there is no such saga; then nothing is written.
+template <class Writer>
+[[nodiscard]] verdict request_cancel(Writer& tx, const id& saga, time_point now) {
+    static_assert(explain_writer<Writer>());
+    const auto answer = tx.nudge(saga, now);
+    if (answer == verdict::applied || answer == verdict::repeated) {
+        const std::array mark{draft{.id = cancel_mark_of(saga),
+                                    .queue = std::string(saga_marks_queue),
+                                    .topic = "saga.cancel",
+                                    .result = std::string{}}};
+        tx.enqueue(mark, now);
+    }
+    return answer;
+}
+
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: MIT
+// One claim of one saga: where it stands is read from the entry's progress, one thing is done, and the outcome says how
+// it goes on. Decisions are in `rules.hpp`.
+//
+// What is decided without executing an action may be decided anew, so it shares a claim with what comes next; an action
+// is followed by a checkpoint. All that is read of a command is final once it has ended, and one that ends later wakes
+// the saga, also while it is claimed: nothing read outside the settling transaction can be slept through.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/outcome.hpp>
+#include <vouch/contract/time.hpp>
+#include <vouch/contract/transact.hpp>
+#include <vouch/contract/validate.hpp>
+#include <vouch/policy/retry.hpp>
+#include <vouch/run/delivery.hpp>
+#include <vouch/run/failure.hpp>
+#include <vouch/run/handler.hpp>
+#include <vouch/run/handling.hpp>
+#include <vouch/saga/call.hpp>
+#include <vouch/saga/cancel.hpp>
+#include <vouch/saga/command.hpp>
+#include <vouch/saga/definition.hpp>
+#include <vouch/saga/progress.hpp>
+
+namespace vouch {
+inline namespace v0 {
+
+/// When a saga that nobody here can carry on is looked at again.
+inline constexpr duration saga_look_again = std::chrono::minutes{1};
+
+/// What a claim of a saga comes to.
+struct saga_ruling {
+    vouch::outcome outcome{};
+    bool completes = false; ///< then no request to cancel may have come in the meantime
+    id saga{};
+
+    operator vouch::outcome() const { return outcome; } // NOLINT: implicit, as a handler's result
+};
+
+namespace detail {
+
+/// One claim of one saga.
+template <class Store, class Rules>
+class saga_claim {
+  public:
+    saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
+        : store_(store), definition_(what), delivery_(d), now_(d.now()), p_(std::move(at)) {
+        if (p_.owner != entry().id) {
+            is_resumed_ = !p_.owner.is_nil();
+            p_.origin = p_.origin.is_nil() ? entry().id : p_.origin;
+            p_.owner = entry().id;
+            p_.tries = 0;
+            p_.since = now_;
+        }
+        if (p_.steps.empty()) {
+            come_to(0);
+        }
+    }
+
+    [[nodiscard]] saga_ruling go_on() {
+        if (p_.direction == saga_direction::back) {
+            return go_back();
+        }
+        if (Rules::heeds_cancel() && store_.find(cancel_mark_of(entry().id))) {
+            return turn_round("cancelled");
+        }
+        return go_forward();
+    }
+
+    /// Time or attempts have run out for the entry as a whole.
+    [[nodiscard]] saga_ruling end(ending why) {
+        const std::string code = why == ending::expired ? "expired" : "attempts_exhausted";
+        if (!Rules::turns_round_at_the_end()) {
+            return {bury{.error = code}};
+        }
+        if (p_.direction == saga_direction::forward) {
+            return turn_round(code);
+        }
+        if (why == ending::exhausted && is_undoing_here()) {
+            return {bury{.error = code}};
+        }
+        return go_back();
+    }
+
+  private:
+    // Forward.
+
+    [[nodiscard]] saga_ruling go_forward() {
+        if (p_.at == definition_.steps.size()) {
+            return complete();
+        }
+        if (p_.is_waiting()) {
+            return hear_reply();
+        }
+        return step().is_remote() ? send_forward() : run_forward();
+    }
+
+    [[nodiscard]] saga_ruling run_forward() {
+        const auto& policy = definition_.retry_of(step());
+        if (entry().attempts > attempts_max_of(entry(), policy)) {
+            return fail_step(Rules::learned_from_failing(), "attempts_exhausted");
+        }
+        if (is_too_late(now_) && entry().attempts > 1) {
+            return fail_step(Rules::learned_from_failing(), "timed_out");
+        }
+        try {
+            step_call call(delivery_, p_, p_.at, {});
+            record().result = step().forward(call);
+        } catch (...) {
+            const auto why = caught::current();
+            if (why.is_permanent) {
+                return fail_step(step_state::failed, why.code);
+            }
+            auto next = after_failure(entry(), why.code, policy, now_);
+            const auto* const again = std::get_if<retry>(&next);
+            if (again == nullptr) {
+                return fail_step(Rules::learned_from_failing(), why.code);
+            }
+            return is_too_late(again->at) ? fail_step(Rules::learned_from_failing(), "timed_out")
+                                          : saga_ruling{std::move(next)};
+        }
+        record().state = step_state::done;
+        come_to(Rules::after(p_.at));
+        return is_too_large() ? drop_result() : checkpoint(now_);
+    }
+
+    [[nodiscard]] saga_ruling send_forward() {
+        try {
+            step_call call(delivery_, p_, p_.at, {});
+            if (!send(step().topic, step().forward(call))) {
+                return fail_step(step_state::failed, "invalid_command");
+            }
+        } catch (...) { // nothing has been sent
+            return try_again_or(caught::current(),
+                                [&](const std::string& code) { return fail_step(step_state::failed, code); });
+        }
+        return checkpoint(*p_.deadline);
+    }
+
+    [[nodiscard]] saga_ruling hear_reply() {
+        const auto command = find_command();
+        if (command && is_live(command->state)) {
+            return now_ < *p_.deadline ? saga_ruling{release{.at = look_again(*command, *p_.deadline)}}
+                                       : turn_round("timed_out");
+        }
+        const auto learned = Rules::learned_from(command ? &*command : nullptr);
+        forget_command();
+        if (learned != step_state::done) {
+            return fail_step(learned, !command ? "reply_lost" : command->last_error);
+        }
+        record().state = learned;
+        record().result = command->result.value_or(std::string{});
+        come_to(Rules::after(p_.at));
+        if (is_too_large()) {
+            return drop_result();
+        }
+        const bool executes = p_.at < definition_.steps.size() && !step().is_remote();
+        return executes ? checkpoint(now_) : go_forward();
+    }
+
+    [[nodiscard]] saga_ruling complete() {
+        auto out = finish("completed", definition_.options.completed);
+        out.completes = std::holds_alternative<succeed>(out.outcome) && Rules::heeds_cancel();
+        return out;
+    }
+
+    // Turning.
+
+    [[nodiscard]] saga_ruling fail_step(step_state learned, const std::string& code) {
+        record().state = learned;
+        return turn_round(code);
+    }
+
+    [[nodiscard]] saga_ruling turn_round(const std::string& reason) {
+        p_.direction = saga_direction::back;
+        p_.reason = error_code(reason);
+        p_.tries = 0;
+        if (p_.at < p_.steps.size() && record().state == step_state::begun && !p_.is_waiting()) {
+            const bool may_have_run = !definition_.steps[p_.at].is_remote();
+            record().state = may_have_run ? Rules::learned_from_claims(entry().attempts) : step_state::failed;
+        }
+        moved_ = true;
+        return go_back();
+    }
+
+    // Back.
+
+    [[nodiscard]] saga_ruling go_back() {
+        if (p_.is_waiting()) {
+            const bool is_forward = record().state == step_state::begun;
+            if (auto waiting = is_forward ? hear_late() : hear_undo()) {
+                return std::move(*waiting);
+            }
+        }
+        auto next = Rules::next_to_undo(p_);
+        while (next && !definition_.steps[*next].has_undo()) {
+            p_.steps[*next].state = step_state::kept;
+            next = Rules::next_to_undo(p_);
+        }
+        if (!next) {
+            return finish("compensated", definition_.options.compensated);
+        }
+        if (p_.at != *next) {
+            p_.at = *next;
+            p_.tries = 0;
+            moved_ = true;
+        }
+        if (step().is_remote()) {
+            return send_undo();
+        }
+        return moved_ ? checkpoint(now_) : run_undo();
+    }
+
+    /// The forward command that was live when the saga turned round: it is called back, and waited for if somebody
+    /// holds it. Nothing, when it is known what became of it.
+    [[nodiscard]] std::optional<saga_ruling> hear_late() {
+        const auto command = call_back(p_.reason);
+        if (command && Rules::must_wait_for(*command)) {
+            return wait_until(look_again(*command, command->lease_until.value_or(now_)));
+        }
+        record().state = Rules::learned_late(command ? &*command : nullptr);
+        if (record().state == step_state::done) {
+            record().result = command->result.value_or(std::string{});
+            if (is_too_large()) {
+                record().result.clear();
+                record().state = step_state::unknown;
+            }
+        }
+        forget_command();
+        return std::nullopt;
+    }
+
+    /// Nothing, when the compensating command has succeeded.
+    [[nodiscard]] std::optional<saga_ruling> hear_undo() {
+        auto command = find_command();
+        if (command && is_live(command->state) && now_ < *p_.deadline) {
+            return wait_until(look_again(*command, *p_.deadline));
+        }
+        command = call_back("timed_out");
+        if (command && is_live(command->state)) {
+            return wait_until(look_again(*command, command->lease_until.value_or(now_)));
+        }
+        if (command && command->state == state::succeeded) {
+            record().state = step_state::undone;
+            forget_command();
+            return std::nullopt;
+        }
+        if (is_resumed_) { // what the dead one gave up over is not held against this one
+            p_.tries = 0;
+            forget_command();
+            return std::nullopt;
+        }
+        const auto code = !command ? std::string("reply_lost") : command->last_error;
+        const auto& policy = definition_.retry_of(step());
+        const bool has_rejected = command && command->result;
+        p_.tries += 1;
+        const auto delay = delay_after(policy.backoff, entry().id, p_.tries);
+        if (has_rejected || Rules::gives_up(p_.tries, attempts_max_of(entry(), policy)) || !delay) {
+            return saga_ruling{bury{.error = code}};
+        }
+        forget_command();
+        return checkpoint(later(now_, *delay));
+    }
+
+    /// If it cannot be sent, what has been learned is kept first, so that a dead saga shows where it is stuck.
+    [[nodiscard]] saga_ruling send_undo() {
+        try {
+            step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
+            if (!send(step().undo_topic, step().undo(call))) {
+                return moved_ ? checkpoint(now_) : saga_ruling{bury{.error = "invalid_command"}};
+            }
+        } catch (...) {
+            const auto why = caught::current();
+            return moved_ ? checkpoint(now_)
+                          : try_again_or(why, [](const std::string& code) { return saga_ruling{bury{.error = code}}; });
+        }
+        return checkpoint(*p_.deadline);
+    }
+
+    [[nodiscard]] saga_ruling run_undo() {
+        const auto stuck = [](const std::string& code) { return saga_ruling{bury{.error = code}}; };
+        if (entry().attempts > attempts_max_of(entry(), definition_.retry_of(step()))) {
+            return stuck("attempts_exhausted");
+        }
+        try {
+            step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
+            static_cast<void>(step().undo(call));
+        } catch (...) {
+            return try_again_or(caught::current(), stuck);
+        }
+        record().state = step_state::undone;
+        return checkpoint(now_);
+    }
+
+    [[nodiscard]] bool is_undoing_here() const {
+        return !p_.is_waiting() && p_.at < definition_.steps.size() && !definition_.steps[p_.at].is_remote();
+    }
+
+    // Commands.
+
+    [[nodiscard]] std::optional<vouch::entry> find_command() const {
+        auto found = store_.find(p_.command);
+        return found && found->parent == p_.sender ? found : std::nullopt; // else somebody else's, with the same id
+    }
+
+    /// Cancels the command, unless it has ended or somebody holds it. Gives what is known of it afterwards, which is
+    /// final unless it is live.
+    [[nodiscard]] std::optional<vouch::entry> call_back(const std::string& code) {
+        auto found = find_command();
+        if (found && is_live(found->state)) {
+            static_cast<void>(transact(store_, [&](auto& tx) { return tx.cancel(p_.command, code, now_); }));
+            found = find_command();
+        }
+        return found;
+    }
+
+    /// False if no store would take it; then nothing is sent.
+    [[nodiscard]] bool send(const std::string& topic, std::string payload) {
+        const auto& to = step();
+        const bool is_back = p_.direction == saga_direction::back;
+        auto headers = command_headers(p_.origin, to.name, p_.at + 1, is_back);
+        const auto attempts_max = definition_.retry_of(to).attempts_max;
+        try {
+            validate(draft{.id = entry().id, .queue = to.queue, .topic = topic, .payload = payload, .headers = headers},
+                     store_.capabilities());
+        } catch (const error&) {
+            return false;
+        }
+        p_.command = delivery_.emit({.queue = to.queue,
+                                     .topic = topic,
+                                     .payload = std::move(payload),
+                                     .group = shared_group(),
+                                     .parent = entry().id,
+                                     .attempts_max = attempts_max,
+                                     .headers = std::move(headers)});
+        p_.sender = entry().id;
+        p_.deadline = later(now_, to.timeout);
+        return true;
+    }
+
+    /// The saga's group, if it has one of its own: while the saga lives, nothing of that is purged. In anybody else's
+    /// group a dead command would count for ever.
+    [[nodiscard]] std::string shared_group() const {
+        return entry().group.starts_with(saga_group_prefix) ? entry().group : std::string{};
+    }
+
+    void forget_command() {
+        p_.command = {};
+        p_.sender = {};
+        p_.deadline.reset();
+        moved_ = true;
+    }
+
+    /// When to look at a command again that nothing may have become of by `at`. One sent by the entry this saga was
+    /// resumed from does not wake it.
+    [[nodiscard]] time_point look_again(const vouch::entry& command, time_point at) const {
+        return command.parent == entry().id ? at : std::min(at, later(now_, saga_look_again));
+    }
+
+    // Ways to end a claim.
+
+    [[nodiscard]] saga_ruling wait_until(time_point at) {
+        return moved_ ? checkpoint(at) : saga_ruling{release{.at = at}};
+    }
+
+    template <class Else>
+    [[nodiscard]] saga_ruling try_again_or(const caught& why, Else&& otherwise) {
+        if (why.is_permanent) {
+            return otherwise(why.code);
+        }
+        auto next = after_failure(entry(), why.code, definition_.retry_of(step()), now_);
+        return std::holds_alternative<retry>(next) ? saga_ruling{std::move(next)} : otherwise(why.code);
+    }
+
+    [[nodiscard]] saga_ruling checkpoint(time_point at) { return {advance{.progress = encode_progress(p_), .at = at}}; }
+
+    /// A result that cannot be kept cannot be handed to its compensation either: the step is undone as an unknown one.
+    [[nodiscard]] saga_ruling drop_result() {
+        p_.steps.resize(p_.at); // without the step it had come to, of which nothing has begun
+        p_.at -= 1;
+        record().result.clear();
+        return fail_step(step_state::unknown, "progress_too_large");
+    }
+
+    /// On the way forward some room is left, so that turning round always fits.
+    [[nodiscard]] bool is_too_large() const {
+        constexpr std::size_t room = 512;
+        return encode_progress(p_).size() + room > store_.capabilities().limits.progress_max;
+    }
+
+    [[nodiscard]] saga_ruling finish(const std::string& how, const std::string& topic) {
+        if (!topic.empty()) {
+            header_list headers{{std::string(saga_header), to_string(p_.origin)}};
+            if (!p_.reason.empty()) {
+                headers.emplace_back("saga-reason", p_.reason);
+            }
+            delivery_.emit({.queue = definition_.options.queue,
+                            .topic = topic,
+                            .payload = delivery_.payload(),
+                            .headers = std::move(headers)});
+            try {
+                validate(delivery_.emitted(), store_.capabilities());
+            } catch (const error& e) { // work is done: it waits for somebody to bind the topic
+                delivery_.tag(e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission");
+                return {release{.at = later(now_, saga_look_again)}};
+            }
+        }
+        delivery_.tag(how);
+        return {succeed{.result = last_words()}, false, entry().id};
+    }
+
+    /// The progress as it is at the end, without results if they are too much.
+    [[nodiscard]] std::string last_words() {
+        auto bytes = encode_progress(p_);
+        if (bytes.size() > store_.capabilities().limits.result_max) {
+            for (auto& s : p_.steps) {
+                s.result.clear();
+            }
+            bytes = encode_progress(p_);
+        }
+        return bytes;
+    }
+
+    void come_to(std::size_t next) {
+        p_.at = next;
+        p_.since = now_;
+        if (next < definition_.steps.size() && p_.steps.size() == next) {
+            p_.steps.push_back({.name = definition_.steps[next].name});
+        }
+    }
+
+    [[nodiscard]] bool is_too_late(time_point at) const {
+        return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
+    }
+    [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery_.entry(); }
+    [[nodiscard]] const saga_step& step() const { return definition_.steps[p_.at]; }
+    [[nodiscard]] step_record& record() { return p_.steps[p_.at]; }
+
+    Store& store_;
+    const saga_definition& definition_;
+    delivery& delivery_;
+    time_point now_;
+    saga_progress p_;
+    bool is_resumed_ = false; ///< by this entry, from one that is dead
+    bool moved_ = false;      ///< since the last checkpoint
+};
+
+} // namespace detail
+
+} // namespace v0
+} // namespace vouch

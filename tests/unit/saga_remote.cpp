@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: MIT
+// The engine with remote participants: commands, replies, timeouts, and replies at the wrong moment.
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <vouch/saga.hpp>
+#include <vouch/testing.hpp>
+#include <vouch/vouch.hpp>
+
+#include "catch.hpp"
+#include "saga_support.hpp"
+
+namespace saga_remote_test {
+
+using namespace saga_support;
+using vouch::delivery;
+using vouch::state;
+using vouch::verdict;
+
+namespace {
+
+/// Two steps at participants `a` and `b`, each with 10 s to answer.
+vouch::saga_definition two_participants(vouch::saga_options options = {}, vouch::retry_policy retry = times(3)) {
+    const auto at = [&](const std::string& queue) {
+        return vouch::command_options{.queue = queue, .topic = "do", .undo = "undo", .retry = retry, .timeout = 10s};
+    };
+    return define(std::move(options)).command("sa", at("a")).command("sb", at("b")).build();
+}
+
+/// Participants that note what they do, and answer.
+void be_helpful(stage& on, const std::string& queue) {
+    on.on(queue, "do", [&on, queue](delivery& d) {
+        on.note("do " + queue);
+        return queue + ":" + d.payload();
+    });
+    on.on(queue, "undo", [&on, queue](delivery& d) { on.note("undo " + queue + " <" + d.payload() + ">"); });
+}
+
+struct played : stage {
+    explicit played(vouch::saga_definition d = two_participants()) : definition(std::move(d)) {
+        play(definition);
+        saga = begin(definition);
+    }
+    /// The command the saga waits for.
+    [[nodiscard]] vouch::entry command() const { return entry(status(saga).waits_for); }
+
+    vouch::saga_definition definition;
+    vouch::id saga{};
+};
+
+} // namespace
+
+TEST_CASE("remote: commands go out with all they need, replies come in, and the saga sleeps in between") {
+    played on;
+    be_helpful(on, "a");
+    be_helpful(on, "b");
+    on.run();
+    const auto sent = on.command();
+    CHECK(sent.queue == "a");
+    CHECK(sent.topic == "do");
+    CHECK(sent.parent == on.saga);
+    const auto as_seen = vouch::command_of(sent);
+    REQUIRE(as_seen);
+    CHECK(as_seen->id == sent.id);
+    CHECK(as_seen->saga == on.saga);
+    CHECK(as_seen->step == "sa");
+    CHECK(as_seen->number == 1);
+    CHECK(!as_seen->is_compensation);
+    CHECK(as_seen->payload == "p");
+    CHECK(as_seen->at == on.start);
+    CHECK(on.run().claimed == 0);
+    CHECK(on.line(on.saga) == "order v1 forward at sa [sa begun], waits for a do pending until 10000ms");
+
+    on.run_all();
+    CHECK(on.log == lines{"do a", "do b"});
+    CHECK(on.tags() == lines{"completed"});
+    CHECK(on.status(on.saga).steps[1].result == "b:p");
+    CHECK(!vouch::command_of(on.entry(on.saga)));
+}
+
+TEST_CASE("remote: a rejection is a known failure, not undone; the reason is the participant's") {
+    played on;
+    be_helpful(on, "a");
+    on.on("b", "do", [](delivery&) { throw vouch::reject("insufficient_stock"); });
+    on.run_all();
+    CHECK(on.log == lines{"do a", "undo a <a:p>"});
+    CHECK(on.line(on.saga) == "order v1 compensated because insufficient_stock [sa undone, sb failed]");
+    const auto undo = on.commands(on.saga).back();
+    CHECK(vouch::command_of(undo)->is_compensation);
+}
+
+TEST_CASE("remote: a bury with a reply is a rejection too; any other death is unknown, and undone") {
+    played on;
+    be_helpful(on, "a");
+    be_helpful(on, "b");
+    SECTION("with a reply") {
+        on.router("b") = {};
+        on.on("b", "do", [](delivery&) -> vouch::outcome { return vouch::bury{.error = "no", .result = "sorry"}; });
+        on.run_all();
+        CHECK(on.log == lines{"do a", "undo a <a:p>"});
+    }
+    SECTION("without one") {
+        on.router("b") = {};
+        on.on("b", "do", [](delivery&) -> vouch::outcome { return vouch::bury{.error = "broken"}; });
+        on.on("b", "undo", [&](delivery&) { on.note("undo b"); });
+        on.run_all();
+        CHECK(on.log == lines{"do a", "undo b", "undo a <a:p>"});
+        CHECK(on.status(on.saga).reason == "broken");
+    }
+    SECTION("out of attempts") {
+        on.router("b") = {};
+        on.on("b", "do", [](delivery&) { throw vouch::failure("busy"); });
+        on.on("b", "undo", [&](delivery&) { on.note("undo b"); });
+        on.run_all();
+        CHECK(on.log == lines{"do a", "undo b", "undo a <a:p>"});
+    }
+    SECTION("with a result too large to be kept: the work was done") {
+        on.router("b") = {};
+        on.on("b", "do", [](delivery&) { return std::string(vouch::limits{}.result_max + 1, 'x'); });
+        on.on("b", "undo", [&](delivery&) { on.note("undo b"); });
+        on.run_all();
+        CHECK(on.log == lines{"do a", "undo b", "undo a <a:p>"});
+        CHECK(on.status(on.saga).reason == "result_too_large");
+    }
+}
+
+TEST_CASE("timeout: a command nobody claimed is called back, and there is nothing to undo") {
+    played on;
+    be_helpful(on, "a");
+    on.run_all();
+    on.pass(10s);
+    on.run_all();
+    CHECK(on.log == lines{"do a", "undo a <a:p>"});
+    CHECK(on.line(on.saga) == "order v1 compensated because timed_out [sa undone, sb failed]");
+    be_helpful(on, "b");
+    CHECK(on.run("b").claimed == 0);
+}
+
+TEST_CASE("timeout: the reply arrives exactly at the deadline and not before: who settles first counts") {
+    played on;
+    be_helpful(on, "a");
+    on.run();
+    on.pass(10s);
+    SECTION("the participant") {
+        on.run("a");
+        on.run();
+        CHECK(on.log == lines{"do a"});
+        CHECK(on.status(on.saga).steps[0].state == vouch::step_state::done);
+    }
+    SECTION("the saga") {
+        on.run();
+        on.run("a");
+        CHECK(on.log.empty());
+        CHECK(on.status(on.saga).is_compensated());
+    }
+}
+
+TEST_CASE("timeout: a command between two attempts is called back, unknown, and undone") {
+    played on;
+    be_helpful(on, "a");
+    on.on("b", "do", [](delivery&) { throw vouch::failure("busy"); }, {.backoff = vouch::fixed{1h}, .attempts_max = 5});
+    on.on("b", "undo", [&](delivery&) { on.note("undo b"); });
+    on.run_all();
+    on.pass(10s);
+    on.run_all();
+    CHECK(on.log == lines{"do a", "undo b", "undo a <a:p>"});
+    CHECK(on.status(on.saga).is_compensated());
+}
+
+TEST_CASE("timeout: while a participant holds the command the saga waits, and undoes nothing earlier") {
+    played on;
+    be_helpful(on, "a");
+    be_helpful(on, "b");
+    on.run();
+    on.run("a");
+    on.run();
+    auto b = on.runner("b");
+    auto held = b.handle_all(b.claim()); // its effect is out
+    on.pass(10s);
+    on.run();
+    CHECK(on.log == lines{"do a", "do b"});
+    CHECK(on.status(on.saga).direction == vouch::saga_direction::back);
+    CHECK(on.entry(on.saga).due_at == on.start + 5min); // when the lease is over
+    SECTION("a late success is compensated, with its result") {
+        b.settle(held);
+        on.run_all();
+        CHECK(on.log == lines{"do a", "do b", "undo b <b:p>", "undo a <a:p>"});
+        CHECK(on.status(on.saga).is_compensated());
+    }
+    SECTION("a late rejection is a known failure") {
+        held.front().outcome = vouch::bury{.error = "no", .result = ""};
+        b.settle(held);
+        on.run_all();
+        CHECK(on.log == lines{"do a", "do b", "undo a <a:p>"});
+    }
+    SECTION("a retry is called back, and unknown") {
+        held.front().outcome = vouch::retry{.error = "busy", .at = on.clock() + 1h};
+        b.settle(held);
+        on.pass(5min);
+        on.run();
+        on.run_all();
+        CHECK(on.log == lines{"do a", "do b", "undo b <>", "undo a <a:p>"});
+    }
+    SECTION("a lease that is extended is waited for again") {
+        std::ignore = vouch::transact(on.store, [&](auto& tx) {
+            const auto ticket = ticket_of(held.front().entry);
+            return tx.extend(std::span(&ticket, 1), on.clock(), 1h).front();
+        });
+        on.pass(5min);
+        on.run();
+        CHECK(on.entry(on.saga).state == state::pending);
+        b.settle(held);
+        on.run_all();
+        CHECK(on.log == lines{"do a", "do b", "undo b <b:p>", "undo a <a:p>"});
+    }
+    SECTION("a participant that never comes back is unknown when its lease is over, and too late then") {
+        on.pass(5min);
+        on.run(); // before anybody else takes it over
+        on.run_all();
+        CHECK(on.log == lines{"do a", "do b", "undo b <>", "undo a <a:p>"});
+        CHECK(b.settle(held).stale == 1);
+        CHECK(on.status(on.saga).is_compensated());
+    }
+}
+
+TEST_CASE("reply: one that arrives while the saga is claimed is not slept through") {
+    played on;
+    be_helpful(on, "a");
+    be_helpful(on, "b");
+    on.run();
+    REQUIRE(vouch::transact(on.store, [&](auto& tx) { return tx.nudge(on.saga, on.clock()); }) == verdict::applied);
+    auto runner = on.runner();
+    auto handled = runner.handle_all(runner.claim()); // it has seen that there is no reply yet
+    on.run("a");
+    CHECK(runner.settle(handled).released == 1);
+    CHECK(on.run().advanced == 1);
+    CHECK(on.status(on.saga).step() == "sb");
+}
+
+TEST_CASE("reply: nudges, duplicates and replies out of order change nothing") {
+    played on;
+    be_helpful(on, "a");
+    be_helpful(on, "b");
+    on.run();
+    on.run("a");
+    on.run();
+    const auto before = on.entry(on.saga).progress;
+    for (int again = 0; again < 3; ++again) { // as if the first reply came again, and a strange one
+        std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.nudge(on.saga, on.clock()); });
+        on.pass(1s);
+        CHECK(on.run().released == 1);
+        CHECK(on.entry(on.saga).progress == before);
+        CHECK(on.entry(on.saga).attempts == 0);
+    }
+    auto stranger = vouch::draft{.id = id_of(500), .queue = "b", .topic = "do", .parent = on.saga};
+    put(on.store, stranger, on.clock());
+    std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.cancel(stranger.id, "no", on.clock()); });
+    CHECK(on.run().released == 1);
+    CHECK(on.entry(on.saga).progress == before);
+    on.run_all();
+    CHECK(on.log == lines{"do a", "do b"});
+    CHECK(on.tags() == lines{"completed"});
+}
+
+TEST_CASE("reply: it is kept from an eager purge until the saga has read it") {
+    played on;
+    be_helpful(on, "a");
+    be_helpful(on, "b");
+    const auto purge_all = [&] {
+        for (const std::string queue : {"a", "b", "sagas"}) {
+            purge(on.store, {.queue = queue, .before = on.clock() + 1s});
+        }
+    };
+    for (int rounds = 0; rounds < 4; ++rounds) {
+        on.run();
+        on.run("a");
+        on.run("b");
+        purge_all();
+    }
+    CHECK(on.log == lines{"do a", "do b"});
+    CHECK(on.tags() == lines{"completed"});
+    purge_all();
+    CHECK(on.store.counts("a").total() + on.store.counts("sagas").total() == 0);
+}
+
+TEST_CASE("reply: one that is gone all the same is unknown, and undone") {
+    played on;
+    be_helpful(on, "a");
+    on.run();
+    auto e = on.definition.begin(on.outbox, "sagas", std::string("p"));
+    auto p = *vouch::decode_progress(on.entry(on.saga).progress);
+    p.command = id_of(99); // nobody knows it
+    p.owner = {};
+    e.progress = vouch::encode_progress(p);
+    const auto other = on.emit(e);
+    on.run_all();
+    CHECK(on.status(other).reason == "reply_lost");
+    CHECK(on.status(other).is_compensated());
+    CHECK(on.log == lines{"do a", "undo a <>"});
+}
+
+TEST_CASE("commands: an id that is taken already does not fool the saga") {
+    played on;
+    be_helpful(on, "a");
+    be_helpful(on, "b");
+    // The saga's first command will get the next id; somebody else has it, and has ended well.
+    put(on.store, {.id = {.high = 0, .low = on.saga.low + 1}, .queue = "x", .topic = "t", .result = "stolen"});
+    on.run();
+    on.pass(10s);
+    on.run_all();
+    CHECK(on.status(on.saga).is_compensated());
+    CHECK(on.status(on.saga).reason == "reply_lost");
+    CHECK(on.log == lines{"undo a <>"});
+}
+
+TEST_CASE("commands: one no store would take turns the saga round, or leaves it stuck on its way back") {
+    stage on;
+    const std::string large(vouch::limits{}.payload_max + 1, 'x');
+    SECTION("forward") {
+        const auto d = define()
+                           .step("s1", on.does("do 1"), on.does("undo 1"))
+                           .command("sa", {.queue = "a", .topic = "do"}, [&] { return large; })
+                           .build();
+        on.play(d);
+        const auto id = on.begin(d);
+        on.run();
+        CHECK(on.status(id).reason == "invalid_command");
+        CHECK(on.log == lines{"do 1", "undo 1 <>"});
+    }
+    SECTION("back") {
+        const auto d =
+            define()
+                .command(
+                    "sa", {.queue = "a", .topic = "do", .undo = "undo"}, [] { return "x"; }, [&] { return large; })
+                .step("s2", on.rejects("do 2", "no"))
+                .build();
+        on.play(d);
+        be_helpful(on, "a");
+        const auto id = on.begin(d);
+        on.run_all();
+        CHECK(on.entry(id).state == state::dead);
+        CHECK(on.entry(id).last_error == "invalid_command");
+        CHECK(on.status(id).step() == "sa");
+    }
+    SECTION("a payload that cannot be made is tried again, and nothing was sent") {
+        const auto d = define()
+                           .command("sa", {.queue = "a", .topic = "do", .undo = "undo", .retry = times(2)},
+                                    [&]() -> std::string {
+                                        on.note("make");
+                                        throw vouch::failure("no_template");
+                                    })
+                           .build();
+        on.play(d);
+        const auto id = on.begin(d);
+        on.run_out();
+        CHECK(on.log == lines{"make", "make"});
+        CHECK(on.line(id) == "order v1 compensated because no_template [sa failed]");
+        CHECK(on.commands(id).empty());
+    }
+}
+
+TEST_CASE("undo: a compensating command that dies is sent again by policy; then the saga is dead, and resumable") {
+    played on(two_participants({}, {.backoff = vouch::fixed{1min}, .attempts_max = 2}));
+    be_helpful(on, "a");
+    on.router("a") = {};
+    bool is_back = false;
+    on.on("a", "do", [&](delivery&) { return std::string("ra"); });
+    on.on("a", "undo", [&](delivery& d) -> vouch::outcome {
+        on.note("undo a <" + d.payload() + ">");
+        return is_back ? vouch::outcome{vouch::succeed{}} : vouch::bury{.error = "bank_down"};
+    });
+    on.on("b", "do", [](delivery&) { throw vouch::reject("no"); });
+    on.run_all();
+    CHECK(on.log == lines{"undo a <ra>"});
+    CHECK(on.line(on.saga) == "order v1 back at sa because no [sa done, sb failed], attempt 1");
+    CHECK(on.entry(on.saga).due_at == on.start + 1min);
+    on.run_out();
+    CHECK(on.log == lines{"undo a <ra>", "undo a <ra>"});
+    CHECK(on.entry(on.saga).state == state::dead);
+    CHECK(on.entry(on.saga).last_error == "bank_down");
+    CHECK(on.status(on.saga).step() == "sa");
+
+    is_back = true;
+    const auto next = vouch::transact(
+        on.store, [&](auto& tx) { return vouch::resume(tx, on.saga, on.outbox.fresh_id(), on.clock()); });
+    on.run_out();
+    CHECK(on.log == lines{"undo a <ra>", "undo a <ra>", "undo a <ra>"});
+    CHECK(on.status(next.id).is_compensated());
+    CHECK(vouch::command_of(on.commands(next.id).back())->saga == on.saga); // the participant knows it by this name
+}
+
+TEST_CASE("undo: one that is rejected is stuck at once; one that is not answered is sent again") {
+    played on(two_participants({}, times(2)));
+    on.on("a", "do", [&](delivery&) {});
+    on.on("b", "do", [](delivery&) { throw vouch::reject("no"); });
+    SECTION("rejected") {
+        on.on("a", "undo", [](delivery&) { throw vouch::reject("too_late"); });
+        on.run_all();
+        CHECK(on.entry(on.saga).last_error == "too_late");
+        CHECK(on.commands(on.saga).size() == 3);
+    }
+    SECTION("held past its time, and then done") {
+        on.on("a", "undo", [&](delivery&) { on.note("undo a"); });
+        on.run();
+        on.run("a");
+        on.run();
+        on.run("b");
+        on.run();
+        auto a = on.runner("a");
+        auto held = a.handle_all(a.claim());
+        on.pass(10s);
+        on.run(); // waits: it may still be done
+        CHECK(on.commands(on.saga).size() == 3);
+        a.settle(held);
+        on.run_all();
+        CHECK(on.log == lines{"undo a"});
+        CHECK(on.status(on.saga).is_compensated());
+    }
+    SECTION("never claimed") {
+        on.run();
+        on.run("a");
+        on.run();
+        on.run("b");
+        on.run();
+        on.pass(10s);
+        on.run();
+        CHECK(on.commands(on.saga).size() == 4);
+        CHECK(on.status(on.saga).tries == 1);
+        on.pass(10s);
+        on.run();
+        CHECK(on.entry(on.saga).last_error == "timed_out");
+        for (const auto& c : on.commands(on.saga)) {
+            CHECK(is_terminal(c.state));
+        }
+    }
+}
+
+TEST_CASE("remote: cancel, expiry and exhaustion call the command back, and wait for whoever holds it") {
+    played on;
+    be_helpful(on, "a");
+    be_helpful(on, "b");
+    on.run();
+    const bool is_held = GENERATE(false, true);
+    auto a = on.runner("a");
+    auto held = is_held ? a.handle_all(a.claim()) : vouch::runner<stage::store_type>::batch{};
+    SECTION("a request to cancel") {
+        std::ignore =
+            vouch::transact(on.store, [&](auto& tx) { return vouch::request_cancel(tx, on.saga, on.clock()); });
+        on.run();
+    }
+    SECTION("attempts spent by crashes") {
+        const auto d = two_participants();
+        auto e = d.begin(on.outbox, "sagas", std::string("q"));
+        e.attempts_max = 1;
+        e.progress = on.entry(on.saga).progress;
+        std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.cancel(on.saga, "abandoned", on.clock()); });
+        on.saga = on.emit(e); // takes over the command, as a resume does
+        on.crash();
+        on.pass(is_held ? 1min : 5min);
+        std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.nudge(on.saga, on.clock()); });
+        on.pass(is_held ? 4min - 1s : 0min);
+        on.run();
+    }
+    if (is_held) {
+        CHECK(is_live(on.entry(on.saga).state));
+        a.settle(held);
+    }
+    on.run_out();
+    CHECK(on.status(on.saga).is_compensated());
+    CHECK(on.log == (is_held ? lines{"do a", "undo a <a:p>"} : lines{}));
+    for (const auto& c : on.commands(on.saga)) {
+        CHECK(is_terminal(c.state));
+    }
+}
+
+TEST_CASE("remote: one that expires while it waits calls its command back and undoes what was done") {
+    stage on;
+    const auto d = two_participants();
+    on.play(d);
+    be_helpful(on, "a");
+    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    e.expires_in = 5s;
+    const auto id = on.emit(e);
+    on.run_all();
+    on.pass(10s);
+    on.run_all();
+    CHECK(on.log == lines{"do a", "undo a <a:p>"});
+    CHECK(on.status(id).is_compensated());
+    CHECK(on.status(id).reason == "expired");
+}
+
+TEST_CASE("remote: the requeue of a command is refused; the saga is what can be requeued") {
+    played on;
+    be_helpful(on, "a");
+    on.on("b", "do", [](delivery&) { throw vouch::reject("no"); });
+    on.run_all();
+    for (const auto& c : on.commands(on.saga)) {
+        CHECK(vouch::transact(on.store, [&](auto& tx) {
+                  return vouch::requeue(tx, c.id, on.outbox.fresh_id(), on.clock());
+              }).what == vouch::receipt::kind::refused);
+    }
+}
+
+TEST_CASE("remote: a store in trouble costs the saga no attempt and nothing of what it has done") {
+    stage on;
+    const auto d = define().step("s1", on.does("do 1"), on.does("undo 1")).step("s2", on.does("do 2")).build();
+    on.play(d);
+    const auto id = on.begin(d);
+    on.runner().run_once();
+    vouch::memory::store& store = on.store;
+    auto runner = on.runner();
+    auto claimed = runner.claim();
+    {
+        auto open = store.begin(); // on this thread a second transaction is misuse, reads are not
+        auto handled = runner.handle(claimed.front());
+        CHECK(std::holds_alternative<vouch::advance>(handled.outcome));
+    }
+    on.pass(5min);
+    on.run();
+    CHECK(on.status(id).is_completed());
+}
+
+} // namespace saga_remote_test

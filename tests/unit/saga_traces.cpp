@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// The traces of the sources' order saga, line by line; sagas as values: definitions, progress, the inbox.
+#include <array>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <vouch/saga.hpp>
+#include <vouch/testing.hpp>
+#include <vouch/vouch.hpp>
+
+#include "catch.hpp"
+#include "saga_orders.hpp"
+#include "saga_support.hpp"
+#include "scripted_store.hpp"
+
+namespace saga_traces_test {
+
+using namespace saga_support;
+using vouch::error_kind;
+using vouch::saga_progress;
+
+namespace {
+
+const auto nothing = [] {};
+
+/// Everything set.
+saga_progress full_progress() {
+    return {.definition = "order",
+            .version = 300,
+            .direction = vouch::saga_direction::back,
+            .at = 1,
+            .steps = {{"payment", vouch::step_state::done, std::string("a\0b", 3)},
+                      {"shipping", vouch::step_state::unknown, {}}},
+            .reason = "no",
+            .since = t0,
+            .tries = 7,
+            .command = id_of(1),
+            .sender = id_of(2),
+            .deadline = t0 + 5s,
+            .origin = id_of(3),
+            .owner = id_of(4)};
+}
+
+/// The bytes with a right checksum over whatever they are.
+std::string sealed(std::string bytes) {
+    const auto sum = vouch::detail::checksum(bytes);
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+        bytes.push_back(static_cast<char>((sum >> shift) & 0xffU));
+    }
+    return bytes;
+}
+
+} // namespace
+
+TEST_CASE("traces: the three of the sources come out line by line, in this process and with participants") {
+    const bool remote = GENERATE(false, true);
+    CAPTURE(remote);
+    vouch::memory::store store;
+    saga_orders::check_traces(store, remote, [](const auto& is, const auto& should) { CHECK(is == should); });
+}
+
+TEST_CASE("definition: what cannot be run is refused, with the step and the field") {
+    const auto refused = [](const auto& make) {
+        const auto e = error_of([&] { std::ignore = make().build(); });
+        REQUIRE(e);
+        CHECK(e->kind() == error_kind::invalid_argument);
+        return std::string(e->what());
+    };
+    CHECK(refused([] { return define(); }) == "saga: steps are none, a saga has at least one");
+    CHECK(refused([] { return define().step("", nothing); }) == "saga step 0: name is empty");
+    CHECK(refused([] { return define().step("a", nothing).step("b", nothing).step("a", nothing); }) ==
+          "saga step 2: name is the same as that of step 0");
+    CHECK(refused([] { return vouch::define_saga<std::string>("").step("a", nothing); }) == "saga: name is empty");
+    CHECK(refused([] { return define({.version = 0}).step("a", nothing); }) ==
+          "saga: version is 0, versions count from 1");
+    CHECK(refused([] { return define().step("a", nothing, {.timeout = -1s}); }) == "saga step 0: timeout is negative");
+    CHECK(refused([] { return define().command("a", {.topic = "t"}); }) == "saga step 0: queue is empty");
+    CHECK(refused([] { return define().command("a", {.queue = "q"}); }) == "saga step 0: topic is empty");
+    CHECK(refused([] { return define().command("a", {.queue = "q", .topic = "t", .timeout = 0s}); }) ==
+          "saga step 0: timeout is 0, a command needs one");
+    CHECK(refused([] { return define({.completed = "a\nb"}).step("a", nothing); }) ==
+          "saga: completed has a control character at byte 1");
+    auto without_action = define().step("a", nothing).build();
+    without_action.steps[0].forward = nullptr;
+    CHECK(kind_of([&] { vouch::validate(without_action); }) == error_kind::invalid_argument);
+
+    vouch::memory::store store;
+    using engine = vouch::saga<vouch::memory::store>;
+    const auto v1 = define().step("a", nothing).build();
+    const auto other = vouch::define_saga<std::string>("invoice", {.version = 2}).step("a", nothing).build();
+    CHECK(kind_of([&] { engine(store, {}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { engine(store, {v1, v1}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { engine(store, {v1, other}); }) == error_kind::invalid_argument);
+}
+
+TEST_CASE("progress: what is written is read back, to the byte") {
+    for (const auto& p : {full_progress(), saga_progress{.definition = "x"}}) {
+        const auto read = vouch::decode_progress(vouch::encode_progress(p));
+        REQUIRE(read);
+        CHECK(*read == p);
+    }
+    CHECK(vouch::encode_progress({.definition = "x", .version = 1}).size() < 20);
+}
+
+TEST_CASE("progress: cut short, lengthened or with any byte changed it is none") {
+    const auto bytes = vouch::encode_progress(full_progress());
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        CAPTURE(i);
+        CHECK(!vouch::decode_progress(bytes.substr(0, i)));
+        auto changed = bytes;
+        changed[i] = static_cast<char>(changed[i] ^ 1);
+        CHECK(!vouch::decode_progress(changed));
+    }
+    CHECK(!vouch::decode_progress(bytes + 'x'));
+    CHECK(!vouch::decode_progress("nothing of the kind"));
+}
+
+TEST_CASE("progress: a field nobody knows is passed over; nonsense with a right checksum is refused") {
+    auto bytes = vouch::encode_progress(full_progress());
+    bytes.resize(bytes.size() - 4);
+    const auto read = vouch::decode_progress(sealed(bytes + std::string("\x63\x03xyz", 5)));
+    REQUIRE(read);
+    CHECK(*read == full_progress());
+
+    const std::string head("saga\1", 5);
+    CHECK(!vouch::decode_progress(sealed(head)));                                // no definition
+    CHECK(!vouch::decode_progress(sealed(head + "\x01\x05xy")));                 // longer than there is
+    CHECK(!vouch::decode_progress(sealed(head + "\x01\x01x\x04\x01\x09")));      // at a step not begun
+    CHECK(!vouch::decode_progress(sealed(head + "\x01\x01x\x05\x03\x09\x01s"))); // no such state
+    CHECK(!vouch::decode_progress(sealed(head + "\x01\x01x\x09\x02id")));        // half an id
+    CHECK(!vouch::decode_progress(sealed(head + std::string("\x01\x01x\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 13))));
+    CHECK(!vouch::decode_progress(sealed("saga\2"))); // another format
+}
+
+TEST_CASE("inspect: an entry that is no saga, or cannot be read, is not guessed at") {
+    stage on;
+    const auto plain = on.emit({.queue = "sagas", .topic = "t"});
+    CHECK(!vouch::is_saga(on.entry(plain)));
+    CHECK(!vouch::inspect(on.entry(plain)));
+    CHECK(!vouch::inspect(on.store, id_of(99)));
+    const auto broken = on.emit({.queue = "sagas", .topic = "t", .progress = "saga?"});
+    CHECK(vouch::is_saga(on.entry(broken)));
+    CHECK(!vouch::inspect(on.entry(broken)));
+    const auto d = define().step("a", nothing).build();
+    CHECK(on.line(on.begin(d)) == "order v1 forward at the end []");
+}
+
+TEST_CASE("inbox: the work runs once per consumer and message, and every repeat gets the stored result") {
+    vouch::memory::store store;
+    int calls = 0;
+    const auto once = [&](const std::string& consumer, const vouch::id& message) {
+        return vouch::transact(store, [&](auto& tx) {
+            return vouch::inbox::once(tx, consumer, message, t0, [&] { return "result " + std::to_string(++calls); });
+        });
+    };
+    CHECK(once("billing", id_of(1)) == "result 1");
+    CHECK(once("billing", id_of(1)) == "result 1");
+    CHECK(once("mail", id_of(1)) == "result 2");
+    CHECK(once("billing", id_of(2)) == "result 3");
+    CHECK(calls == 3);
+    CHECK(store.counts(vouch::inbox::queue_of("billing"))[vouch::state::succeeded] == 2);
+    CHECK(kind_of([&] { once("", id_of(1)); }) == error_kind::invalid_argument);
+}
+
+TEST_CASE("inbox: a crash half-way, or work that throws, leaves nothing, and the repeat runs it") {
+    vouch::memory::store store;
+    const auto put_and = [&](auto& tx, bool die) {
+        const std::array written{draft_of(5)};
+        tx.enqueue(written, t0);
+        if (die) {
+            throw std::runtime_error("half-way");
+        }
+    };
+    {
+        auto tx = store.begin();
+        std::ignore = vouch::inbox::once(tx, "c", id_of(1), t0, [&] { put_and(tx, false); });
+    } // never committed
+    CHECK_THROWS(vouch::transact(
+        store, [&](auto& tx) { return vouch::inbox::once(tx, "c", id_of(1), t0, [&] { put_and(tx, true); }); }));
+    CHECK(!store.find(id_of(5)));
+    vouch::transact(store,
+                    [&](auto& tx) { return vouch::inbox::once(tx, "c", id_of(1), t0, [&] { put_and(tx, false); }); });
+    CHECK(store.find(id_of(5)));
+}
+
+TEST_CASE("inbox: of two that race one runs the work for good; the other finds its result") {
+    scripted_store store;
+    int calls = 0;
+    const auto result = vouch::transact(store, [&](auto& tx) {
+        return vouch::inbox::once(tx, "c", id_of(1), t0, [&] {
+            if (++calls == 1) { // the other one is through first
+                const std::array mark{vouch::draft{
+                    .id = derive(id_of(1), "inbox.c"), .queue = "inbox.c", .topic = "processed", .result = "theirs"}};
+                tx.enqueue(mark, t0);
+            }
+            return std::string("ours");
+        });
+    });
+    CHECK(calls == 2);
+    CHECK(result == "ours");
+
+    store.plan().fates = {commit_fate::conflict};
+    CHECK(vouch::transact(store, [&](auto& tx) {
+              return vouch::inbox::once(tx, "c", id_of(2), t0, [&] { return std::to_string(++calls); });
+          }) == "4"); // rolled back and repeated
+}
+
+TEST_CASE("inbox: a participant that hands its writes to it is repeated without effect after a crash") {
+    stage on;
+    int charged = 0;
+    struct participant {
+        int& charged;
+        std::string work(vouch::delivery& d) const { return to_string(d.id()); }
+        void record(vouch::memory::transaction& tx, const std::string& message) const {
+            std::ignore = vouch::inbox::once(tx, "billing", *vouch::id::parse(message), t0, [&] { ++charged; });
+        }
+    };
+    on.on("a", "do", participant{charged});
+    const auto d = define().command("sa", {.queue = "a", .topic = "do"}).build();
+    on.play(d);
+    const auto id = on.begin(d);
+    on.run();
+    on.crash("a");
+    on.pass(5min);
+    on.run_all();
+    CHECK(on.status(id).is_completed());
+    CHECK(charged == 1);
+}
+
+} // namespace saga_traces_test

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// The verifier on the order saga, random sagas in random trouble, and engines with a bug each, which must be caught.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <vouch/saga.hpp>
+#include <vouch/testing.hpp>
+#include <vouch/vouch.hpp>
+
+#include "catch.hpp"
+#include "property.hpp"
+#include "saga_orders.hpp"
+#include "saga_support.hpp"
+
+namespace saga_verify_test {
+
+using namespace saga_support;
+using vouch::entry;
+using vouch::state;
+using vouch::step_state;
+using vouch::testing::choices;
+using vouch::testing::saga_end;
+using vouch::testing::verification;
+using vouch::testing::verify;
+
+namespace {
+
+enum class bug {
+    none,
+    undoes_in_forward_order,
+    forgets_unknown_steps,
+    loses_late_successes,
+    repeats_a_step,
+    skips_a_step,
+    hands_on_no_result,
+    hands_on_the_first_result,
+    does_not_wait_for_holders,
+    never_gives_up,
+    ignores_requests_to_cancel,
+    dies_at_its_expiry,
+    takes_any_death_for_a_rejection,
+    takes_a_rejection_for_a_death,
+    undoes_what_was_never_claimed,
+    forgets_steps_that_used_up_their_attempts,
+    forgets_steps_that_crashed,
+};
+
+constexpr std::pair<bug, std::string_view> planted_bugs[] = {
+    {bug::undoes_in_forward_order, "undoes in forward order"},
+    {bug::forgets_unknown_steps, "forgets unknown steps"},
+    {bug::loses_late_successes, "loses late successes"},
+    {bug::repeats_a_step, "repeats a step after its checkpoint"},
+    {bug::skips_a_step, "skips a step"},
+    {bug::hands_on_no_result, "hands no result to compensations"},
+    {bug::hands_on_the_first_result, "hands the first step's result to every compensation"},
+    {bug::does_not_wait_for_holders, "does not wait for a command somebody holds"},
+    {bug::never_gives_up, "never gives a compensation up"},
+    {bug::ignores_requests_to_cancel, "ignores requests to cancel"},
+    {bug::dies_at_its_expiry, "dies at its expiry with work done"},
+    {bug::takes_any_death_for_a_rejection, "takes any death of a command for a rejection"},
+    {bug::takes_a_rejection_for_a_death, "undoes what was rejected"},
+    {bug::undoes_what_was_never_claimed, "undoes what was never claimed"},
+    {bug::forgets_steps_that_used_up_their_attempts, "forgets steps that used up their attempts"},
+    {bug::forgets_steps_that_crashed, "forgets steps that crashed when it is turned round"},
+};
+
+bug planted = bug::none;
+
+/// The shipped rules with the planted bug. One type for all of them, so that the engine is compiled once.
+struct planted_rules : vouch::saga_rules {
+    using right = vouch::saga_rules;
+
+    static step_state learned_from(const entry* c) {
+        if (planted == bug::takes_any_death_for_a_rejection && c != nullptr && c->state == state::dead) {
+            return step_state::failed;
+        }
+        if (planted == bug::takes_a_rejection_for_a_death && c != nullptr && c->state == state::dead) {
+            return c->epoch == 0 ? step_state::failed : step_state::unknown;
+        }
+        if (planted == bug::undoes_what_was_never_claimed && c != nullptr && c->state == state::dead) {
+            return c->result ? step_state::failed : step_state::unknown;
+        }
+        return right::learned_from(c);
+    }
+    static step_state learned_late(const entry* c) {
+        const auto learned = learned_from(c);
+        return planted == bug::loses_late_successes && learned == step_state::done ? step_state::failed : learned;
+    }
+    static step_state learned_from_failing() {
+        return planted == bug::forgets_steps_that_used_up_their_attempts ? step_state::failed
+                                                                         : right::learned_from_failing();
+    }
+    static step_state learned_from_claims(std::uint32_t attempts) {
+        return planted == bug::forgets_steps_that_crashed ? step_state::failed : right::learned_from_claims(attempts);
+    }
+    static std::size_t after(std::size_t step) {
+        return planted == bug::repeats_a_step && step == 1 ? step
+               : planted == bug::skips_a_step && step == 0 ? step + 2
+                                                           : right::after(step);
+    }
+    static bool must_wait_for(const entry& c) {
+        return planted != bug::does_not_wait_for_holders && right::must_wait_for(c);
+    }
+    static std::optional<std::size_t> next_to_undo(const vouch::saga_progress& p) {
+        const auto found = right::next_to_undo(p);
+        for (std::size_t i = 0; planted == bug::undoes_in_forward_order && i < p.steps.size(); ++i) {
+            if (p.steps[i].state == step_state::done || p.steps[i].state == step_state::unknown) {
+                return i;
+            }
+        }
+        if (planted == bug::forgets_unknown_steps && found && p.steps[*found].state == step_state::unknown) {
+            auto without = p;
+            without.steps[*found].state = step_state::failed;
+            return right::next_to_undo(without);
+        }
+        return found;
+    }
+    static std::string_view handed_to_undo(const vouch::saga_progress& p, std::size_t step) {
+        return planted == bug::hands_on_no_result          ? std::string_view{}
+               : planted == bug::hands_on_the_first_result ? right::handed_to_undo(p, 0)
+                                                           : right::handed_to_undo(p, step);
+    }
+    static bool gives_up(std::uint32_t tries, std::uint32_t tries_max) {
+        return planted != bug::never_gives_up && right::gives_up(tries, tries_max);
+    }
+    static bool heeds_cancel() { return planted != bug::ignores_requests_to_cancel; }
+    static bool turns_round_at_the_end() { return planted != bug::dies_at_its_expiry; }
+};
+
+/// A saga of which only the shape matters.
+vouch::saga_definition shape(const std::vector<int>& steps, std::uint32_t attempts) {
+    auto d = define({.completed = "completed", .compensated = "compensated", .retry = times(attempts)});
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const auto name = "s" + std::to_string(i);
+        const auto act = [] {};
+        switch (steps[i]) {
+        case 0: d.step(name, act, act); break;
+        case 1: d.step(name, act); break;
+        case 2: d.step(name, act, act, {.timeout = 20s}); break;
+        case 3: d.command(name, {.queue = "p", .topic = "do", .undo = "undo", .timeout = 10s}); break;
+        case 4: d.command(name, {.queue = "q" + name, .topic = "do", .undo = "undo", .timeout = 1h}); break;
+        default: d.command(name, {.queue = "p", .topic = "do", .timeout = 10s}); break;
+        }
+    }
+    return d.build();
+}
+
+} // namespace
+
+TEST_CASE("verify: the order saga is sound on every path, and there are hundreds") {
+    saga_orders::world w;
+    for (const auto& d : {saga_orders::in_process(w), saga_orders::with_participants()}) {
+        const auto begun = std::clock(); // the time of this process: the machine may be busy with others
+        const auto found = verify(d);
+        const auto seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
+#ifdef __OPTIMIZE__
+        CHECK(seconds < 5);
+#else
+        CHECK(seconds < 60);
+#endif
+        INFO(to_string(found));
+        CHECK(found.is_sound());
+        CHECK(found.paths >= 500);
+        CHECK(found.completed > 50);
+        CHECK(found.compensated > 50);
+        CHECK(found.dead > 20);
+        std::printf("order saga, %s: %s\n", d.has_commands() ? "with participants" : "in process",
+                    to_string(found).c_str());
+    }
+    CHECK(w.trace.empty()); // its own actions are not called
+}
+
+TEST_CASE("verify: sagas of one step, without compensations, and of mixed steps are sound") {
+    for (const auto& steps : std::vector<std::vector<int>>{{0}, {1}, {3}, {5}, {3, 2}}) {
+        const auto found = verify(shape(steps, 2));
+        INFO(to_string(found));
+        CHECK(found.is_sound());
+    }
+}
+
+TEST_CASE("verify: it says on which path it went wrong, and does not go on for ever") {
+    planted = bug::undoes_in_forward_order;
+    const auto found = verify<planted_rules>(shape({0, 0, 0}, 1));
+    planted = bug::none;
+    CHECK(!found.is_sound());
+    CHECK(to_string(found).find("not sound: step s0 is undone before the steps after it are") != std::string::npos);
+    CHECK(!found.path.empty());
+    CHECK(!verify(shape({0}, 1), {.trials_max = 3}).is_sound());
+}
+
+TEST_CASE("verify: every planted bug of the engine is caught, and the engine with none planted is not") {
+    for (const auto& [what, name] : planted_bugs) {
+        planted = what;
+        std::string caught;
+        for (const auto& steps : {std::vector{0, 3}, std::vector{3, 0, 3}}) {
+            const auto found = caught.empty() ? verify<planted_rules>(shape(steps, 2)) : verification{};
+            caught = caught.empty() && !found.is_sound() ? found.complaint + " [" + found.path + "]" : caught;
+        }
+        planted = bug::none;
+        CAPTURE(name);
+        CHECK(!caught.empty());
+        std::printf("caught: it %s: %s\n", std::string(name).c_str(), caught.c_str());
+    }
+    CHECK(verify<planted_rules>(shape({0, 3}, 2)).is_sound());
+}
+
+TEST_CASE("saga: any steps in any trouble") {
+    std::size_t completed = 0;
+    std::size_t compensated = 0;
+    std::size_t dead = 0;
+    check_property("a saga ends completed, compensated or dead, with all undone that should be, in reverse", [&] {
+        const auto steps = *rc::gen::mapcat(rc::gen::element<std::size_t>(1, 2, 3, 4, 5, 6, 7, 8), [](std::size_t n) {
+            return rc::gen::container<std::vector<int>>(n, rc::gen::element(0, 1, 2, 3, 4, 5));
+        });
+        const auto attempts = *rc::gen::element<std::uint32_t>(1, 2, 3);
+        const auto way = rc::gen::weightedElement<std::size_t>(
+            {{60, 0}, {2, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {2, 7}, {2, 8}});
+        const auto courses = *rc::gen::container<std::vector<std::vector<std::size_t>>>(
+            20, rc::gen::container<std::vector<std::size_t>>(100, way));
+        for (const auto& ways : courses) {
+            choices fate(ways, 8);
+            const auto result = vouch::testing::saga_trial<planted_rules>(shape(steps, attempts), fate).run();
+            completed += result.end == saga_end::completed ? 1U : 0U;
+            compensated += result.end == saga_end::compensated ? 1U : 0U;
+            dead += result.end == saga_end::dead ? 1U : 0U;
+            if (!result.complaint.empty()) {
+                RC_FAIL(result.complaint + " [" + result.path + "]");
+            }
+        }
+    });
+    std::printf("sagas in trouble: %zu completed, %zu compensated, %zu dead\n", completed, compensated, dead);
+    CHECK(completed > 100);
+    CHECK(compensated > 300);
+    CHECK(dead > 50);
+}
+
+} // namespace saga_verify_test
