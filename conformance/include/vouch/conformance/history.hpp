@@ -135,6 +135,7 @@ void act(trial& t, std::vector<any_store>& handles, std::vector<deed>& deeds, ch
     std::vector<std::thread> threads;
     for (std::size_t p = 0; p < handles.size(); ++p) {
         threads.emplace_back([&, p] {
+            with.enter(p);
             detail::current_baton = &with;
             detail::current_party = p;
             for (auto& d : deeds) {
