@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A thread of this process that can be asked whether it sleeps. Linux tells; elsewhere every thread is taken for asleep,
-// so that there a busy machine may look like a waiting thread.
+// A thread of this process that can be asked whether it sleeps. Linux tells; elsewhere every thread is taken for
+// asleep, so that there a busy machine may look like a waiting thread.
 #pragma once
 
 #if defined(__linux__)
