@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// One thread at a time: parties pause at points, and a conductor says who goes on. A party that sleeps before it comes
+// One thread at a time: parties pause at points, and a choice is made who goes on. A party that sleeps before it comes
 // to its next point is waiting for another one inside the store, which is its right; it goes on by itself when it can,
 // and pauses at its next point. Where the system tells whether a thread sleeps, a busy machine changes no schedule.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <vouch/conformance/sleeper.hpp>
@@ -19,7 +22,10 @@ namespace conformance {
 
 class baton {
   public:
-    explicit baton(std::size_t parties) : seats_(parties) {}
+    /// Says who of the paused parties goes on; called on any thread, one at a time.
+    using choice = std::function<std::size_t(const std::vector<std::size_t>&)>;
+
+    baton(std::size_t parties, choice choose) : choose_(std::move(choose)), seats_(parties) {}
 
     // For a party.
 
@@ -32,41 +38,41 @@ class baton {
 
     /// Waits until it is this party's turn.
     void pause(std::size_t who) {
-        std::unique_lock lock(mutex_);
         auto& mine = seats_[who];
+        mine.arrives = true; // if it sleeps from here on, then not in the store
+        std::unique_lock lock(mutex_);
         mine.at = position::paused;
-        conductor_.notify_one();
+        points_ += 1;
+        hand_on();
         mine.turn.wait(lock, [&] { return turn_ == who; });
         turn_ = nobody;
         mine.at = position::running;
+        mine.arrives = false;
     }
     void finish(std::size_t who) {
+        seats_[who].arrives = true;
         const std::lock_guard lock(mutex_);
         seats_[who].at = position::finished;
-        seats_[who].thread = {};
-        conductor_.notify_one();
+        hand_on();
+        finished_.notify_one();
     }
 
-    // For the conductor.
+    // For whoever has started the parties.
 
-    /// Lets `choose(paused parties) -> party` say who goes on, until all have finished.
-    template <class Choose>
-    void conduct(Choose&& choose) {
+    /// Until all have finished. A party that falls asleep in the store cannot hand on itself; one that waits there
+    /// without sleep is given a while.
+    void conduct() {
+        using clock = std::chrono::steady_clock;
+        constexpr std::chrono::microseconds look_again{20};
+        constexpr std::chrono::milliseconds a_while{50};
         std::unique_lock lock(mutex_);
-        for (;;) {
-            settle_down(lock);
-            if (count(position::finished) == seats_.size()) {
-                return;
+        auto seen = points_;
+        auto since = clock::now();
+        while (!finished_.wait_for(lock, look_again, [&] { return count(position::finished) == seats_.size(); })) {
+            if (std::exchange(seen, points_) != points_) {
+                since = clock::now();
             }
-            std::vector<std::size_t> ready;
-            for (std::size_t i = 0; i < seats_.size(); ++i) {
-                if (seats_[i].at == position::paused) {
-                    ready.push_back(i);
-                }
-            }
-            turn_ = choose(ready);
-            seats_[turn_].at = position::running;
-            seats_[turn_].turn.notify_one();
+            hand_on(clock::now() - since > a_while);
         }
     }
 
@@ -74,6 +80,7 @@ class baton {
     enum class position : std::uint8_t { coming, running, paused, finished };
     struct seat {
         position at = position::coming;
+        std::atomic<bool> arrives = false;
         sleeper thread{};
         std::condition_variable turn{};
     };
@@ -87,35 +94,37 @@ class baton {
         return n;
     }
 
-    [[nodiscard]] std::size_t moving() const { return count(position::coming) + count(position::running); }
-
-    /// Until nobody runs, or those who do are asleep and somebody else is ready.
-    void settle_down(std::unique_lock<std::mutex>& lock) {
-        constexpr std::chrono::microseconds look_again{40};
-        constexpr int looks = 2; // once, it may have been on its way
-        for (int asleep = 0; asleep < looks;) {
-            const bool is_quiet =
-                conductor_.wait_for(lock, look_again, [&] { return moving() == 0 && turn_ == nobody; });
-            if (is_quiet) {
-                return;
-            }
-            asleep = turn_ == nobody && count(position::paused) > 0 && all_moving_sleep() ? asleep + 1 : 0;
+    /// If nobody is on the way to a point, one of the paused goes on.
+    void hand_on(bool waits_for_nobody = false) {
+        if (turn_ != nobody || count(position::paused) == 0 || (!waits_for_nobody && is_anybody_on_the_way())) {
+            return;
         }
+        std::vector<std::size_t> ready;
+        for (std::size_t i = 0; i < seats_.size(); ++i) {
+            if (seats_[i].at == position::paused) {
+                ready.push_back(i);
+            }
+        }
+        turn_ = choose_(ready);
+        seats_[turn_].turn.notify_one();
     }
 
-    [[nodiscard]] bool all_moving_sleep() const {
+    [[nodiscard]] bool is_anybody_on_the_way() const {
         for (const auto& one : seats_) {
-            if (one.at == position::coming || (one.at == position::running && !one.thread.is_asleep())) {
-                return false;
+            const bool waits_in_the_store = one.at == position::running && one.thread.is_asleep() && !one.arrives;
+            if (one.at == position::coming || (one.at == position::running && !waits_in_the_store)) {
+                return true;
             }
         }
-        return true;
+        return false;
     }
 
+    choice choose_;
     std::mutex mutex_{};
-    std::condition_variable conductor_{};
+    std::condition_variable finished_{};
     std::vector<seat> seats_;
     std::size_t turn_ = nobody;
+    std::uint64_t points_ = 0; ///< come to, by all together
 };
 
 } // namespace conformance

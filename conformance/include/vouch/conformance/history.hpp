@@ -124,7 +124,7 @@ inline void do_deed(any_store& store, deed& d, baton& with, chronicle& told) {
 /// points, too.
 template <class Choose>
 void act(trial& t, std::vector<any_store>& handles, std::vector<deed>& deeds, chronicle& told, Choose&& choose) {
-    baton with(handles.size());
+    baton with(handles.size(), std::forward<Choose>(choose));
     if (t.hooks().seam) {
         t.hooks().seam([](std::string_view) {
             if (detail::current_baton != nullptr) {
@@ -147,7 +147,7 @@ void act(trial& t, std::vector<any_store>& handles, std::vector<deed>& deeds, ch
             with.finish(p);
         });
     }
-    with.conduct(choose);
+    with.conduct();
     for (auto& thread : threads) {
         thread.join();
     }

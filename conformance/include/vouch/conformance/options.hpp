@@ -71,7 +71,7 @@ struct budget {
             .schedules = 100,
             .histories = 20'000,
             .crash_points = 1'000,
-            .simulated_days = 120,
+            .simulated_days = 130,
             .cost_rows = 100'000};
 }
 
