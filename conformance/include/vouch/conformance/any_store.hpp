@@ -112,17 +112,21 @@ class any_store {
     std::shared_ptr<store_face> face_;
 };
 
-/// How often a store has thrown `conflict`, which any operation may.
-using conflict_count = std::atomic<std::uint64_t>;
+/// What was called on a store's transactions, and how often it threw `conflict`, which any operation may.
+struct call_counts {
+    std::atomic<std::uint64_t> calls = 0;
+    std::atomic<std::uint64_t> conflicts = 0;
+};
 
 namespace detail {
 
 template <class Call>
-auto count_conflicts(conflict_count& conflicts, const Call& call) {
+auto counted(call_counts& counts, const Call& call) {
+    counts.calls += 1;
     try {
         return call();
     } catch (const error& e) {
-        conflicts += e.kind() == error_kind::conflict ? 1U : 0U;
+        counts.conflicts += e.kind() == error_kind::conflict ? 1U : 0U;
         throw;
     }
 }
@@ -130,8 +134,8 @@ auto count_conflicts(conflict_count& conflicts, const Call& call) {
 template <class Transaction>
 class wrapped_transaction final : public transaction_face {
   public:
-    wrapped_transaction(Transaction tx, std::shared_ptr<conflict_count> conflicts)
-        : tx_(std::move(tx)), conflicts_(std::move(conflicts)) {}
+    wrapped_transaction(Transaction tx, std::shared_ptr<call_counts> counts)
+        : tx_(std::move(tx)), counts_(std::move(counts)) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const override {
         return counted([&] { return tx_.find(wanted); });
@@ -171,25 +175,24 @@ class wrapped_transaction final : public transaction_face {
         counted([&] { tx_.commit(); });
     }
     [[nodiscard]] std::unique_ptr<transaction_face> move_out() override {
-        return std::make_unique<wrapped_transaction>(std::move(tx_), conflicts_);
+        return std::make_unique<wrapped_transaction>(std::move(tx_), counts_);
     }
 
   private:
     template <class Call>
     auto counted(const Call& call) const {
-        return count_conflicts(*conflicts_, call);
+        return detail::counted(*counts_, call);
     }
 
     Transaction tx_;
-    std::shared_ptr<conflict_count> conflicts_;
+    std::shared_ptr<call_counts> counts_;
 };
 
 template <class Store>
 class wrapped_store final : public store_face {
   public:
     template <class Open>
-    wrapped_store(Open&& open, std::shared_ptr<conflict_count> conflicts)
-        : store_(open()), conflicts_(std::move(conflicts)) {}
+    wrapped_store(Open&& open, std::shared_ptr<call_counts> counts) : store_(open()), counts_(std::move(counts)) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return store_.find(wanted); }
     [[nodiscard]] std::vector<entry> list(const query& q) const override { return store_.list(q); }
@@ -198,8 +201,8 @@ class wrapped_store final : public store_face {
         return store_.next_due(queue);
     }
     [[nodiscard]] std::unique_ptr<transaction_face> begin() override {
-        return count_conflicts(*conflicts_, [&]() -> std::unique_ptr<transaction_face> {
-            return std::make_unique<wrapped_transaction<typename Store::transaction>>(store_.begin(), conflicts_);
+        return detail::counted(*counts_, [&]() -> std::unique_ptr<transaction_face> {
+            return std::make_unique<wrapped_transaction<typename Store::transaction>>(store_.begin(), counts_);
         });
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
@@ -221,18 +224,17 @@ class wrapped_store final : public store_face {
 
   private:
     Store store_;
-    std::shared_ptr<conflict_count> conflicts_;
+    std::shared_ptr<call_counts> counts_;
 };
 
 } // namespace detail
 
 /// The store `open()` gives, behind `any_store`. A type that is no store is told what it lacks.
 template <class Open>
-[[nodiscard]] any_store erase(Open&& open,
-                              std::shared_ptr<conflict_count> conflicts = std::make_shared<conflict_count>()) {
+[[nodiscard]] any_store erase(Open&& open, std::shared_ptr<call_counts> counts = std::make_shared<call_counts>()) {
     using wrapped = std::remove_cvref_t<decltype(open())>;
     static_assert(explain_store<wrapped>());
-    return any_store(std::make_shared<detail::wrapped_store<wrapped>>(open, std::move(conflicts)));
+    return any_store(std::make_shared<detail::wrapped_store<wrapped>>(open, std::move(counts)));
 }
 
 } // namespace conformance

@@ -94,6 +94,7 @@ struct options {
     std::optional<conformance::layer> layer{}; ///< only this one
     std::size_t seconds_per_clause = 300;      ///< after which a clause counts as hanging and the program ends
     bool progress = false;                     ///< say on stderr what is being done
+    bool explains = true;                      ///< a failing case is made smaller and told; without, it is found sooner
 };
 
 } // namespace conformance

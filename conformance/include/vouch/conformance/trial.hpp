@@ -75,7 +75,7 @@ struct stage {
     vouch::capabilities can{};
     places* ground = nullptr;
     conformance::tally tally{};
-    std::shared_ptr<conflict_count> conflicts = std::make_shared<conflict_count>();
+    std::shared_ptr<call_counts> counts = std::make_shared<call_counts>();
 };
 
 class trial {

@@ -64,7 +64,7 @@ inline void liveness(trial& t) {
 inline void determinism(trial& t) {
     worlds(t, t.budget().simulated_days / 20, [&](std::uint64_t seed, duration length) {
         std::array<std::vector<std::string>, 2> traces;
-        const auto conflicts = t.on().conflicts->load();
+        const auto conflicts = t.on().counts->conflicts.load();
         for (auto& trace : traces) {
             conformance::simulation world(t, seed);
             world.keep_trace();
@@ -73,7 +73,8 @@ inline void determinism(trial& t) {
         }
         const auto [a, b] = std::mismatch(traces[0].begin(), traces[0].end(), traces[1].begin(), traces[1].end());
         const auto line = [](auto at, auto end) { return at == end ? std::string("nothing more") : *at; };
-        if (*t.on().conflicts != conflicts && is_of_conflict(line(a, traces[0].end()), line(b, traces[1].end()))) {
+        if (t.on().counts->conflicts != conflicts &&
+            is_of_conflict(line(a, traces[0].end()), line(b, traces[1].end()))) {
             return; // one may come at any time; up to it the two were the same
         }
         if (a != traces[0].end() || b != traces[1].end()) {
