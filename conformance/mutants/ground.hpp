@@ -63,7 +63,18 @@ class machinery {
         }
     }
 
+    /// Every so often, in the stores that have conflicts for no reason; the transaction after that one is spared.
+    bool is_unlucky() {
+        constexpr std::uint64_t often = 53;
+        const bool is = ++calls_ % often == 0;
+        spares_ = is || spares_;
+        return is;
+    }
+    bool was_unlucky() { return spares_.exchange(false); }
+
   private:
+    std::atomic<std::uint64_t> calls_ = 0;
+    std::atomic<bool> spares_ = false;
     std::mutex mutex_{};
     std::shared_ptr<callback> seam_{};
     std::atomic<std::size_t> left_ = 0;

@@ -1,51 +1,50 @@
 // SPDX-License-Identifier: MIT
-// Whether the suite has teeth: every broken store must be killed by a clause, and every merely odd one must pass.
-// Prints which clause of which layer killed which; the last line is `killed N of N`.
+// Whether the suite has teeth: every broken store must be killed by a clause, with every seed, and every merely odd one
+// must pass. Prints which clause of which layer killed which, after how many calls of the store and milliseconds; the
+// last line is `killed N of N`.
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
-#include <memory>
+#include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "contained_run.hpp"
-#include "mutants.hpp"
-#include "plain_fixture.hpp"
-#include "sqlite_mutants.hpp"
+#include "candidate.hpp"
 
 namespace {
 
 namespace suite = vouch::conformance;
+using mutants::candidate;
 
 struct arguments {
     std::string only{};
-    std::string layer{};
-    std::size_t seeds = 1;
-    std::size_t jobs = 1;
-    bool coverage = false;
-    bool first = false;
+    std::string coverage{};
+    std::string show{};
+    std::string clause{};
+    std::size_t seeds = 20;
+    std::size_t jobs = std::thread::hardware_concurrency() + 1; ///< some only sleep
     bool quick = false;
     bool list = false;
     bool verbose = false;
     bool is_wrong = false;
 };
 
-constexpr const char* usage = "  --only NAME   those whose name contains it\n"
-                              "  --layer NAME  this layer alone\n"
-                              "  --seeds N     each with N seeds; all must kill\n"
-                              "  --coverage    run every clause, list those that no mutant breaks\n"
-                              "  --first       stop each mutant at its first failure\n"
-                              "  --quick       the quick budget only\n"
-                              "  --jobs N      so many at a time\n"
-                              "  --list        print the mutants and exit\n"
-                              "  --verbose     say what was seen\n";
+constexpr const char* usage = "  --only NAME      those whose name contains it\n"
+                              "  --seeds N        each with N seeds, 20 if not said; all must kill\n"
+                              "  --quick          the quick budget only\n"
+                              "  --jobs N         so many at a time, one more than processors if not said\n"
+                              "  --coverage FILE  run every clause instead, and write down who breaks which\n"
+                              "  --show NAME      print what the suite says of this one, and nothing else\n"
+                              "  --clause ID      for --show: only clauses whose id begins so\n"
+                              "  --list           print the mutants and exit\n"
+                              "  --verbose        say what was seen\n";
 
 arguments parse(int argc, char** argv) {
     arguments out;
@@ -58,16 +57,16 @@ arguments parse(int argc, char** argv) {
         const std::string_view word = argv[i];
         if (word == "--only" && i + 1 < argc) {
             out.only = argv[++i];
-        } else if (word == "--layer" && i + 1 < argc) {
-            out.layer = argv[++i];
+        } else if (word == "--coverage" && i + 1 < argc) {
+            out.coverage = argv[++i];
+        } else if (word == "--show" && i + 1 < argc) {
+            out.show = argv[++i];
+        } else if (word == "--clause" && i + 1 < argc) {
+            out.clause = argv[++i];
         } else if (word == "--seeds") {
             number(++i, out.seeds);
         } else if (word == "--jobs") {
             number(++i, out.jobs);
-        } else if (word == "--coverage") {
-            out.coverage = true;
-        } else if (word == "--first") {
-            out.first = true;
         } else if (word == "--quick") {
             out.quick = true;
         } else if (word == "--list") {
@@ -81,41 +80,33 @@ arguments parse(int argc, char** argv) {
     return out;
 }
 
-/// A store to be judged, with one seed, and what has become of it.
-struct candidate {
-    std::string name{};
-    mutants::temper temper{};
-    const mutants::rewrite* statement = nullptr;
-    bool must_pass = false;
-    std::uint64_t seed = 1;
-    suite::profile profile = suite::profile::quick;
-    mutants::outcome outcome{};
-};
-
-void judge(const candidate& c, const arguments& asked, std::FILE* to) {
-    suite::options how{.seed = c.seed, .profile = c.profile, .seconds_per_clause = 20};
-    if (c.profile != suite::profile::quick || c.must_pass) {
-        how.seconds_per_clause = 300;
-    }
-    for (const auto& clause : suite::all_clauses()) {
-        if (name_of(clause.layer) == asked.layer) {
-            how.layer = clause.layer;
+std::vector<candidate> candidates(const arguments& asked) {
+    std::vector<candidate> all;
+    const auto add = [&](candidate c, std::size_t seeds) {
+        c.task.seeds.clear();
+        for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+            c.task.seeds.push_back(seed);
+        }
+        c.task.may_take_long = !asked.quick && !c.must_pass;
+        c.task.explains = asked.verbose;
+        if (c.name.find(asked.only) != std::string::npos) {
+            all.push_back(std::move(c));
+        }
+    };
+    const bool covers = !asked.coverage.empty();
+    for (const auto& o : mutants::oddities) {
+        if (!covers) {
+            candidate odd{.name = "odd: " + std::string(o.name), .temper = {.habit = o.habit}, .must_pass = true};
+            odd.task.wants_all = true;
+            add(std::move(odd), 1);
         }
     }
-    auto stop = mutants::until::first_failure_of_each_layer;
-    if (asked.coverage || c.must_pass) {
-        stop = mutants::until::end;
-    } else if (asked.first || asked.seeds > 1) {
-        stop = mutants::until::first_failure;
+    for (const auto& m : mutants::all_mutants()) {
+        candidate mutant{.name = m.name, .temper = m.temper, .statement = m.statement};
+        mutant.task.wants_all = covers;
+        add(std::move(mutant), covers ? 1 : asked.seeds);
     }
-    if (c.statement != nullptr) {
-        mutants::rewrite_in_force = c.statement;
-        mutants::sqlite_fixture fixture;
-        mutants::detail::run_clauses(fixture, how, stop, to);
-    } else {
-        mutants::plain_fixture fixture(c.temper);
-        mutants::detail::run_clauses(fixture, how, stop, to);
-    }
+    return all;
 }
 
 std::vector<std::string> layers() {
@@ -129,11 +120,21 @@ std::vector<std::string> layers() {
     return out;
 }
 
-void print_row(const candidate& c, bool verbose) {
-    std::printf("%-52s", (c.name + (c.seed > 1 ? " #" + std::to_string(c.seed) : "")).c_str());
+void print_head() {
+    std::printf("%-52s", "");
+    for (const auto& layer : layers()) {
+        std::printf(" %-13s", layer.c_str());
+    }
+    std::printf(" %5s %8s %8s\n", "seeds", "calls", "ms");
+}
+
+/// One line: who, by which clause in the column of its layer, with how many seeds, and what the first of them took. A
+/// mark says that the store hung or crashed.
+void print_row(const candidate& c, const arguments& asked) {
+    std::printf("%-52s", c.name.c_str());
     for (const auto& layer : layers()) {
         std::string cell = ".";
-        for (const auto& d : c.outcome.deaths) {
+        for (const auto& d : c.deaths) {
             if (d.layer == layer) {
                 cell = d.how == "fails" ? d.clause : d.clause + "!";
                 break;
@@ -141,81 +142,20 @@ void print_row(const candidate& c, bool verbose) {
         }
         std::printf(" %-13s", cell.c_str());
     }
-    const auto& o = c.outcome;
-    const bool has_survived = !o.is_killed() && !c.must_pass;
-    std::printf(" %7.0f ms %s%s%s\n", o.milliseconds, std::string(name_of(c.profile)).c_str(),
-                has_survived ? " SURVIVES" : (o.is_killed() && c.must_pass ? " REJECTED" : ""), o.trouble.c_str());
-    for (const auto& d : o.deaths) {
-        if (verbose || c.must_pass || d.how != "fails") {
-            std::printf("    %s %s: %s\n", d.clause.c_str(), d.how.c_str(),
-                        (verbose ? d.what : d.what.substr(0, 200)).c_str());
+    const bool is_dead = !c.deaths.empty();
+    const auto first = is_dead ? c.deaths.front() : mutants::death{};
+    std::printf(" %2zu/%-2zu %8llu %8.0f%s%s%s\n", c.seeds_that_kill(), c.must_pass ? 0 : asked.seeds,
+                static_cast<unsigned long long>(first.calls), first.milliseconds,
+                is_dead && first.profile != "quick" ? " standard" : "",
+                is_dead == c.must_pass ? (is_dead ? " REJECTED" : " SURVIVES") : "",
+                c.trouble.empty() ? "" : (" " + c.trouble).c_str());
+    for (const auto& d : c.deaths) {
+        if (asked.verbose || c.must_pass) {
+            std::printf("    seed %llu, %s %s: %s\n", static_cast<unsigned long long>(d.seed), d.clause.c_str(),
+                        d.how.c_str(), d.what.c_str());
         }
-    }
-    if (verbose) {
-        std::printf("    slowest: %s, %.0f ms\n", o.slowest.second.c_str(), o.slowest.first);
     }
     std::fflush(stdout);
-}
-
-/// Runs all, some at a time; `done` is called for each in the order of their ends.
-void run_all(std::vector<candidate>& all, const arguments& asked, const std::function<void(candidate&)>& done) {
-    struct running {
-        candidate* whose;
-        std::unique_ptr<mutants::contained_run> run;
-    };
-    std::vector<running> at_work;
-    std::size_t next = 0;
-    const auto start = [&](candidate& c) {
-        const auto patience = c.must_pass || c.profile != suite::profile::quick ? 1800 : 120;
-        std::fprintf(stderr, "%zu of %zu: %s (%s)\n", next, all.size(), c.name.c_str(),
-                     std::string(name_of(c.profile)).c_str());
-        at_work.push_back({&c, std::make_unique<mutants::contained_run>([&](std::FILE* to) { judge(c, asked, to); },
-                                                                        std::chrono::seconds{patience})});
-    };
-    while (next < all.size() || !at_work.empty()) {
-        while (next < all.size() && at_work.size() < asked.jobs) {
-            start(all[next++]);
-        }
-        std::vector<pollfd> ready;
-        for (const auto& r : at_work) {
-            ready.push_back({r.run->descriptor(), POLLIN, 0});
-        }
-        poll(ready.data(), ready.size(), 200);
-        for (std::size_t i = ready.size(); i-- > 0;) {
-            const bool has_ended = ready[i].revents != 0 && !at_work[i].run->read();
-            if (!has_ended && !at_work[i].run->is_late()) {
-                continue;
-            }
-            auto& c = *at_work[i].whose;
-            c.outcome = at_work[i].run->finish();
-            at_work.erase(at_work.begin() + static_cast<std::ptrdiff_t>(i));
-            const bool goes_on = !c.outcome.is_killed() && c.profile == suite::profile::quick && !asked.quick;
-            if (goes_on) {
-                c.profile = suite::profile::standard;
-                start(c);
-            } else {
-                done(c);
-            }
-        }
-    }
-}
-
-std::vector<candidate> candidates(const arguments& asked) {
-    std::vector<candidate> all;
-    const auto add = [&](candidate c) {
-        if (c.name.find(asked.only) != std::string::npos) {
-            all.push_back(std::move(c));
-        }
-    };
-    for (const auto& o : mutants::oddities) {
-        add({.name = "odd: " + std::string(o.name), .temper = {.habit = o.habit}, .must_pass = true});
-    }
-    for (const auto& m : mutants::all_mutants()) {
-        for (std::uint64_t seed = 1; seed <= asked.seeds; ++seed) {
-            add({.name = m.name, .temper = m.temper, .statement = m.statement, .seed = seed});
-        }
-    }
-    return all;
 }
 
 /// Rewrites that would change nothing.
@@ -227,11 +167,93 @@ std::size_t count_idle_rewrites() {
         if (std::none_of(s.begin(), s.end(), [&](const auto& one) {
                 return mutants::rewritten(sql::text_of(one.which, "vouch_"), r).has_value();
             })) {
-            std::printf("no statement has: %s\n", r.from);
+            std::printf("sqlite: %s: no statement has %s\n", std::string(r.name).c_str(), r.from);
             idle += 1;
         }
     }
     return idle;
+}
+
+int judge(const arguments& asked) {
+    std::size_t wrong = count_idle_rewrites();
+    std::size_t killed = 0;
+    std::vector<std::string> survivors;
+    auto all = candidates(asked);
+    print_head();
+    mutants::run_all(
+        all, asked.jobs, [](candidate&) {},
+        [&](const candidate& c) {
+            print_row(c, asked);
+            wrong += c.trouble.empty() ? 0U : 1U;
+            if (c.must_pass) {
+                wrong += c.deaths.empty() ? 0U : 1U;
+            } else if (c.seeds_that_kill() == asked.seeds) {
+                killed += 1;
+            } else {
+                survivors.push_back(c.name + ", with " + std::to_string(asked.seeds - c.seeds_that_kill()) + " of " +
+                                    std::to_string(asked.seeds) + " seeds");
+            }
+        });
+    for (const auto& one : survivors) {
+        std::printf("survives: %s\n", one.c_str());
+    }
+    std::printf("killed %zu of %zu\n", killed, killed + survivors.size());
+    return survivors.empty() && wrong == 0 ? 0 : 1;
+}
+
+/// Every mutant meets every example; the clauses that play a whole budget are enough once two mutants have broken them.
+int cover(const arguments& asked) {
+    auto all = candidates(asked);
+    std::map<std::string, std::size_t> broken;
+    std::map<std::string, std::set<std::string>> by_name;
+    std::size_t ended = 0;
+    const auto begins = [&](candidate& c) {
+        for (const auto& clause : suite::all_clauses()) {
+            const bool is_cheap = clause.layer == suite::layer::fixture || clause.layer == suite::layer::examples;
+            if (!is_cheap && broken[std::string(clause.id)] >= 2) {
+                c.task.known.insert(std::string(clause.id));
+            }
+        }
+        c.task.may_take_long = false;
+    };
+    mutants::run_all(all, asked.jobs, begins, [&](const candidate& c) {
+        auto& clauses = by_name[c.name];
+        for (const auto& d : c.deaths) {
+            broken[d.clause] += clauses.insert(d.clause).second ? 1U : 0U;
+        }
+        std::fprintf(stderr, "%zu of %zu: %s\n", ++ended, all.size(), c.name.c_str());
+    });
+    std::ofstream file(asked.coverage);
+    file << "# Which clauses each mutant breaks with the quick budget. Written by `kill_matrix --coverage`.\n";
+    for (const auto& c : all) {
+        file << c.name << ":";
+        for (const auto& clause : by_name[c.name]) {
+            file << " " << clause;
+        }
+        file << "\n";
+    }
+    return file.flush() ? 0 : 1;
+}
+
+/// The first failure of this mutant, as its author would see it.
+int show(const arguments& asked) {
+    for (const auto& m : mutants::all_mutants()) {
+        if (m.name != asked.show || m.statement != nullptr) {
+            continue;
+        }
+        mutants::plain_fixture fixture(m.temper);
+        const suite::options how{.profile = suite::profile::quick, .clause = asked.clause};
+        const auto report = suite::check(
+            fixture, how, {}, {.ended = [](const suite::clause_report& r) { return r.result != suite::result::fail; }});
+        for (const auto& c : report.clauses) {
+            if (c.result == suite::result::fail) {
+                std::fputs(suite::failure_text(c, "./broken").c_str(), stdout);
+                return 0;
+            }
+        }
+    }
+    std::fprintf(stderr, "no such mutant, or none that fails so\n");
+    return 1;
 }
 
 } // namespace
@@ -248,46 +270,8 @@ int main(int argc, char** argv) {
         }
         return 0;
     }
-    std::size_t wrong = count_idle_rewrites();
-    std::size_t killed = 0;
-    std::size_t mutants_run = 0;
-    std::set<std::string> proven;
-    std::vector<std::string> survivors;
-    std::printf("%-52s", "");
-    for (const auto& layer : layers()) {
-        std::printf(" %-13s", layer.c_str());
+    if (!asked.show.empty()) {
+        return show(asked);
     }
-    std::printf("\n");
-
-    auto all = candidates(asked);
-    run_all(all, asked, [&](candidate& c) {
-        print_row(c, asked.verbose);
-        wrong += c.outcome.trouble.empty() ? 0U : 1U;
-        if (c.must_pass) {
-            wrong += c.outcome.is_killed() ? 1U : 0U;
-            return;
-        }
-        mutants_run += 1;
-        killed += c.outcome.is_killed() ? 1U : 0U;
-        if (!c.outcome.is_killed()) {
-            survivors.push_back(c.name);
-        }
-        for (const auto& d : c.outcome.deaths) {
-            proven.insert(d.clause);
-        }
-    });
-
-    for (const auto& name : survivors) {
-        std::printf("survives: %s\n", name.c_str());
-    }
-    if (asked.coverage) {
-        for (const auto& c : suite::all_clauses()) {
-            const bool was_run = asked.layer.empty() || name_of(c.layer) == asked.layer;
-            if (was_run && !proven.contains(std::string(c.id))) {
-                std::printf("unproven: %s %s\n", std::string(c.id).c_str(), std::string(c.sentence).c_str());
-            }
-        }
-    }
-    std::printf("killed %zu of %zu\n", killed, mutants_run);
-    return killed == mutants_run && wrong == 0 ? 0 : 1;
+    return asked.coverage.empty() ? judge(asked) : cover(asked);
 }

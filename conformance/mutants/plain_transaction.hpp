@@ -36,6 +36,7 @@ class open_transaction {
         }
         base_ = ground_->is(defect::begin_sees_uncommitted) ? ground_->shown : ground_->committed;
         version_ = ground_->version;
+        is_spared_ = machinery().was_unlucky();
         prepare(desk_, base_);
         desk_.between = [this](std::string_view step, bool drops) { between(step, drops); };
     }
@@ -54,7 +55,7 @@ class open_transaction {
     }
 
     void conflict_at_random() const {
-        if (temper().is(habit::conflicts_at_random) && ++ground_->calls % 53 == 0) {
+        if (temper().is(habit::conflicts_at_random) && !is_spared_ && machinery().is_unlucky()) {
             throw vouch::error(vouch::error_kind::conflict, "plain: for no particular reason");
         }
     }
@@ -277,6 +278,7 @@ class open_transaction {
     desk desk_{};
     std::vector<std::function<bool(desk&)>> log_{};
     bool is_over_ = false;
+    bool is_spared_ = false; ///< the one before had a conflict
 };
 
 } // namespace mutants

@@ -3,6 +3,7 @@
 // store; copies are the same handle. What the wrapped store throws goes through.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/store.hpp>
 
@@ -110,49 +112,87 @@ class any_store {
     std::shared_ptr<store_face> face_;
 };
 
+/// What was called on a store's transactions, and how often it threw `conflict`, which any operation may.
+struct call_counts {
+    std::atomic<std::uint64_t> calls = 0;
+    std::atomic<std::uint64_t> conflicts = 0;
+};
+
 namespace detail {
+
+template <class Call>
+auto counted(call_counts& counts, const Call& call) {
+    counts.calls += 1;
+    try {
+        return call();
+    } catch (const error& e) {
+        counts.conflicts += e.kind() == error_kind::conflict ? 1U : 0U;
+        throw;
+    }
+}
 
 template <class Transaction>
 class wrapped_transaction final : public transaction_face {
   public:
-    explicit wrapped_transaction(Transaction tx) : tx_(std::move(tx)) {}
+    wrapped_transaction(Transaction tx, std::shared_ptr<call_counts> counts)
+        : tx_(std::move(tx)), counts_(std::move(counts)) {}
 
-    [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return tx_.find(wanted); }
-    [[nodiscard]] std::vector<entry> list(const query& q) const override { return tx_.list(q); }
-    [[nodiscard]] state_counts counts(std::string_view queue) const override { return tx_.counts(queue); }
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const override {
+        return counted([&] { return tx_.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const override {
+        return counted([&] { return tx_.list(q); });
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const override {
+        return counted([&] { return tx_.counts(queue); });
+    }
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const override {
-        return tx_.next_due(queue);
+        return counted([&] { return tx_.next_due(queue); });
     }
     std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) override {
-        return tx_.enqueue(drafts, now);
+        return counted([&] { return tx_.enqueue(drafts, now); });
     }
-    [[nodiscard]] std::vector<entry> claim(const claim_request& request) override { return tx_.claim(request); }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) override {
+        return counted([&] { return tx_.claim(request); });
+    }
     [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) override {
-        return tx_.settle(settles, now);
+        return counted([&] { return tx_.settle(settles, now); });
     }
     [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now,
                                               duration lease) override {
-        return tx_.extend(tickets, now, lease);
+        return counted([&] { return tx_.extend(tickets, now, lease); });
     }
-    [[nodiscard]] verdict nudge(const id& wanted, time_point now) override { return tx_.nudge(wanted, now); }
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) override {
+        return counted([&] { return tx_.nudge(wanted, now); });
+    }
     [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) override {
-        return tx_.cancel(wanted, error, now);
+        return counted([&] { return tx_.cancel(wanted, error, now); });
     }
-    std::size_t purge(const purge_request& request) override { return tx_.purge(request); }
-    void commit() override { tx_.commit(); }
+    std::size_t purge(const purge_request& request) override {
+        return counted([&] { return tx_.purge(request); });
+    }
+    void commit() override {
+        counted([&] { tx_.commit(); });
+    }
     [[nodiscard]] std::unique_ptr<transaction_face> move_out() override {
-        return std::make_unique<wrapped_transaction>(std::move(tx_));
+        return std::make_unique<wrapped_transaction>(std::move(tx_), counts_);
     }
 
   private:
+    template <class Call>
+    auto counted(const Call& call) const {
+        return detail::counted(*counts_, call);
+    }
+
     Transaction tx_;
+    std::shared_ptr<call_counts> counts_;
 };
 
 template <class Store>
 class wrapped_store final : public store_face {
   public:
     template <class Open>
-    explicit wrapped_store(Open&& open) : store_(open()) {}
+    wrapped_store(Open&& open, std::shared_ptr<call_counts> counts) : store_(open()), counts_(std::move(counts)) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return store_.find(wanted); }
     [[nodiscard]] std::vector<entry> list(const query& q) const override { return store_.list(q); }
@@ -161,7 +201,9 @@ class wrapped_store final : public store_face {
         return store_.next_due(queue);
     }
     [[nodiscard]] std::unique_ptr<transaction_face> begin() override {
-        return std::make_unique<wrapped_transaction<typename Store::transaction>>(store_.begin());
+        return detail::counted(*counts_, [&]() -> std::unique_ptr<transaction_face> {
+            return std::make_unique<wrapped_transaction<typename Store::transaction>>(store_.begin(), counts_);
+        });
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override {
@@ -182,16 +224,17 @@ class wrapped_store final : public store_face {
 
   private:
     Store store_;
+    std::shared_ptr<call_counts> counts_;
 };
 
 } // namespace detail
 
 /// The store `open()` gives, behind `any_store`. A type that is no store is told what it lacks.
 template <class Open>
-[[nodiscard]] any_store erase(Open&& open) {
+[[nodiscard]] any_store erase(Open&& open, std::shared_ptr<call_counts> counts = std::make_shared<call_counts>()) {
     using wrapped = std::remove_cvref_t<decltype(open())>;
     static_assert(explain_store<wrapped>());
-    return any_store(std::make_shared<detail::wrapped_store<wrapped>>(open));
+    return any_store(std::make_shared<detail::wrapped_store<wrapped>>(open, std::move(counts)));
 }
 
 } // namespace conformance

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
-// One thread at a time: parties pause at points, and a conductor says who goes on. A party that does not come to its
-// next point soon is waiting for another one inside the store, which is its right; it goes on by itself when it can,
-// and pauses at its next point.
+// One thread at a time: parties pause at points, and a choice is made who goes on. A party that sleeps before it comes
+// to its next point is waiting for another one inside the store, which is its right; it goes on by itself when it can,
+// and pauses at its next point. Where the system tells whether a thread sleeps, a busy machine changes no schedule.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
+
+#include <vouch/conformance/sleeper.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -17,75 +22,109 @@ namespace conformance {
 
 class baton {
   public:
-    explicit baton(std::size_t parties) : seats_(parties, seat::running) {}
+    /// Says who of the paused parties goes on; called on any thread, one at a time.
+    using choice = std::function<std::size_t(const std::vector<std::size_t>&)>;
+
+    baton(std::size_t parties, choice choose) : choose_(std::move(choose)), seats_(parties) {}
 
     // For a party.
 
+    /// The thread that calls is this party. Before anything else.
+    void enter(std::size_t who) {
+        const std::lock_guard lock(mutex_);
+        seats_[who].thread = sleeper::current();
+        seats_[who].at = position::running;
+    }
+
     /// Waits until it is this party's turn.
     void pause(std::size_t who) {
+        auto& mine = seats_[who];
+        mine.arrives = true; // if it sleeps from here on, then not in the store
         std::unique_lock lock(mutex_);
-        seats_[who] = seat::paused;
-        changed_.notify_all();
-        changed_.wait(lock, [&] { return turn_ == who; });
+        mine.at = position::paused;
+        points_ += 1;
+        hand_on();
+        mine.turn.wait(lock, [&] { return turn_ == who; });
         turn_ = nobody;
-        seats_[who] = seat::running;
-        changed_.notify_all();
+        mine.at = position::running;
+        mine.arrives = false;
     }
     void finish(std::size_t who) {
+        seats_[who].arrives = true;
         const std::lock_guard lock(mutex_);
-        seats_[who] = seat::finished;
-        changed_.notify_all();
+        seats_[who].at = position::finished;
+        hand_on();
+        finished_.notify_one();
     }
 
-    // For the conductor.
+    // For whoever has started the parties.
 
-    /// Lets `choose(paused parties) -> party` say who goes on, until all have finished.
-    template <class Choose>
-    void conduct(Choose&& choose) {
+    /// Until all have finished. A party that falls asleep in the store cannot hand on itself; one that waits there
+    /// without sleep is given a while.
+    void conduct() {
+        using clock = std::chrono::steady_clock;
+        constexpr std::chrono::microseconds look_again{20};
+        constexpr std::chrono::milliseconds a_while{50};
         std::unique_lock lock(mutex_);
-        for (;;) {
-            changed_.wait(lock, [&] { return paused() > 0 || all_finished(); });
-            // Those still running may be on their way to their next point.
-            changed_.wait_for(lock, soon, [&] { return running() == 0; });
-            if (all_finished()) {
-                return;
+        auto seen = points_;
+        auto since = clock::now();
+        while (!finished_.wait_for(lock, look_again, [&] { return count(position::finished) == seats_.size(); })) {
+            if (std::exchange(seen, points_) != points_) {
+                since = clock::now();
             }
-            std::vector<std::size_t> ready;
-            for (std::size_t i = 0; i < seats_.size(); ++i) {
-                if (seats_[i] == seat::paused) {
-                    ready.push_back(i);
-                }
-            }
-            if (ready.empty()) {
-                continue;
-            }
-            const auto chosen = choose(ready);
-            turn_ = chosen;
-            changed_.notify_all();
-            changed_.wait(lock, [&] { return turn_ == nobody; });
+            hand_on(clock::now() - since > a_while);
         }
     }
 
   private:
-    enum class seat : std::uint8_t { running, paused, finished };
+    enum class position : std::uint8_t { coming, running, paused, finished };
+    struct seat {
+        position at = position::coming;
+        std::atomic<bool> arrives = false;
+        sleeper thread{};
+        std::condition_variable turn{};
+    };
     static constexpr std::size_t nobody = ~std::size_t{0};
-    static constexpr std::chrono::microseconds soon{200};
 
-    [[nodiscard]] std::size_t count(seat s) const {
+    [[nodiscard]] std::size_t count(position p) const {
         std::size_t n = 0;
-        for (const auto one : seats_) {
-            n += one == s ? 1U : 0U;
+        for (const auto& one : seats_) {
+            n += one.at == p ? 1U : 0U;
         }
         return n;
     }
-    [[nodiscard]] std::size_t paused() const { return count(seat::paused); }
-    [[nodiscard]] std::size_t running() const { return count(seat::running); }
-    [[nodiscard]] bool all_finished() const { return count(seat::finished) == seats_.size(); }
 
+    /// If nobody is on the way to a point, one of the paused goes on.
+    void hand_on(bool waits_for_nobody = false) {
+        if (turn_ != nobody || count(position::paused) == 0 || (!waits_for_nobody && is_anybody_on_the_way())) {
+            return;
+        }
+        std::vector<std::size_t> ready;
+        for (std::size_t i = 0; i < seats_.size(); ++i) {
+            if (seats_[i].at == position::paused) {
+                ready.push_back(i);
+            }
+        }
+        turn_ = choose_(ready);
+        seats_[turn_].turn.notify_one();
+    }
+
+    [[nodiscard]] bool is_anybody_on_the_way() const {
+        for (const auto& one : seats_) {
+            const bool waits_in_the_store = one.at == position::running && one.thread.is_asleep() && !one.arrives;
+            if (one.at == position::coming || (one.at == position::running && !waits_in_the_store)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    choice choose_;
     std::mutex mutex_{};
-    std::condition_variable changed_{};
+    std::condition_variable finished_{};
     std::vector<seat> seats_;
     std::size_t turn_ = nobody;
+    std::uint64_t points_ = 0; ///< come to, by all together
 };
 
 } // namespace conformance

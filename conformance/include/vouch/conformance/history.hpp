@@ -124,7 +124,7 @@ inline void do_deed(any_store& store, deed& d, baton& with, chronicle& told) {
 /// points, too.
 template <class Choose>
 void act(trial& t, std::vector<any_store>& handles, std::vector<deed>& deeds, chronicle& told, Choose&& choose) {
-    baton with(handles.size());
+    baton with(handles.size(), std::forward<Choose>(choose));
     if (t.hooks().seam) {
         t.hooks().seam([](std::string_view) {
             if (detail::current_baton != nullptr) {
@@ -135,6 +135,7 @@ void act(trial& t, std::vector<any_store>& handles, std::vector<deed>& deeds, ch
     std::vector<std::thread> threads;
     for (std::size_t p = 0; p < handles.size(); ++p) {
         threads.emplace_back([&, p] {
+            with.enter(p);
             detail::current_baton = &with;
             detail::current_party = p;
             for (auto& d : deeds) {
@@ -146,7 +147,7 @@ void act(trial& t, std::vector<any_store>& handles, std::vector<deed>& deeds, ch
             with.finish(p);
         });
     }
-    with.conduct(choose);
+    with.conduct();
     for (auto& thread : threads) {
         thread.join();
     }

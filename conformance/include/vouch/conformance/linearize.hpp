@@ -30,6 +30,7 @@ class explanation {
     explanation(const model& before, const std::vector<deed>& deeds, std::vector<entry> final)
         : final_(std::move(final)) {
         for (const auto& d : deeds) {
+            all_.push_back(&d);
             if (d.counts()) {
                 deeds_.push_back(&d);
             }
@@ -181,7 +182,7 @@ class explanation {
 
     [[nodiscard]] std::set<std::string> touched_beside(const deed& d) const {
         std::set<std::string> names;
-        for (const auto* const other : deeds_) {
+        for (const auto* const other : all_) { // one that ended in conflict was open for a while, too
             if (other != &d && other->overlaps(d)) {
                 names.merge(other->touched());
             }
@@ -201,7 +202,8 @@ class explanation {
         return true;
     }
 
-    std::vector<const deed*> deeds_{};
+    std::vector<const deed*> all_{};
+    std::vector<const deed*> deeds_{}; ///< those that count
     std::vector<entry> final_;
     std::map<id, std::uint64_t> sequences_{};
     bool exists_ = false;

@@ -71,7 +71,7 @@ struct budget {
             .schedules = 100,
             .histories = 20'000,
             .crash_points = 1'000,
-            .simulated_days = 120,
+            .simulated_days = 130,
             .cost_rows = 100'000};
 }
 
@@ -94,6 +94,7 @@ struct options {
     std::optional<conformance::layer> layer{}; ///< only this one
     std::size_t seconds_per_clause = 300;      ///< after which a clause counts as hanging and the program ends
     bool progress = false;                     ///< say on stderr what is being done
+    bool explains = true;                      ///< a failing case is made smaller and told; without, it is found sooner
 };
 
 } // namespace conformance

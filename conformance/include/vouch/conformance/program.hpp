@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <vouch/conformance/clause.hpp>
@@ -32,6 +33,8 @@ inline constexpr std::string_view usage = "  --list                          pri
                                           "  --seed N                        another run (default 1)\n"
                                           "  --profile quick|standard|soak   how much is done (default standard)\n"
                                           "  --json FILE                     write the report as JSON, too\n"
+                                          "  --text FILE                     write the report as text, too\n"
+                                          "  --patience N                    seconds after which a clause hangs\n"
                                           "  --quiet                         no progress\n"
                                           "Exit code: 0 conformant, 1 failing, 2 partial, 3 hanging, 64 wrong usage.\n";
 
@@ -39,6 +42,7 @@ struct command_line {
     conformance::options options{.progress = true};
     bool list = false;
     std::string json{};
+    std::string text{};
     std::string wrong{}; ///< what cannot be understood
 };
 
@@ -52,14 +56,23 @@ template <class Enum>
     return std::nullopt;
 }
 
+template <class Number>
+[[nodiscard]] bool parse_number(std::string_view text, Number& into) {
+    const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), into);
+    return wrong == std::errc{} && end == text.data() + text.size();
+}
+
 [[nodiscard]] inline bool parse_value(command_line& out, std::string_view name, std::string_view value) {
     if (name == "--clause") {
         out.options.clause = value;
     } else if (name == "--json") {
         out.json = value;
+    } else if (name == "--text") {
+        out.text = value;
     } else if (name == "--seed") {
-        const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), out.options.seed);
-        return wrong == std::errc{} && end == value.data() + value.size();
+        return parse_number(value, out.options.seed);
+    } else if (name == "--patience") {
+        return parse_number(value, out.options.seconds_per_clause) && out.options.seconds_per_clause > 0;
     } else if (name == "--profile") {
         const auto found = by_name(value, {profile::quick, profile::standard, profile::soak});
         out.options.profile = found.value_or(profile::standard);
@@ -124,12 +137,11 @@ int run(const identity& whose, int argc, char** argv) {
         std::fprintf(stderr, "%s: the fixture cannot open a store: %s\n", program.c_str(), e.what());
         return 1;
     }
-    std::fputs(to_text(r, program).c_str(), stdout);
-    if (!asked.json.empty()) {
-        std::ofstream file(asked.json);
-        file << to_json(r);
-        if (!file.flush()) {
-            std::fprintf(stderr, "%s: cannot write %s\n", program.c_str(), asked.json.c_str());
+    const auto text = to_text(r, program);
+    std::fputs(text.c_str(), stdout);
+    for (const auto& [path, content] : {std::pair{asked.json, to_json(r)}, {asked.text, text}}) {
+        if (!path.empty() && !(std::ofstream(path) << content).flush()) {
+            std::fprintf(stderr, "%s: cannot write %s\n", program.c_str(), path.c_str());
             return 1;
         }
     }

@@ -37,15 +37,16 @@ namespace detail {
 
 } // namespace detail
 
-/// Runs `play(words)` on `cases` lists of `length` words. If it throws, the list is shrunk and the smallest one that
-/// still fails is returned with its failure.
+/// Runs `play(words)` on `cases` lists of `length` words. If it throws, the list is shrunk, if that is wanted, and the
+/// smallest one that still fails is returned with its failure.
 template <class Play>
-[[nodiscard]] std::optional<std::pair<words, failure>> falsify(std::uint64_t seed, std::size_t cases,
-                                                               std::size_t length, Play&& play) {
+[[nodiscard]] std::optional<std::pair<words, failure>> falsify(const trial& t, std::size_t cases, std::size_t length,
+                                                               Play&& play) {
     namespace rcd = rc::detail;
     std::optional<std::pair<words, failure>> smallest;
     rcd::Configuration how;
-    how.testParams.seed = seed;
+    how.testParams.seed = t.seed();
+    how.testParams.disableShrinking = !t.options().explains;
     how.testParams.maxSuccess = static_cast<int>(cases);
     rcd::TestListenerAdapter silence;
     const auto all = detail::some_words(length);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What came of a run: a result per clause, what was done, and the verdict; as text and as JSON. One seed gives one
-// report, but for the times and for how many histories overlapped: whether a thread waits inside the store is found out
-// by waiting.
+// report, but for the times.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +42,8 @@ struct clause_report {
     conformance::result result = conformance::result::not_run;
     std::string why{}; ///< of `untested`
     conformance::failure failure{};
-    std::uint64_t seed = 0; ///< that replays it
+    std::uint64_t seed = 0;  ///< that replays it
+    std::uint64_t calls = 0; ///< of the store's transactions
     double milliseconds = 0;
 };
 

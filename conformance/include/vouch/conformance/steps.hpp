@@ -36,6 +36,22 @@ namespace conformance {
 
 // One transaction each.
 
+/// Runs `work(tx)`, which commits if it likes, and all of it from begin again after a conflict.
+template <class Store, class Work>
+void from_begin(Store& store, Work&& work) {
+    for (int left = transact_tries - 1;; --left) {
+        try {
+            auto tx = store.begin();
+            work(tx);
+            return;
+        } catch (const error& e) {
+            if (e.kind() != error_kind::conflict || left == 0) {
+                throw;
+            }
+        }
+    }
+}
+
 template <class Store>
 receipt put(Store& store, const draft& d, time_point now = at(0)) {
     return transact(store, [&](auto& tx) { return tx.enqueue(std::span(&d, 1), now).front(); });

@@ -30,38 +30,23 @@ class story {
     story(any_store store, const vouch::capabilities& can, tally& seen)
         : store_(std::move(store)), can_(can), tally_(seen) {}
 
-    /// One command, made up from one word.
+    /// One command, made up from one word. If the store has a conflict, its transaction never happened.
     void tell(std::uint64_t word) {
-        dice d(word);
-        if (!tx_) {
-            tx_.emplace(store_->begin());
-        }
-        command(d);
-        tally_.commands += 1;
-        compare_some(*tx_, own_, d);
-        compare_some(*store_, committed_, d);
-        if (d.chance(3)) {
-            compare_all(*tx_, own_, d);
-            compare_all(*store_, committed_, d);
-        }
-        if (d.chance(25)) {
-            end(d.chance(70));
-            compare_some(*store_, committed_, d);
+        try {
+            tell_it(word);
+            conflicts_in_a_row_ = 0;
+        } catch (const error& e) {
+            bear(e);
         }
     }
 
     /// Ends the open transaction, if there is one.
     void end(bool commit) {
-        if (tx_ && commit) {
-            is_committing_ = true;
-            tx_->commit();
-            is_committing_ = false;
-            committed_ = own_;
-            last_committed_sequence_ = last_sequence_;
+        try {
+            end_it(commit);
+        } catch (const error& e) {
+            bear(e);
         }
-        own_ = committed_;
-        last_sequence_ = last_committed_sequence_;
-        tx_.reset();
     }
 
     /// Drops the transaction and all handles, as the death of the process does.
@@ -97,6 +82,50 @@ class story {
     [[nodiscard]] const std::vector<ticket>& tickets() const noexcept { return tickets_; }
 
   private:
+    void tell_it(std::uint64_t word) {
+        dice d(word);
+        if (!tx_) {
+            tx_.emplace(store_->begin());
+        }
+        command(d);
+        tally_.commands += 1;
+        compare_some(*tx_, own_, d);
+        compare_some(*store_, committed_, d);
+        if (d.chance(3)) {
+            compare_all(*tx_, own_, d);
+            compare_all(*store_, committed_, d);
+        }
+        if (d.chance(25)) {
+            end_it(d.chance(70));
+            compare_some(*store_, committed_, d);
+        }
+    }
+
+    void end_it(bool commit) {
+        if (tx_ && commit) {
+            is_committing_ = true;
+            tx_->commit();
+            is_committing_ = false;
+            committed_ = own_;
+            last_committed_sequence_ = last_sequence_;
+        }
+        own_ = committed_;
+        last_sequence_ = last_committed_sequence_;
+        tx_.reset();
+    }
+
+    /// What is no conflict goes through; nor may there be nothing but conflicts.
+    void bear(const error& e) {
+        constexpr int in_a_row_max = 16;
+        if (e.kind() != error_kind::conflict || e.is_in_doubt() || ++conflicts_in_a_row_ > in_a_row_max) {
+            throw;
+        }
+        is_committing_ = false;
+        own_ = committed_;
+        last_sequence_ = last_committed_sequence_;
+        tx_.reset();
+    }
+
     void saw(std::string_view command, std::string_view answer) {
         tally_.answers[std::string(command) + ' ' + std::string(answer)] += 1;
     }
@@ -230,6 +259,7 @@ class story {
     std::uint64_t last_sequence_ = 0; // of all that were ever committed, or belong to the open transaction
     std::uint64_t last_committed_sequence_ = 0;
     bool is_committing_ = false;
+    int conflicts_in_a_row_ = 0;
     std::optional<model> maybe_{}; // what a commit that did not come back may have left
     std::uint64_t maybe_last_sequence_ = 0;
     time_point now_ = start;

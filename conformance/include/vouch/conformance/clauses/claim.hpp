@@ -287,6 +287,20 @@ inline void invalid_requests(trial& t) {
     unchanged(store, before, "a claim that is refused changes nothing");
 }
 
+inline void no_smaller_limit(trial& t) {
+    constexpr std::uint64_t many = 1'100;
+    auto store = t.open();
+    std::vector<draft> drafts;
+    for (std::uint64_t n = 1; n <= many; ++n) {
+        drafts.push_back(draft_of(n));
+    }
+    vouch::enqueue(store, drafts, at(0));
+    t.equal(take(store, at(0), {.limit = many - 1}).size(), many - 1, "claimed with a limit of one less than are due");
+    t.equal(take(store, at(0), {.limit = t.can().limits.batch_max}).size(), 1, "claimed with the largest limit");
+    t.equal(take(store, at(100), {.limit = t.can().limits.batch_max}).size(), many,
+            "taken over with the largest limit");
+}
+
 } // namespace claim_checks
 
 inline constexpr std::array claiming{
@@ -347,6 +361,9 @@ inline constexpr std::array claiming{
     clause{"CLAIM-21", layer::examples, level::must, needs::nothing,
            "A claim whose limit, queue, lease or worker is out of bounds throws invalid_argument and takes nothing.",
            claim_checks::invalid_requests},
+    clause{"CLAIM-22", layer::examples, level::must, needs::nothing,
+           "A claim takes as many as its limit says; the store has no smaller limit of its own.",
+           claim_checks::no_smaller_limit},
 };
 
 } // namespace conformance::clauses

@@ -50,18 +50,19 @@ template <class Make>
             drafts.push_back(draft_of(first + 10 * round + n, {.due_at = now}));
         }
         vouch::enqueue(store, drafts, now);
-        auto tx = store.begin();
-        const auto begun = std::chrono::steady_clock::now();
-        const auto claimed = tx.claim(request(now, {.limit = 10, .lease = long_time}));
-        best =
-            std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begun).count());
-        trial::equal(claimed.size(), std::size_t{10}, "due entries claimed beside the others");
-        std::vector<vouch::settle> settles;
-        for (const auto& e : claimed) {
-            settles.push_back({ticket_of(e), succeed{}});
-        }
-        std::ignore = tx.settle(settles, now);
-        tx.commit();
+        from_begin(store, [&](auto& tx) {
+            const auto begun = std::chrono::steady_clock::now();
+            const auto claimed = tx.claim(request(now, {.limit = 10, .lease = long_time}));
+            best = std::min(
+                best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begun).count());
+            trial::equal(claimed.size(), std::size_t{10}, "due entries claimed beside the others");
+            std::vector<vouch::settle> settles;
+            for (const auto& e : claimed) {
+                settles.push_back({ticket_of(e), succeed{}});
+            }
+            std::ignore = tx.settle(settles, now);
+            tx.commit();
+        });
     }
     return best;
 }

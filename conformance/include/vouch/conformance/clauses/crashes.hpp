@@ -91,8 +91,8 @@ template <class Play>
 void until_enough(trial& t, Play&& play) {
     constexpr std::size_t length = 60;
     constexpr std::size_t crashes_per_story = 12;
-    auto found = falsify(t.seed(), 1 + t.budget().crash_points / crashes_per_story, length,
-                         [&](const words& list) { play(t, list); });
+    auto found =
+        falsify(t, 1 + t.budget().crash_points / crashes_per_story, length, [&](const words& list) { play(t, list); });
     if (found) {
         throw std::move(found->second);
     }

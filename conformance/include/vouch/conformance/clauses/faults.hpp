@@ -266,6 +266,65 @@ inline void inside(trial& t) {
     }
 }
 
+/// Every use there is of a transaction.
+inline constexpr std::array<void (*)(any_transaction&), 12> uses{
+    [](any_transaction& tx) { std::ignore = tx.find(id_of(1)); },
+    [](any_transaction& tx) { std::ignore = tx.list(query::all("q")); },
+    [](any_transaction& tx) { std::ignore = tx.counts("q"); },
+    [](any_transaction& tx) { std::ignore = tx.next_due("q"); },
+    [](any_transaction& tx) { tx.enqueue(std::array{draft_of(9)}, at(1)); },
+    [](any_transaction& tx) { std::ignore = tx.claim(request(at(1))); },
+    [](any_transaction& tx) {
+        std::ignore = settle_in(tx, {id_of(1), 1}, succeed{}, at(1));
+    },
+    [](any_transaction& tx) {
+        std::ignore = tx.extend(std::array{ticket{id_of(1), 1}}, at(1), duration{1});
+    },
+    [](any_transaction& tx) { std::ignore = tx.nudge(id_of(2), at(1)); },
+    [](any_transaction& tx) { std::ignore = tx.cancel(id_of(2), "e", at(1)); },
+    [](any_transaction& tx) { tx.purge({.queue = "q", .before = at(1)}); },
+    [](any_transaction& tx) { tx.commit(); },
+};
+
+/// Lets the use fail inside the store, in a transaction that has written before; false if no step is left to fail.
+inline bool fails_and_closes(trial& t, const std::function<bool(std::size_t)>& fail_at, void (*use)(any_transaction&),
+                             std::size_t step) {
+    auto store = t.open(t.fresh_place());
+    put(store, draft_of(1));
+    put(store, draft_of(2, {.due_at = at(50)}));
+    std::ignore = take(store, at(0));
+    const auto before = look(store);
+    auto tx = store.begin();
+    tx.enqueue(std::array{draft_of(8)}, at(1));
+    bool has_thrown = false;
+    fail_at(step);
+    try {
+        use(tx);
+    } catch (const error& e) {
+        has_thrown = e.kind() != error_kind::invalid_argument && !e.is_in_doubt();
+    }
+    const bool has_struck = fail_at(0);
+    t.tally().faults += has_struck ? 1U : 0U;
+    if (has_struck && has_thrown) {
+        for (const auto other : uses) {
+            t.throws(error_kind::misuse, "the use of a transaction after an error", [&] { other(tx); });
+        }
+        unchanged(store, before, "after an error and the use of a closed transaction");
+    }
+    return has_struck;
+}
+
+inline void closed_after_errors(trial& t) {
+    const auto& fail_at = t.hooks().fail_at;
+    if (!fail_at) {
+        throw untested{"the fixture has no fail_at"};
+    }
+    for (const auto use : uses) {
+        for (std::size_t step = 1; fails_and_closes(t, fail_at, use, step); ++step) {
+        }
+    }
+}
+
 } // namespace fault_checks
 
 inline constexpr std::array faults{
@@ -296,6 +355,10 @@ inline constexpr std::array faults{
            fault_checks::claim_in_doubt},
     clause{"FAULT-09", layer::faults, level::may, needs::nothing,
            "Whichever step inside the store fails, a transaction is wholly in or wholly out.", fault_checks::inside},
+    clause{
+        "FAULT-10", layer::faults, level::may, needs::nothing,
+        "After any error but invalid_argument a transaction is closed: its use is misuse, and nothing of it is left.",
+        fault_checks::closed_after_errors},
 };
 
 } // namespace conformance::clauses

@@ -269,15 +269,16 @@ inline void counters(trial& t) {
         cancel(store, id_of(10 + most), at(10));
     }
     put(store, draft_of(1));
-    auto tx = store.begin();
-    for (std::uint64_t claims = 1; claims <= 600; ++claims) {
-        const auto claimed = tx.claim(request(at(20), {.only = id_of(1)}));
-        t.equal(claimed.size(), 1, "claimed again");
-        t.equal(claimed.front().epoch, claims, "the epoch, which counts every claim");
-        const bool failed = claims <= 300;
-        settle_in(tx, ticket_of(claimed.front()), failed ? outcome{retry{"e", at(0)}} : outcome{release{}}, at(20));
-    }
-    tx.commit();
+    from_begin(store, [&](auto& tx) {
+        for (std::uint64_t claims = 1; claims <= 600; ++claims) {
+            const auto claimed = tx.claim(request(at(20), {.only = id_of(1)}));
+            t.equal(claimed.size(), 1, "claimed again");
+            t.equal(claimed.front().epoch, claims, "the epoch, which counts every claim");
+            const bool failed = claims <= 300;
+            settle_in(tx, ticket_of(claimed.front()), failed ? outcome{retry{"e", at(0)}} : outcome{release{}}, at(20));
+        }
+        tx.commit();
+    });
     t.equal(get(store, 1).attempts, 300, "the attempts after 300 retries and 300 releases");
     t.equal(get(store, 1).failures, 300, "the failures after 300 retries and 300 releases");
     t.equal(get(store, 1).epoch, 600, "the epoch after 600 claims");

@@ -124,8 +124,7 @@ inline void play(trial& t, playground& ground, const words& list, std::size_t pa
 template <std::size_t Parties>
 void explained(trial& t) {
     playground ground(t, Parties);
-    auto found =
-        falsify(t.seed(), t.budget().histories / 2, 14, [&](const words& list) { play(t, ground, list, Parties); });
+    auto found = falsify(t, t.budget().histories / 2, 14, [&](const words& list) { play(t, ground, list, Parties); });
     if (found) {
         throw std::move(found->second);
     }

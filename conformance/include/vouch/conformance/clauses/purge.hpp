@@ -233,6 +233,18 @@ inline void id_that_comes_again(trial& t) {
     t.equal(left(store), list_of{2}, "left is the new entry");
 }
 
+inline void no_smaller_limit(trial& t) {
+    constexpr std::uint64_t many = 1'100;
+    auto store = t.open();
+    std::vector<draft> drafts;
+    for (std::uint64_t n = 1; n <= many; ++n) {
+        drafts.push_back(draft_of(n, {.result = "done"}));
+    }
+    vouch::enqueue(store, drafts, at(0));
+    t.equal(purge(store, before(at(1), many - 1)), many - 1, "purged with a limit of one less than there are");
+    t.equal(left(store), list_of{many}, "left is the newest");
+}
+
 } // namespace purge_checks
 
 inline constexpr std::array purges{
@@ -277,6 +289,9 @@ inline constexpr std::array purges{
     clause{"PURGE-18", layer::examples, level::must, needs::nothing,
            "A new entry with the id of a purged predecessor is not the predecessor.",
            purge_checks::id_that_comes_again},
+    clause{"PURGE-19", layer::examples, level::must, needs::nothing,
+           "Purge removes as many as its limit says; the store has no smaller limit of its own.",
+           purge_checks::no_smaller_limit},
 };
 
 } // namespace conformance::clauses

@@ -32,7 +32,7 @@ inline void tell(trial& t, playground& ground, const words& list, tally& seen, s
 
 inline void same_story(trial& t) {
     playground ground(t, 1);
-    auto found = falsify(t.seed(), t.budget().stories, t.budget().story_commands,
+    auto found = falsify(t, t.budget().stories, t.budget().story_commands,
                          [&](const words& list) { tell(t, ground, list, t.tally(), nullptr); });
     if (found) {
         // Once more, to write it down.

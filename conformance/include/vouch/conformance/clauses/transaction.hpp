@@ -77,16 +77,19 @@ inline void everything(any_transaction& tx) {
 }
 
 inline void unseen_before_commit(trial& t) {
-    for (const auto& [what, in] : deeds) {
+    for (const auto& [name, change] : deeds) {
+        const auto& what = name; // a lambda takes no structured binding
+        const auto& in = change;
         auto store = furnished(t);
         const auto before = look(store);
-        auto tx = store.begin();
-        in(tx);
-        unchanged(store, before, std::string(what) + " is not seen before the commit");
-        const auto own = look(tx);
-        t.expect(!(own == before), std::string(what) + " is seen by its own transaction");
-        tx.commit();
-        unchanged(store, own, std::string(what) + " is seen after the commit as the transaction saw it");
+        from_begin(store, [&](auto& tx) {
+            in(tx);
+            unchanged(store, before, std::string(what) + " is not seen before the commit");
+            const auto own = look(tx);
+            t.expect(!(own == before), std::string(what) + " is seen by its own transaction");
+            tx.commit();
+            unchanged(store, own, std::string(what) + " is seen after the commit as the transaction saw it");
+        });
     }
 }
 
@@ -95,12 +98,13 @@ inline void unseen_by_second_handle(trial& t) {
     const auto second = t.open();
     furnish(first, t.can());
     const auto before = look(second);
-    auto tx = first.begin();
-    everything(tx);
-    unchanged(second, before, "an open transaction through a second handle");
-    const auto own = look(tx);
-    tx.commit();
-    unchanged(second, own, "a committed transaction through a second handle");
+    from_begin(first, [&](auto& tx) {
+        everything(tx);
+        unchanged(second, before, "an open transaction through a second handle");
+        const auto own = look(tx);
+        tx.commit();
+        unchanged(second, own, "a committed transaction through a second handle");
+    });
 }
 
 inline void own_writes_seen(trial& t) {
@@ -122,10 +126,7 @@ inline void rollback_leaves_nothing(trial& t) {
     for (const auto& [what, in] : deeds) {
         auto store = furnished(t);
         const auto before = look(store);
-        {
-            auto tx = store.begin();
-            in(tx);
-        }
+        from_begin(store, in);
         unchanged(store, before, std::string(what) + " leaves nothing when the transaction ends without commit");
     }
 }
@@ -134,15 +135,15 @@ inline void rollback_of_everything(trial& t) {
     auto store = furnished(t);
     const auto before = look(store);
     for (int i = 0; i < 3; ++i) {
-        auto tx = store.begin();
-        everything(tx);
+        from_begin(store, [&](auto& tx) { everything(tx); });
     }
     unchanged(store, before, "nothing is left of three transactions that did everything there is to do");
-    auto tx = store.begin();
-    everything(tx);
-    const auto own = look(tx);
-    tx.commit();
-    unchanged(store, own, "the same done once more and committed");
+    from_begin(store, [&](auto& tx) {
+        everything(tx);
+        const auto own = look(tx);
+        tx.commit();
+        unchanged(store, own, "the same done once more and committed");
+    });
 }
 
 inline void rollback_does_not_return(trial& t) {
@@ -334,35 +335,37 @@ inline constexpr std::array invalid_uses{
 
 inline void open_after_invalid_argument(trial& t) {
     auto store = furnished(t);
-    auto tx = store.begin();
-    put_in(tx, draft_of(7));
-    const auto own = look(tx);
-    for (const auto& [what, in] : invalid_uses) {
-        t.throws(error_kind::invalid_argument, std::string(what) + " with an invalid argument",
-                 [&, &use = in] { use(tx); });
-        unchanged(tx, own, std::string(what) + " with an invalid argument changes nothing");
-    }
-    put_in(tx, draft_of(8));
-    const auto whole = look(tx);
-    tx.commit();
-    unchanged(store, whole, "what was written before and after invalid arguments is committed");
+    from_begin(store, [&](auto& tx) {
+        put_in(tx, draft_of(7));
+        const auto own = look(tx);
+        for (const auto& [what, in] : invalid_uses) {
+            t.throws(error_kind::invalid_argument, std::string(what) + " with an invalid argument",
+                     [&, &use = in] { use(tx); });
+            unchanged(tx, own, std::string(what) + " with an invalid argument changes nothing");
+        }
+        put_in(tx, draft_of(8));
+        const auto whole = look(tx);
+        tx.commit();
+        unchanged(store, whole, "what was written before and after invalid arguments is committed");
+    });
 }
 
 inline void several_in_one(trial& t) {
     auto store = furnished(t);
-    auto tx = store.begin();
-    put_in(tx, draft_of(7, {.due_at = at(20)}));
-    const auto claimed = tx.claim(request(at(20)));
-    t.equal(numbers(claimed), list_of{2, 7}, "claimed with what was enqueued in the same transaction");
-    const std::array settles{vouch::settle{ticket_of(claimed[1]), succeed{"7"}},
-                             vouch::settle{ticket_of(claimed[0]), bury{"e", {}}}};
-    std::ignore = tx.settle(settles, at(21));
-    put_in(tx, draft_of(8, {.predecessor = id_of(2)}), at(21));
-    t.equal(tx.cancel(id_of(6), "e", at(21)), verdict::applied, "cancelled in the same transaction");
-    const auto own = look(tx);
-    tx.commit();
-    unchanged(store, own, "all of it after one commit");
-    t.equal(get(store, 7).result, "7", "the result of the one that came and went in one transaction");
+    from_begin(store, [&](auto& tx) {
+        put_in(tx, draft_of(7, {.due_at = at(20)}));
+        const auto claimed = tx.claim(request(at(20)));
+        t.equal(numbers(claimed), list_of{2, 7}, "claimed with what was enqueued in the same transaction");
+        const std::array settles{vouch::settle{ticket_of(claimed[1]), succeed{"7"}},
+                                 vouch::settle{ticket_of(claimed[0]), bury{"e", {}}}};
+        std::ignore = tx.settle(settles, at(21));
+        put_in(tx, draft_of(8, {.predecessor = id_of(2)}), at(21));
+        t.equal(tx.cancel(id_of(6), "e", at(21)), verdict::applied, "cancelled in the same transaction");
+        const auto own = look(tx);
+        tx.commit();
+        unchanged(store, own, "all of it after one commit");
+        t.equal(get(store, 7).result, "7", "the result of the one that came and went in one transaction");
+    });
 }
 
 inline void settle_then_claim(trial& t) {
@@ -383,11 +386,12 @@ inline void settle_then_claim(trial& t) {
 inline void nothing_written(trial& t) {
     auto store = furnished(t);
     const auto before = look(store);
-    auto tx = store.begin();
-    unchanged(tx, before, "a transaction that has written nothing sees what is committed");
-    unchanged(store, before, "reading changes nothing");
-    tx.commit();
-    unchanged(store, before, "a transaction that only read changes nothing");
+    from_begin(store, [&](auto& tx) {
+        unchanged(tx, before, "a transaction that has written nothing sees what is committed");
+        unchanged(store, before, "reading changes nothing");
+        tx.commit();
+        unchanged(store, before, "a transaction that only read changes nothing");
+    });
 }
 
 } // namespace transaction_checks

@@ -47,17 +47,18 @@ inline constexpr std::size_t tried_max = 16U * 1024 * 1024;
 /// That the call is refused with these words and changes nothing.
 template <class Call>
 void refuses(any_store& store, const words& says, Call&& call) {
-    auto tx = store.begin();
-    const auto before = look(tx);
-    const auto what = "a call with a wrong " + says.front();
-    const std::string message = trial::throws(error_kind::invalid_argument, what, [&] { call(tx); }).what();
-    for (const auto& word : says) {
-        if (message.find(word) == std::string::npos) {
-            trial::fail(what + " is refused with the field, the limit and the size", show(message), show(word));
+    from_begin(store, [&](auto& tx) {
+        const auto before = look(tx);
+        const auto what = "a call with a wrong " + says.front();
+        const std::string message = trial::throws(error_kind::invalid_argument, what, [&] { call(tx); }).what();
+        for (const auto& word : says) {
+            if (message.find(word) == std::string::npos) {
+                trial::fail(what + " is refused with the field, the limit and the size", show(message), show(word));
+            }
         }
-    }
-    trial::expect(message.find(secret) == std::string::npos, what + " is refused without quoting what was given");
-    unchanged(tx, before, what + " changes nothing");
+        trial::expect(message.find(secret) == std::string::npos, what + " is refused without quoting what was given");
+        unchanged(tx, before, what + " changes nothing");
+    });
 }
 
 /// That a batch is refused if one of its drafts, wherever it stands, is spoiled so.
