@@ -9,6 +9,8 @@
 #include <tuple>
 #include <vector>
 
+#include <sqlite3.h>
+
 #include <vouch/sqlite.hpp>
 
 #include "catch.hpp"
@@ -222,20 +224,25 @@ TEST_CASE("layout: payloads on both sides of the border come back whole") {
 
 TEST_CASE("layout: a queue whose first entry was rolled back to a savepoint gets its number again") {
     const folder files;
-    application app(files.fresh_path());
+    const auto path = files.fresh_path();
+    application app(path);
     app.execute("PRAGMA journal_mode = WAL");
-    sqlite::store store(app.connection());
-    {
-        auto tx = store.begin();
-        app.execute("SAVEPOINT mine");
-        tx.enqueue(drafts(1, 1, "new"), t0);
-        app.execute("ROLLBACK TO mine");
-        tx.enqueue(drafts(2, 2, "new"), t0);
-        tx.commit();
+    int number = 0;
+    for (auto store : {sqlite::store(app.connection()), sqlite::store(path)}) {
+        const auto queue = "new " + std::to_string(++number);
+        const auto first = static_cast<std::uint64_t>(2 * number);
+        {
+            auto tx = store.begin();
+            sqlite3_exec(tx.connection(), "SAVEPOINT mine", nullptr, nullptr, nullptr);
+            tx.enqueue(drafts(first, first, queue), t0);
+            sqlite3_exec(tx.connection(), "ROLLBACK TO mine", nullptr, nullptr, nullptr);
+            tx.enqueue(drafts(first + 1, first + 1, queue), t0);
+            tx.commit();
+        }
+        CHECK(numbers(store.list(query::all(queue))) == list{first + 1});
+        CHECK(store.find(id_of(first + 1))->queue == queue);
+        CHECK(app.number("SELECT count(*) FROM vouch_queues") == number);
     }
-    CHECK(numbers(store.list(query::all("new"))) == list{2});
-    CHECK(store.find(id_of(2))->queue == "new");
-    CHECK(app.number("SELECT count(*) FROM vouch_queues") == 1);
 }
 
 TEST_CASE("layout: what is refused or only asked about gives no queue a number") {

@@ -35,15 +35,12 @@ namespace sqlite {
     return detail::stored_version(connection, prefix);
 }
 
-/// Every queue that has an entry, by name. Steps from one to the next along an index, whatever number of entries each
-/// has.
+/// Every queue that has an entry, by name.
 [[nodiscard]] inline std::vector<std::string> queue_names(sqlite3* connection,
                                                           std::string_view prefix = default_prefix) {
     validate_prefix(prefix);
-    const detail::statement names(connection, detail::with_prefix(R"(WITH RECURSIVE step(name) AS (
-  SELECT min(queue) FROM @entries
-  UNION ALL SELECT (SELECT min(queue) FROM @entries WHERE queue > step.name) FROM step WHERE step.name IS NOT NULL)
-SELECT name FROM step WHERE name IS NOT NULL)",
+    const detail::statement names(connection, detail::with_prefix(R"(SELECT name FROM @queues
+ WHERE EXISTS (SELECT 1 FROM @entries WHERE shelf BETWEEN number * 4 AND number * 4 + 3) ORDER BY name)",
                                                                   prefix));
     std::vector<std::string> out;
     detail::run row(names);
@@ -53,13 +50,14 @@ SELECT name FROM step WHERE name IS NOT NULL)",
     return out;
 }
 
-/// Entries by queue and state, read by nothing but the columns `queue` and `state`, which every schema has. For
-/// databases older than this library; costs every row.
+/// Entries by queue and state, read by nothing but the columns that say so, which every schema has. For databases older
+/// than this library; costs every row.
 [[nodiscard]] inline std::map<std::string, state_counts>
 counts_of_any_schema(sqlite3* connection, std::string_view prefix = default_prefix) {
     validate_prefix(prefix);
-    const detail::statement counts(
-        connection, detail::with_prefix("SELECT queue, state, count(*) FROM @entries GROUP BY queue, state", prefix));
+    const detail::statement counts(connection, detail::with_prefix(R"(SELECT name, state, count(*)
+ FROM @entries JOIN @queues ON number = shelf >> 2 GROUP BY name, state)",
+                                                                   prefix));
     std::map<std::string, state_counts> out;
     detail::run row(counts);
     while (row.step()) {

@@ -62,7 +62,7 @@ class session {
         return added;
     }
 
-    /// To be called between calls where the application may have rolled back to a savepoint meanwhile.
+    /// Between calls: what gave a queue its number may be undone by then.
     void forget_queues() noexcept { known_.reset(); }
 
   private:

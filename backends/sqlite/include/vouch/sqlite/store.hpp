@@ -167,9 +167,7 @@ class transaction : public detail::writer<transaction> {
     template <class Operation>
     auto use(Operation&& operation) {
         return read([&](detail::connection& on) {
-            if (!on.is_owned()) {
-                session_.forget_queues();
-            }
+            session_.forget_queues(); // whoever has the connection may have rolled back to a savepoint
             return operation(on, session_);
         });
     }
