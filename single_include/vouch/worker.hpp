@@ -450,9 +450,16 @@ class store_trouble {
     /// Runs `work`, which goes to the store. Says whether it went through; rethrows what no repeat can cure.
     template <class Work>
     bool attempt(Work&& work) {
+        const bool fine = listen(work);
+        row_ = fine ? 0 : row_;
+        return fine;
+    }
+
+    /// The same for what only reads: that goes well does not mean that the trouble is over. A full disk can be read.
+    template <class Work>
+    bool listen(Work&& work) {
         try {
             work();
-            row_ = 0;
             return true;
         } catch (const error& e) {
             note(name_of(e.kind()));
@@ -526,7 +533,7 @@ struct worker_options {
     /// How many tries in a row a stop makes to settle what is left, while the store fails.
     int stop_tries = 5;
     duration purge_every = std::chrono::seconds{10}; ///< how often a queue with a retention is swept
-    std::size_t purge_limit = 500;                   ///< entries per commit of a sweep
+    std::size_t purge_limit = 200;                   ///< entries per commit of a sweep
 };
 
 struct queue_options {
@@ -609,8 +616,7 @@ class clerk {
     /// Somebody finished, is out of work, or wants to stop.
     void interrupt() noexcept { nap_.interrupt(); }
 
-    /// Claims and settles until a stop is requested, then settles and hands back what is in hand. Throws what no repeat
-    /// can cure; then `wind_up` is still to be called.
+    /// Claims and settles until a stop is requested. Throws what no repeat can cure. Either way `wind_up` is to follow.
     void work(const std::stop_token& stop) {
         while (!stop.stop_requested()) {
             listen();
@@ -682,7 +688,7 @@ class clerk {
         if constexpr (waking_store<Store>) {
             listens_ = false;
             if (trouble_.is_over(steady::now())) {
-                trouble_.attempt([&] {
+                trouble_.listen([&] {
                     seen_ = store_.wakes(mine_.queue);
                     listens_ = true;
                 });
@@ -738,7 +744,8 @@ class clerk {
         if (!next) {
             return false;
         }
-        due_in_ = std::max(*next - outbox_.now(), duration::zero());
+        const auto present = outbox_.now();
+        due_in_ = *next <= present ? duration::zero() : *next - present;
         return *due_in_ == duration::zero() && now >= empty_until_;
     }
 
@@ -818,7 +825,7 @@ class clerk {
         }
         if constexpr (waking_store<Store>) {
             if (wants_work && listens_) {
-                trouble_.attempt([&] { nap_.rest(store_, mine_.queue, seen_, until - now); });
+                trouble_.listen([&] { nap_.rest(store_, mine_.queue, seen_, until - now); });
                 return;
             }
         }

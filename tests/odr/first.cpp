@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 // One of two translation units that include every public header and use it: what is not inline fails to link.
 #include <cstddef>
+#include <stop_token>
 
+#include <vouch/observe.hpp>
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
+#include <vouch/worker.hpp>
 
 using later_function = vouch::time_point (*)(vouch::time_point, vouch::duration) noexcept;
 
 // In second.cpp.
 later_function later_in_second();
 std::size_t succeeded_in_second();
+vouch::worker_report stopped_at_once_in_second();
 
 namespace {
 
@@ -20,9 +24,27 @@ std::size_t succeeded_here() {
     return box.run_until_idle().succeeded;
 }
 
+vouch::worker_report stopped_at_once_here() {
+    vouch::memory::store store;
+    const vouch::outbox outbox;
+    const vouch::router<vouch::memory::store> routes;
+    vouch::logger log;
+    vouch::metrics numbers;
+    vouch::worker worker(store, outbox);
+    worker.serve(routes, {.queue = "q"});
+    worker.observe(log);
+    worker.observe(numbers);
+    std::stop_source stop;
+    stop.request_stop();
+    return worker.run(stop.get_token());
+}
+
 } // namespace
 
 int main() {
     const later_function later_here = &vouch::later;
-    return later_here == later_in_second() && succeeded_here() == 1 && succeeded_in_second() == 1 ? 0 : 1;
+    return later_here == later_in_second() && succeeded_here() == 1 && succeeded_in_second() == 1 &&
+                   stopped_at_once_here() == stopped_at_once_in_second()
+               ? 0
+               : 1;
 }

@@ -20,11 +20,11 @@ TEST_CASE("lease: a handler longer than its lease keeps its claim by extension")
     vouch::router<vouch::memory::store> routes;
     routes.on("t", [&](vouch::delivery& d) {
         ++calls;
-        std::this_thread::sleep_for(700ms);
+        std::this_thread::sleep_for(1500ms);
         told = d.stop().stop_requested();
     });
     const auto id = outbox.emit(store, {.queue = "q", .topic = "t"}).front().id;
-    const vouch::queue_options how{.queue = "q", .lease = 240ms};
+    const vouch::queue_options how{.queue = "q", .lease = 600ms};
     vouch::worker first(store, outbox, {.name = "first", .poll_interval = 20ms});
     vouch::worker second(store, outbox, {.name = "second", .poll_interval = 20ms}); // would take it over
     first.serve(routes, how);
@@ -50,11 +50,11 @@ TEST_CASE("lease: claims that wait for a thread are kept, too") {
     routes.on("t", [&](vouch::delivery&) {
         ++calls;
         if (is_slow.exchange(false)) {
-            std::this_thread::sleep_for(700ms);
+            std::this_thread::sleep_for(1500ms);
         }
     });
     vouch::worker worker(store, outbox, {.poll_interval = 20ms});
-    worker.serve(routes, {.queue = "q", .lease = 240ms});
+    worker.serve(routes, {.queue = "q", .lease = 600ms});
     at_work running(worker);
     emit_many(store, outbox, 20, {.queue = "q", .topic = "t"}); // so that it looks ahead
     REQUIRE(comes_true([&] { return count_of(store, state::succeeded) == 20; }));
@@ -76,8 +76,8 @@ TEST_CASE("lease: without extension a slow handler's claim is taken over, its se
     routes.on("t", [&](vouch::delivery& d) {
         const int call = ++calls;
         d.emit({.queue = "effects", .topic = "done", .payload = std::to_string(call)});
-        if (call == 1) {
-            std::this_thread::sleep_for(600ms);
+        if (call == 1) { // until the other one has done it
+            std::ignore = comes_true([&] { return count_of(store, state::succeeded) == 1; });
         }
     });
     const auto id = outbox.emit(store, {.queue = "q", .topic = "t"}).front().id;
@@ -156,7 +156,9 @@ TEST_CASE("lease: a claim that is lost before a thread was free is never started
     vouch::worker worker(store, outbox, {.poll_interval = 20ms});
     worker.serve(routes, {.queue = "q", .lease = 150ms});
     vouch::metrics counted;
+    vouch::testing::recorder seen;
     worker.observe(counted);
+    worker.observe(seen);
     at_work running(worker);
     emit_many(store, outbox, 20, {.queue = "q", .topic = "t"}); // so that it looks ahead
     REQUIRE(comes_true([&] { return count_of(store, state::succeeded) == 20; }));
@@ -164,7 +166,7 @@ TEST_CASE("lease: a claim that is lost before a thread was free is never started
     emit_many(store, outbox, 2, {.queue = "q", .topic = "t"}); // one is started, one waits for the thread
     REQUIRE(comes_true([&] { return count_of(store, state::claimed) == 2; }));
     steal(store, outbox, store.list(vouch::query::live("q")).back().id);
-    std::this_thread::sleep_for(300ms); // two extensions
+    REQUIRE(comes_true([&] { return seen.count(event_kind::lease_lost, "#") == 1; }));
     go_on = true;
     REQUIRE(comes_true([&] { return count_of(store, state::succeeded) == 21; }));
     const auto done = running.stop();

