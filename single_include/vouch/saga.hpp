@@ -84,7 +84,7 @@ struct saga_progress {
     std::vector<step_record> steps{}; ///< those begun so far
     std::string reason{};             ///< why it was turned round
     time_point since{};               ///< when it came to this step
-    std::uint32_t tries = 0;          ///< commands for this compensation that have failed
+    std::uint32_t tries = 0;          ///< of this compensation that have failed, before this checkpoint
     id command{};                     ///< waits for this one; nil: for none
     id sender{};                      ///< the saga's entry that sent it
     std::optional<time_point> deadline{};
@@ -399,8 +399,8 @@ inline namespace v0 {
 
 inline constexpr std::string_view saga_marks_queue = "saga.marks";
 
-/// The id of the mark that asks this saga to turn round.
-[[nodiscard]] constexpr id cancel_mark_of(const id& saga) noexcept { return derive(saga, "saga.cancel"); }
+/// The id of the mark that asks a saga to turn round. `origin` is its first entry, so that a resume does not lose it.
+[[nodiscard]] constexpr id cancel_mark_of(const id& origin) noexcept { return derive(origin, "saga.cancel"); }
 
 /// Requests that the saga be turned round, within the caller's transaction. Applied, or repeated if it was due anyway
 /// or had been asked before: the mark is seen before the saga completes; one that is being undone goes on being undone.
@@ -408,9 +408,12 @@ inline constexpr std::string_view saga_marks_queue = "saga.marks";
 template <class Writer>
 [[nodiscard]] verdict request_cancel(Writer& tx, const id& saga, time_point now) {
     static_assert(explain_writer<Writer>());
+    const auto found = tx.find(saga);
+    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
     const auto answer = tx.nudge(saga, now);
     if (answer == verdict::applied || answer == verdict::repeated) {
-        const std::array mark{draft{.id = cancel_mark_of(saga),
+        const bool has_begun = progress && !progress->origin.is_nil();
+        const std::array mark{draft{.id = cancel_mark_of(has_begun ? progress->origin : saga),
                                     .queue = std::string(saga_marks_queue),
                                     .topic = "saga.cancel",
                                     .result = std::string{}}};
@@ -762,7 +765,7 @@ inline constexpr duration saga_look_again = std::chrono::minutes{1};
 struct saga_ruling {
     vouch::outcome outcome{};
     bool completes = false; ///< then no request to cancel may have come in the meantime
-    id saga{};
+    id origin{};
 
     operator vouch::outcome() const { return outcome; } // NOLINT: implicit, as a handler's result
 };
@@ -791,7 +794,7 @@ class saga_claim {
         if (p_.direction == saga_direction::back) {
             return go_back();
         }
-        if (Rules::heeds_cancel() && store_.find(cancel_mark_of(entry().id))) {
+        if (Rules::heeds_cancel() && store_.find(cancel_mark_of(p_.origin))) {
             return turn_round("cancelled");
         }
         return go_forward();
@@ -845,6 +848,9 @@ class saga_claim {
             const auto* const again = std::get_if<retry>(&next);
             if (again == nullptr) {
                 return fail_step(Rules::learned_from_failing(), why.code);
+            }
+            if (is_expired(again->at)) { // there would be no further try
+                return fail_step(Rules::learned_from_failing(), "expired");
             }
             return is_too_late(again->at) ? fail_step(Rules::learned_from_failing(), "timed_out")
                                           : saga_ruling{std::move(next)};
@@ -907,7 +913,8 @@ class saga_claim {
         p_.tries = 0;
         if (p_.at < p_.steps.size() && record().state == step_state::begun && !p_.is_waiting()) {
             const bool may_have_run = !definition_.steps[p_.at].is_remote();
-            record().state = may_have_run ? Rules::learned_from_claims(entry().attempts) : step_state::failed;
+            record().state = may_have_run ? Rules::learned_from_claims(entry().attempts + (is_resumed_ ? 1U : 0U))
+                                          : step_state::failed;
         }
         moved_ = true;
         return go_back();
@@ -1009,7 +1016,7 @@ class saga_claim {
 
     [[nodiscard]] saga_ruling run_undo() {
         const auto stuck = [](const std::string& code) { return saga_ruling{bury{.error = code}}; };
-        if (entry().attempts > attempts_max_of(entry(), definition_.retry_of(step()))) {
+        if (entry().attempts + p_.tries > attempts_max_of(entry(), definition_.retry_of(step()))) {
             return stuck("attempts_exhausted");
         }
         try {
@@ -1098,8 +1105,19 @@ class saga_claim {
         if (why.is_permanent) {
             return otherwise(why.code);
         }
-        auto next = after_failure(entry(), why.code, definition_.retry_of(step()), now_);
-        return std::holds_alternative<retry>(next) ? saga_ruling{std::move(next)} : otherwise(why.code);
+        const auto& policy = definition_.retry_of(step());
+        const auto attempts = entry().attempts + p_.tries;
+        const auto delay = delay_after(policy.backoff, entry().id, attempts);
+        if (attempts >= attempts_max_of(entry(), policy) || !delay) {
+            return otherwise(why.code);
+        }
+        const auto at = later(now_, *delay);
+        if (p_.direction == saga_direction::back && now_ < at && is_expired(at) && !is_expired(now_)) {
+            // A compensation goes on after the expiry; a retry would be the runner's last.
+            p_.tries = attempts;
+            return checkpoint(at);
+        }
+        return {retry{.error = why.code, .at = at}};
     }
 
     [[nodiscard]] saga_ruling checkpoint(time_point at) { return {advance{.progress = encode_progress(p_), .at = at}}; }
@@ -1136,7 +1154,7 @@ class saga_claim {
             }
         }
         delivery_.tag(how);
-        return {succeed{.result = last_words()}, false, entry().id};
+        return {succeed{.result = last_words()}, false, p_.origin};
     }
 
     /// The progress as it is at the end, without results if they are too much.
@@ -1161,6 +1179,9 @@ class saga_claim {
 
     [[nodiscard]] bool is_too_late(time_point at) const {
         return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
+    }
+    [[nodiscard]] bool is_expired(time_point at) const noexcept {
+        return entry().expires_at && at >= *entry().expires_at;
     }
     [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery_.entry(); }
     [[nodiscard]] const saga_step& step() const { return definition_.steps[p_.at]; }
@@ -1246,7 +1267,7 @@ struct saga_status {
     std::string reason{};             ///< why it was turned round
     std::string last_error{};         ///< of the entry: dead ones say what they are stuck with
     std::uint32_t attempts = 0;       ///< at the step whose turn it is
-    std::uint32_t tries = 0;          ///< commands for this compensation that have failed
+    std::uint32_t tries = 0;          ///< of this compensation that have failed, before this checkpoint
     vouch::id waits_for{};            ///< a command; nil: for none
     std::optional<time_point> waits_until{};
     std::string waits_in{}; ///< the command's queue and state, where a reader was given
@@ -1458,7 +1479,7 @@ class saga {
 
     /// A request to cancel that came while the saga was completing is not overlooked.
     void record(transaction& tx, const saga_ruling& ruling) const {
-        if (ruling.completes && tx.find(cancel_mark_of(ruling.saga))) {
+        if (ruling.completes && tx.find(cancel_mark_of(ruling.origin))) {
             throw failure("cancelled");
         }
     }
