@@ -13,3 +13,4 @@
 #include <vouch/saga/progress.hpp>
 #include <vouch/saga/rules.hpp>
 #include <vouch/saga/saga.hpp>
+#include <vouch/saga/webhook.hpp>

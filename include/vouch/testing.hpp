@@ -9,5 +9,6 @@
 #include <vouch/testing/saga_trial.hpp>
 #include <vouch/testing/saga_world.hpp>
 #include <vouch/testing/sandbox.hpp>
+#include <vouch/testing/sequence_diagram.hpp>
 #include <vouch/testing/table.hpp>
 #include <vouch/testing/verify.hpp>

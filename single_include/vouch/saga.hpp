@@ -84,7 +84,7 @@ struct saga_progress {
     std::vector<step_record> steps{}; ///< those begun so far
     std::string reason{};             ///< why it was turned round
     time_point since{};               ///< when it came to this step
-    std::uint32_t tries = 0;          ///< commands for this compensation that have failed
+    std::uint32_t tries = 0;          ///< of this compensation that have failed, before this checkpoint
     id command{};                     ///< waits for this one; nil: for none
     id sender{};                      ///< the saga's entry that sent it
     std::optional<time_point> deadline{};
@@ -399,8 +399,8 @@ inline namespace v0 {
 
 inline constexpr std::string_view saga_marks_queue = "saga.marks";
 
-/// The id of the mark that asks this saga to turn round.
-[[nodiscard]] constexpr id cancel_mark_of(const id& saga) noexcept { return derive(saga, "saga.cancel"); }
+/// The id of the mark that asks a saga to turn round. `origin` is its first entry, so that a resume does not lose it.
+[[nodiscard]] constexpr id cancel_mark_of(const id& origin) noexcept { return derive(origin, "saga.cancel"); }
 
 /// Requests that the saga be turned round, within the caller's transaction. Applied, or repeated if it was due anyway
 /// or had been asked before: the mark is seen before the saga completes; one that is being undone goes on being undone.
@@ -408,9 +408,12 @@ inline constexpr std::string_view saga_marks_queue = "saga.marks";
 template <class Writer>
 [[nodiscard]] verdict request_cancel(Writer& tx, const id& saga, time_point now) {
     static_assert(explain_writer<Writer>());
+    const auto found = tx.find(saga);
+    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
     const auto answer = tx.nudge(saga, now);
     if (answer == verdict::applied || answer == verdict::repeated) {
-        const std::array mark{draft{.id = cancel_mark_of(saga),
+        const bool has_begun = progress && !progress->origin.is_nil();
+        const std::array mark{draft{.id = cancel_mark_of(has_begun ? progress->origin : saga),
                                     .queue = std::string(saga_marks_queue),
                                     .topic = "saga.cancel",
                                     .result = std::string{}}};
@@ -762,7 +765,7 @@ inline constexpr duration saga_look_again = std::chrono::minutes{1};
 struct saga_ruling {
     vouch::outcome outcome{};
     bool completes = false; ///< then no request to cancel may have come in the meantime
-    id saga{};
+    id origin{};
 
     operator vouch::outcome() const { return outcome; } // NOLINT: implicit, as a handler's result
 };
@@ -791,7 +794,7 @@ class saga_claim {
         if (p_.direction == saga_direction::back) {
             return go_back();
         }
-        if (Rules::heeds_cancel() && store_.find(cancel_mark_of(entry().id))) {
+        if (Rules::heeds_cancel() && store_.find(cancel_mark_of(p_.origin))) {
             return turn_round("cancelled");
         }
         return go_forward();
@@ -845,6 +848,9 @@ class saga_claim {
             const auto* const again = std::get_if<retry>(&next);
             if (again == nullptr) {
                 return fail_step(Rules::learned_from_failing(), why.code);
+            }
+            if (is_expired(again->at)) { // there would be no further try
+                return fail_step(Rules::learned_from_failing(), "expired");
             }
             return is_too_late(again->at) ? fail_step(Rules::learned_from_failing(), "timed_out")
                                           : saga_ruling{std::move(next)};
@@ -907,7 +913,8 @@ class saga_claim {
         p_.tries = 0;
         if (p_.at < p_.steps.size() && record().state == step_state::begun && !p_.is_waiting()) {
             const bool may_have_run = !definition_.steps[p_.at].is_remote();
-            record().state = may_have_run ? Rules::learned_from_claims(entry().attempts) : step_state::failed;
+            record().state = may_have_run ? Rules::learned_from_claims(entry().attempts + (is_resumed_ ? 1U : 0U))
+                                          : step_state::failed;
         }
         moved_ = true;
         return go_back();
@@ -1009,7 +1016,7 @@ class saga_claim {
 
     [[nodiscard]] saga_ruling run_undo() {
         const auto stuck = [](const std::string& code) { return saga_ruling{bury{.error = code}}; };
-        if (entry().attempts > attempts_max_of(entry(), definition_.retry_of(step()))) {
+        if (entry().attempts + p_.tries > attempts_max_of(entry(), definition_.retry_of(step()))) {
             return stuck("attempts_exhausted");
         }
         try {
@@ -1098,8 +1105,19 @@ class saga_claim {
         if (why.is_permanent) {
             return otherwise(why.code);
         }
-        auto next = after_failure(entry(), why.code, definition_.retry_of(step()), now_);
-        return std::holds_alternative<retry>(next) ? saga_ruling{std::move(next)} : otherwise(why.code);
+        const auto& policy = definition_.retry_of(step());
+        const auto attempts = entry().attempts + p_.tries;
+        const auto delay = delay_after(policy.backoff, entry().id, attempts);
+        if (attempts >= attempts_max_of(entry(), policy) || !delay) {
+            return otherwise(why.code);
+        }
+        const auto at = later(now_, *delay);
+        if (p_.direction == saga_direction::back && now_ < at && is_expired(at) && !is_expired(now_)) {
+            // A compensation goes on after the expiry; a retry would be the runner's last.
+            p_.tries = attempts;
+            return checkpoint(at);
+        }
+        return {retry{.error = why.code, .at = at}};
     }
 
     [[nodiscard]] saga_ruling checkpoint(time_point at) { return {advance{.progress = encode_progress(p_), .at = at}}; }
@@ -1136,7 +1154,7 @@ class saga_claim {
             }
         }
         delivery_.tag(how);
-        return {succeed{.result = last_words()}, false, entry().id};
+        return {succeed{.result = last_words()}, false, p_.origin};
     }
 
     /// The progress as it is at the end, without results if they are too much.
@@ -1161,6 +1179,9 @@ class saga_claim {
 
     [[nodiscard]] bool is_too_late(time_point at) const {
         return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
+    }
+    [[nodiscard]] bool is_expired(time_point at) const noexcept {
+        return entry().expires_at && at >= *entry().expires_at;
     }
     [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery_.entry(); }
     [[nodiscard]] const saga_step& step() const { return definition_.steps[p_.at]; }
@@ -1246,7 +1267,7 @@ struct saga_status {
     std::string reason{};             ///< why it was turned round
     std::string last_error{};         ///< of the entry: dead ones say what they are stuck with
     std::uint32_t attempts = 0;       ///< at the step whose turn it is
-    std::uint32_t tries = 0;          ///< commands for this compensation that have failed
+    std::uint32_t tries = 0;          ///< of this compensation that have failed, before this checkpoint
     vouch::id waits_for{};            ///< a command; nil: for none
     std::optional<time_point> waits_until{};
     std::string waits_in{}; ///< the command's queue and state, where a reader was given
@@ -1458,7 +1479,7 @@ class saga {
 
     /// A request to cancel that came while the saga was completing is not overlooked.
     void record(transaction& tx, const saga_ruling& ruling) const {
-        if (ruling.completes && tx.find(cancel_mark_of(ruling.saga))) {
+        if (ruling.completes && tx.find(cancel_mark_of(ruling.origin))) {
             throw failure("cancelled");
         }
     }
@@ -1547,6 +1568,122 @@ template <class Store>
 router<Store>& add_saga(router<Store>& to, Store& store, saga_definition only) {
     return add_saga(to, store, std::vector{std::move(only)});
 }
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/webhook.hpp
+// Webhook deliveries: one entry per (event, subscription), however often the event is routed; limits and delays of each
+// subscription over defaults; dead letters in the same transaction as the death; a requeue that begins anew. Its words,
+// for those who know them as a delivery saga:
+//
+//   status Pending, InProgress, PendingRetry, Completed, DeadLettered    state pending, claimed, retrying, succeeded,
+//   dead attempt_count        failures, and one more if it succeeded next_attempt_at      due_at final_error_code
+//   last_error: of the last failed attempt; kept after a success
+//
+// The handler knows nothing of HTTP: it is given a function that sends. It is only read when it runs, by as many
+// threads as like, if that function may.
+
+namespace vouch {
+inline namespace v0 {
+
+class webhook {
+  public:
+    static constexpr std::string_view topic = "webhook";
+
+    struct subscription {
+        std::string id{};
+        std::string url{};
+        std::uint32_t attempts_max = 0;          ///< 0: the default
+        std::optional<vouch::backoff> backoff{}; ///< unset: the default
+    };
+
+    /// What is to be sent.
+    struct request {
+        vouch::id id{}; ///< the idempotency key: the same for every attempt
+        std::string event{};
+        webhook::subscription subscription{};
+        std::string body{};
+        std::uint32_t attempt = 0; ///< counted from 1
+    };
+
+    /// Nothing: there is no such subscription any more.
+    using lookup = std::function<std::optional<subscription>(std::string_view id)>;
+    /// Sends, and gives the status of the response. Whatever it throws is a failed attempt.
+    using sender = std::function<int(const request&)>;
+
+    webhook(lookup subscriptions, sender send, retry_policy defaults = {})
+        : subscriptions_(std::move(subscriptions)), send_(std::move(send)), defaults_(std::move(defaults)) {}
+
+    /// For the route: `router.on(std::string(webhook::topic), hook, hook.retry())`.
+    [[nodiscard]] const retry_policy& retry() const noexcept { return defaults_; }
+
+    /// The delivery of an event to a subscription, to be emitted in the transaction of the event. The same pair again
+    /// is a duplicate, as long as the first is stored.
+    [[nodiscard]] static emission of(std::string queue, const std::string& event, const subscription& to,
+                                     std::string body) {
+        if (event.empty() || to.id.empty()) {
+            detail::refuse({"webhook", event.empty() ? "event" : "subscription"}, "is empty");
+        }
+        return {.queue = std::move(queue),
+                .topic = std::string(topic),
+                .payload = std::move(body),
+                // The length keeps ("a/b", "c") and ("a", "b/c") apart.
+                .key = std::to_string(event.size()) + '/' + event + '/' + to.id,
+                .attempts_max = to.attempts_max,
+                .headers = {{"webhook-event", event}, {"webhook-subscription", to.id}}};
+    }
+
+    /// 2xx is a success, anything else a failed attempt with the code `http_<status>`. A subscription that is gone ends
+    /// it at once.
+    [[nodiscard]] outcome operator()(delivery& d) const {
+        const auto event = d.header("webhook-event");
+        const auto to = d.header("webhook-subscription");
+        if (!event || !to) {
+            throw reject("no_webhook");
+        }
+        const auto known = subscriptions_(*to);
+        if (!known) {
+            throw reject("no_subscription");
+        }
+        std::string code;
+        try {
+            const int status = send_({.id = d.id(),
+                                      .event = std::string(*event),
+                                      .subscription = *known,
+                                      .body = d.payload(),
+                                      .attempt = d.attempt()});
+            if (status >= 200 && status < 300) {
+                return succeed{};
+            }
+            code = "http_" + std::to_string(status);
+        } catch (...) {
+            const auto why = detail::caught::current();
+            if (why.is_permanent) {
+                throw;
+            }
+            code = why.code;
+        }
+        const auto attempts_max = known->attempts_max != 0 ? known->attempts_max : defaults_.attempts_max;
+        return after_failure(d.entry(), code, {known->backoff.value_or(defaults_.backoff), attempts_max}, d.now());
+    }
+
+    /// For `runner::audit`: calls `hook(transaction, audit_line)` for every delivery that is given up, in the
+    /// transaction in which it dies. If it throws, the delivery is not dead, and its lease heals it.
+    template <class Transaction, class Hook>
+    [[nodiscard]] static audit_sink<Transaction> dead_letters(Hook&& hook) {
+        return [hook = std::forward<Hook>(hook)](Transaction& tx, const audit_line& line) {
+            if (line.what == audit_line::kind::dead && line.topic == topic) {
+                hook(tx, line);
+            }
+        };
+    }
+
+  private:
+    lookup subscriptions_;
+    sender send_;
+    retry_policy defaults_;
+};
 
 } // namespace v0
 } // namespace vouch

@@ -343,7 +343,7 @@ class saga_world {
             throw reject("rejected");
         }
         s.has_effect = true;
-        go_wrong_after(way);
+        go_wrong_after(way, s.forward);
         return result_of(i);
     }
 
@@ -368,7 +368,7 @@ class saga_world {
             throw reject("undo_rejected");
         }
         s.has_effect = false;
-        go_wrong_after(way);
+        go_wrong_after(way, s.undo);
     }
 
     /// What becomes of the answer of the remote action that was just called.
@@ -406,7 +406,8 @@ class saga_world {
                                            "crashes before its effect",
                                            "crashes after its effect",
                                            "crashes always",
-                                           "rejects"};
+                                           "rejects",
+                                           "fails after its effect, and always"};
         if (definition_.steps[i].is_remote()) {
             ways.insert(ways.end(), {"answers late", "answers after its lease"});
         }
@@ -423,12 +424,16 @@ class saga_world {
             throw failure("failed");
         }
     }
-    void go_wrong_after(std::size_t way) {
+    void go_wrong_after(std::size_t way, step::habit& habit) {
         if (way == 4) {
             process_.die();
             throw failure("crash");
         }
-        answering_ = way == 7 ? answering::late : way == 8 ? answering::too_late : answering::at_once;
+        if (way == 7) {
+            habit = step::habit::fails;
+            throw failure("failed");
+        }
+        answering_ = way == 8 ? answering::late : way == 9 ? answering::too_late : answering::at_once;
     }
 
     void complain_if(bool wrong, std::size_t i, std::string_view what) {
@@ -493,8 +498,10 @@ class saga_trial {
 
     [[nodiscard]] trial_result run() {
         auto begun = definition_.begin(outbox_, sagas, std::string{});
-        begun.expires_at = start_ + lifetime;
+        const bool is_short = fate_.choose("expiry", {"", "before any second try"}) == 1;
+        begun.expires_at = start_ + (is_short ? duration{1} : lifetime);
         saga_ = outbox_.emit(work_, begun).front().id;
+        entries_ = {saga_};
         auto end = play();
         check(end);
         if (end == saga_end::dead && world_.complaint().empty()) {
@@ -576,11 +583,22 @@ class saga_trial {
         if (p && i < p->steps.size() && p->steps[i].state == step_state::done) {
             return true;
         }
-        const auto commands = work_.list(query::children(saga_));
+        const auto commands = all_commands();
         return std::any_of(commands.begin(), commands.end(), [&](const entry& c) {
             const auto command = command_of(c);
             return command && command->number == i + 1 && !command->is_compensation && c.state == state::succeeded;
         });
+    }
+
+    /// Of the saga's entry, and of those it was resumed from.
+    [[nodiscard]] std::vector<entry> all_commands() const {
+        std::vector<entry> out;
+        for (const auto& e : entries_) {
+            for (auto& c : work_.list(query::children(e))) {
+                out.push_back(std::move(c));
+            }
+        }
+        return out;
     }
 
     // Playing.
@@ -638,18 +656,33 @@ class saga_trial {
 
     /// Whether somebody asks to cancel, or time jumps past the expiry, at this moment.
     bool may_interfere(std::string_view when) {
-        if (!is_cancelled_) {
-            const auto way = fate_.choose(when, {"", "cancel requested", "expired"});
-            if (way == 1) {
-                is_cancelled_ = true;
-                const auto answer = transact(work_, [&](auto& tx) { return request_cancel(tx, saga_, clock_()); });
-                must_turn_round_ = answer == verdict::applied || answer == verdict::repeated;
-            } else if (way == 2) {
-                is_cancelled_ = true;
-                clock_.pass(lifetime);
-            }
+        const auto way = interferences_left_ == 0
+                             ? 0
+                             : fate_.choose(when, {"", "cancel requested", "expired", "abandoned and resumed"});
+        interferences_left_ -= way == 0 ? 0 : 1;
+        if (way == 1) {
+            const auto answer = transact(work_, [&](auto& tx) { return request_cancel(tx, saga_, clock_()); });
+            must_turn_round_ = must_turn_round_ || answer == verdict::applied || answer == verdict::repeated;
+        } else if (way == 2) {
+            clock_.pass(lifetime);
+        } else if (way == 3) {
+            abandon();
         }
         return true;
+    }
+
+    /// Somebody kills the saga as it stands, unless a runner holds it, and somebody else resumes it.
+    void abandon() {
+        const auto before = work_.find(saga_);
+        const auto next = transact(work_, [&](auto& tx) {
+            static_cast<void>(tx.cancel(saga_, "abandoned", clock_()));
+            return resume(tx, saga_, outbox_.fresh_id(), clock_());
+        });
+        if (next.what == receipt::kind::inserted) {
+            note_lost({*before});
+            saga_ = next.id;
+            entries_.push_back(saga_);
+        }
     }
 
     /// Whether the participants are there; if not they come back when the saga has stopped waiting.
@@ -755,7 +788,7 @@ class saga_trial {
         if (!e || is_live(e->state)) {
             return saga_end::none;
         }
-        for (const auto& c : work_.list(query::children(saga_))) {
+        for (const auto& c : all_commands()) {
             if (is_live(c.state)) {
                 world_.complain("it has ended while a command of its is live");
             }
@@ -814,6 +847,7 @@ class saga_trial {
         away_.clear();
         const auto next = transact(work_, [&](auto& tx) { return resume(tx, saga_, outbox_.fresh_id(), clock_()); });
         saga_ = next.id;
+        entries_.push_back(saga_);
         const auto end = play();
         if (end != saga_end::compensated) {
             world_.complain("resumed, it is not compensated in the end");
@@ -835,9 +869,10 @@ class saga_trial {
     duration longest_{};
     duration lease_{};
     id saga_{};
+    std::vector<id> entries_{}; ///< the saga's, and those it was resumed from before
     std::vector<parked> parked_{};
     std::map<std::string, time_point> away_{};
-    bool is_cancelled_ = false;
+    int interferences_left_ = 2;
     bool must_turn_round_ = false;
 };
 
@@ -1056,6 +1091,95 @@ class sandbox {
     recorder recorder_;
     vouch::runner<memory::store> runner_;
 };
+
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/sequence_diagram.hpp
+// What was recorded, as a Mermaid sequence diagram: queues are the participants, an emission is an arrow to the queue
+// it goes to, and the end of what was emitted is an arrow back. Give one recorder to the runners of all queues
+// concerned.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+
+namespace detail {
+
+class diagram {
+  public:
+    void add(const recorded_event& e) {
+        switch (e.what) {
+        case event_kind::enqueued: // by what was settled right before
+            sent_from_[e.id] = last_;
+            arrow(last_, "->>", e.queue, e.topic);
+            break;
+        case event_kind::started:
+            if (!sent_from_.contains(e.id) && e.attempt == 1 && begun_.emplace(e.id, true).second) {
+                body_ += "    Note over " + alias(e.queue) + ": " + e.topic + '\n';
+            }
+            break;
+        case event_kind::succeeded:
+        case event_kind::dead: end(e); break;
+        case event_kind::retried: arrow(e.queue, "->>", e.queue, e.topic + " again" + told(e)); break;
+        case event_kind::advanced: last_ = e.queue; break;
+        default: break;
+        }
+    }
+
+    [[nodiscard]] std::string text() const {
+        std::string out = "sequenceDiagram\n";
+        for (std::size_t i = 0; i < queues_.size(); ++i) {
+            out += "    participant q" + std::to_string(i) + " as " + queues_[i] + '\n';
+        }
+        return out + body_;
+    }
+
+  private:
+    void end(const recorded_event& e) {
+        last_ = e.queue;
+        const auto what = e.topic + ' ' + std::string(name_of(e.what)) + told(e);
+        if (const auto from = sent_from_.find(e.id); from != sent_from_.end()) {
+            arrow(e.queue, "-->>", from->second, what);
+        } else {
+            body_ += "    Note over " + alias(e.queue) + ": " + what + '\n';
+        }
+    }
+    [[nodiscard]] static std::string told(const recorded_event& e) {
+        const auto& word = e.error.empty() ? e.tag : e.error;
+        return word.empty() ? std::string{} : " (" + word + ')';
+    }
+    void arrow(const std::string& from, std::string_view how, const std::string& to, const std::string& what) {
+        const auto start = alias(from);
+        body_ += "    " + start + std::string(how) + alias(to) + ": " + what + '\n';
+    }
+    /// Names may be anything; Mermaid's own must not.
+    [[nodiscard]] std::string alias(const std::string& queue) {
+        const auto found = std::find(queues_.begin(), queues_.end(), queue);
+        const auto index = found - queues_.begin();
+        if (found == queues_.end()) {
+            queues_.push_back(queue);
+        }
+        return 'q' + std::to_string(index);
+    }
+
+    std::vector<std::string> queues_{};
+    std::map<id, std::string> sent_from_{};
+    std::map<id, bool> begun_{};
+    std::string last_ = "outside";
+    std::string body_{};
+};
+
+} // namespace detail
+
+[[nodiscard]] inline std::string sequence_diagram(const std::vector<recorded_event>& events) {
+    detail::diagram out;
+    for (const auto& e : events) {
+        out.add(e);
+    }
+    return out.text();
+}
 
 } // namespace testing
 } // namespace v0

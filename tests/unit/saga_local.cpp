@@ -248,6 +248,58 @@ TEST_CASE("saga: one that expires is turned round, never killed with work done, 
     CHECK(on.status(id).reason == "expired");
 }
 
+TEST_CASE("saga: a step whose next try would come after the expiry is unknown, also after its first") {
+    stage on;
+    const auto d = three(on, 2, on.fails("do 2", "busy"),
+                         {.retry = vouch::retry_policy{.backoff = vouch::fixed{1h}, .attempts_max = 100}});
+    on.play(d);
+    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    e.expires_in = 1min;
+    const auto id = on.emit(e);
+    on.run();
+    CHECK(on.log == lines{"do 1", "do 2", "undo 2 <>", "undo 1 <r1>"});
+    CHECK(on.status(id).reason == "expired");
+}
+
+TEST_CASE("saga: a compensation waits for its next try across the expiry, and is not called twice in one claim") {
+    stage on;
+    const auto d = define()
+                       .step("s1", on.does("do 1"), on.fails("undo 1", "bank_down"),
+                             {.retry = vouch::retry_policy{.backoff = vouch::fixed{1h}, .attempts_max = 3}})
+                       .step("s2", on.rejects("do 2", "no"))
+                       .build();
+    on.play(d);
+    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    e.expires_in = 1min;
+    const auto id = on.emit(e);
+    on.run();
+    CHECK(on.log == lines{"do 1", "do 2", "undo 1"});
+    on.run_out();
+    CHECK(on.log == lines{"do 1", "do 2", "undo 1", "undo 1", "undo 1"});
+    CHECK(on.clock() >= on.start + 1h);
+    CHECK(on.entry(id).last_error == "bank_down");
+}
+
+TEST_CASE("saga: resumed in the middle of a step it does not know what that has done") {
+    stage on;
+    const auto d = three(on, 0, on.does(""));
+    on.play(d);
+    const auto id = on.begin(d);
+    on.runner().run_once();
+    auto dying = on.runner();
+    std::ignore = dying.handle(dying.claim().front()); // its effect is out
+    on.pass(5min);
+    const auto next = vouch::transact(on.store, [&](auto& tx) {
+        std::ignore = tx.cancel(id, "abandoned", on.clock());
+        const auto fresh = vouch::resume(tx, id, on.outbox.fresh_id(), on.clock());
+        std::ignore = vouch::request_cancel(tx, fresh.id, on.clock());
+        return fresh.id;
+    });
+    on.run();
+    CHECK(on.log == lines{"do 1", "do 2", "undo 2 <>", "undo 1 <r1>"});
+    CHECK(on.status(next).is_compensated());
+}
+
 TEST_CASE("saga: one that expires before it has begun undoes nothing") {
     stage on;
     const auto d = three(on, 0, on.does(""));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,14 +16,15 @@
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/verdict.hpp>
+#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
 inline constexpr std::string_view saga_marks_queue = "saga.marks";
 
-/// The id of the mark that asks this saga to turn round.
-[[nodiscard]] constexpr id cancel_mark_of(const id& saga) noexcept { return derive(saga, "saga.cancel"); }
+/// The id of the mark that asks a saga to turn round. `origin` is its first entry, so that a resume does not lose it.
+[[nodiscard]] constexpr id cancel_mark_of(const id& origin) noexcept { return derive(origin, "saga.cancel"); }
 
 /// Requests that the saga be turned round, within the caller's transaction. Applied, or repeated if it was due anyway
 /// or had been asked before: the mark is seen before the saga completes; one that is being undone goes on being undone.
@@ -30,9 +32,12 @@ inline constexpr std::string_view saga_marks_queue = "saga.marks";
 template <class Writer>
 [[nodiscard]] verdict request_cancel(Writer& tx, const id& saga, time_point now) {
     static_assert(explain_writer<Writer>());
+    const auto found = tx.find(saga);
+    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
     const auto answer = tx.nudge(saga, now);
     if (answer == verdict::applied || answer == verdict::repeated) {
-        const std::array mark{draft{.id = cancel_mark_of(saga),
+        const bool has_begun = progress && !progress->origin.is_nil();
+        const std::array mark{draft{.id = cancel_mark_of(has_begun ? progress->origin : saga),
                                     .queue = std::string(saga_marks_queue),
                                     .topic = "saga.cancel",
                                     .result = std::string{}}};

@@ -43,7 +43,7 @@ inline constexpr duration saga_look_again = std::chrono::minutes{1};
 struct saga_ruling {
     vouch::outcome outcome{};
     bool completes = false; ///< then no request to cancel may have come in the meantime
-    id saga{};
+    id origin{};
 
     operator vouch::outcome() const { return outcome; } // NOLINT: implicit, as a handler's result
 };
@@ -72,7 +72,7 @@ class saga_claim {
         if (p_.direction == saga_direction::back) {
             return go_back();
         }
-        if (Rules::heeds_cancel() && store_.find(cancel_mark_of(entry().id))) {
+        if (Rules::heeds_cancel() && store_.find(cancel_mark_of(p_.origin))) {
             return turn_round("cancelled");
         }
         return go_forward();
@@ -126,6 +126,9 @@ class saga_claim {
             const auto* const again = std::get_if<retry>(&next);
             if (again == nullptr) {
                 return fail_step(Rules::learned_from_failing(), why.code);
+            }
+            if (is_expired(again->at)) { // there would be no further try
+                return fail_step(Rules::learned_from_failing(), "expired");
             }
             return is_too_late(again->at) ? fail_step(Rules::learned_from_failing(), "timed_out")
                                           : saga_ruling{std::move(next)};
@@ -188,7 +191,8 @@ class saga_claim {
         p_.tries = 0;
         if (p_.at < p_.steps.size() && record().state == step_state::begun && !p_.is_waiting()) {
             const bool may_have_run = !definition_.steps[p_.at].is_remote();
-            record().state = may_have_run ? Rules::learned_from_claims(entry().attempts) : step_state::failed;
+            record().state = may_have_run ? Rules::learned_from_claims(entry().attempts + (is_resumed_ ? 1U : 0U))
+                                          : step_state::failed;
         }
         moved_ = true;
         return go_back();
@@ -290,7 +294,7 @@ class saga_claim {
 
     [[nodiscard]] saga_ruling run_undo() {
         const auto stuck = [](const std::string& code) { return saga_ruling{bury{.error = code}}; };
-        if (entry().attempts > attempts_max_of(entry(), definition_.retry_of(step()))) {
+        if (entry().attempts + p_.tries > attempts_max_of(entry(), definition_.retry_of(step()))) {
             return stuck("attempts_exhausted");
         }
         try {
@@ -379,8 +383,19 @@ class saga_claim {
         if (why.is_permanent) {
             return otherwise(why.code);
         }
-        auto next = after_failure(entry(), why.code, definition_.retry_of(step()), now_);
-        return std::holds_alternative<retry>(next) ? saga_ruling{std::move(next)} : otherwise(why.code);
+        const auto& policy = definition_.retry_of(step());
+        const auto attempts = entry().attempts + p_.tries;
+        const auto delay = delay_after(policy.backoff, entry().id, attempts);
+        if (attempts >= attempts_max_of(entry(), policy) || !delay) {
+            return otherwise(why.code);
+        }
+        const auto at = later(now_, *delay);
+        if (p_.direction == saga_direction::back && now_ < at && is_expired(at) && !is_expired(now_)) {
+            // A compensation goes on after the expiry; a retry would be the runner's last.
+            p_.tries = attempts;
+            return checkpoint(at);
+        }
+        return {retry{.error = why.code, .at = at}};
     }
 
     [[nodiscard]] saga_ruling checkpoint(time_point at) { return {advance{.progress = encode_progress(p_), .at = at}}; }
@@ -417,7 +432,7 @@ class saga_claim {
             }
         }
         delivery_.tag(how);
-        return {succeed{.result = last_words()}, false, entry().id};
+        return {succeed{.result = last_words()}, false, p_.origin};
     }
 
     /// The progress as it is at the end, without results if they are too much.
@@ -442,6 +457,9 @@ class saga_claim {
 
     [[nodiscard]] bool is_too_late(time_point at) const {
         return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
+    }
+    [[nodiscard]] bool is_expired(time_point at) const noexcept {
+        return entry().expires_at && at >= *entry().expires_at;
     }
     [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery_.entry(); }
     [[nodiscard]] const saga_step& step() const { return definition_.steps[p_.at]; }

@@ -32,7 +32,7 @@ struct saga_status {
     std::string reason{};             ///< why it was turned round
     std::string last_error{};         ///< of the entry: dead ones say what they are stuck with
     std::uint32_t attempts = 0;       ///< at the step whose turn it is
-    std::uint32_t tries = 0;          ///< commands for this compensation that have failed
+    std::uint32_t tries = 0;          ///< of this compensation that have failed, before this checkpoint
     vouch::id waits_for{};            ///< a command; nil: for none
     std::optional<time_point> waits_until{};
     std::string waits_in{}; ///< the command's queue and state, where a reader was given

@@ -67,7 +67,7 @@ struct saga_progress {
     std::vector<step_record> steps{}; ///< those begun so far
     std::string reason{};             ///< why it was turned round
     time_point since{};               ///< when it came to this step
-    std::uint32_t tries = 0;          ///< commands for this compensation that have failed
+    std::uint32_t tries = 0;          ///< of this compensation that have failed, before this checkpoint
     id command{};                     ///< waits for this one; nil: for none
     id sender{};                      ///< the saga's entry that sent it
     std::optional<time_point> deadline{};

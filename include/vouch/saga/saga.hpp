@@ -71,7 +71,7 @@ class saga {
 
     /// A request to cancel that came while the saga was completing is not overlooked.
     void record(transaction& tx, const saga_ruling& ruling) const {
-        if (ruling.completes && tx.find(cancel_mark_of(ruling.saga))) {
+        if (ruling.completes && tx.find(cancel_mark_of(ruling.origin))) {
             throw failure("cancelled");
         }
     }

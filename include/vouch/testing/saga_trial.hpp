@@ -70,8 +70,10 @@ class saga_trial {
 
     [[nodiscard]] trial_result run() {
         auto begun = definition_.begin(outbox_, sagas, std::string{});
-        begun.expires_at = start_ + lifetime;
+        const bool is_short = fate_.choose("expiry", {"", "before any second try"}) == 1;
+        begun.expires_at = start_ + (is_short ? duration{1} : lifetime);
         saga_ = outbox_.emit(work_, begun).front().id;
+        entries_ = {saga_};
         auto end = play();
         check(end);
         if (end == saga_end::dead && world_.complaint().empty()) {
@@ -153,11 +155,22 @@ class saga_trial {
         if (p && i < p->steps.size() && p->steps[i].state == step_state::done) {
             return true;
         }
-        const auto commands = work_.list(query::children(saga_));
+        const auto commands = all_commands();
         return std::any_of(commands.begin(), commands.end(), [&](const entry& c) {
             const auto command = command_of(c);
             return command && command->number == i + 1 && !command->is_compensation && c.state == state::succeeded;
         });
+    }
+
+    /// Of the saga's entry, and of those it was resumed from.
+    [[nodiscard]] std::vector<entry> all_commands() const {
+        std::vector<entry> out;
+        for (const auto& e : entries_) {
+            for (auto& c : work_.list(query::children(e))) {
+                out.push_back(std::move(c));
+            }
+        }
+        return out;
     }
 
     // Playing.
@@ -215,18 +228,33 @@ class saga_trial {
 
     /// Whether somebody asks to cancel, or time jumps past the expiry, at this moment.
     bool may_interfere(std::string_view when) {
-        if (!is_cancelled_) {
-            const auto way = fate_.choose(when, {"", "cancel requested", "expired"});
-            if (way == 1) {
-                is_cancelled_ = true;
-                const auto answer = transact(work_, [&](auto& tx) { return request_cancel(tx, saga_, clock_()); });
-                must_turn_round_ = answer == verdict::applied || answer == verdict::repeated;
-            } else if (way == 2) {
-                is_cancelled_ = true;
-                clock_.pass(lifetime);
-            }
+        const auto way = interferences_left_ == 0
+                             ? 0
+                             : fate_.choose(when, {"", "cancel requested", "expired", "abandoned and resumed"});
+        interferences_left_ -= way == 0 ? 0 : 1;
+        if (way == 1) {
+            const auto answer = transact(work_, [&](auto& tx) { return request_cancel(tx, saga_, clock_()); });
+            must_turn_round_ = must_turn_round_ || answer == verdict::applied || answer == verdict::repeated;
+        } else if (way == 2) {
+            clock_.pass(lifetime);
+        } else if (way == 3) {
+            abandon();
         }
         return true;
+    }
+
+    /// Somebody kills the saga as it stands, unless a runner holds it, and somebody else resumes it.
+    void abandon() {
+        const auto before = work_.find(saga_);
+        const auto next = transact(work_, [&](auto& tx) {
+            static_cast<void>(tx.cancel(saga_, "abandoned", clock_()));
+            return resume(tx, saga_, outbox_.fresh_id(), clock_());
+        });
+        if (next.what == receipt::kind::inserted) {
+            note_lost({*before});
+            saga_ = next.id;
+            entries_.push_back(saga_);
+        }
     }
 
     /// Whether the participants are there; if not they come back when the saga has stopped waiting.
@@ -332,7 +360,7 @@ class saga_trial {
         if (!e || is_live(e->state)) {
             return saga_end::none;
         }
-        for (const auto& c : work_.list(query::children(saga_))) {
+        for (const auto& c : all_commands()) {
             if (is_live(c.state)) {
                 world_.complain("it has ended while a command of its is live");
             }
@@ -391,6 +419,7 @@ class saga_trial {
         away_.clear();
         const auto next = transact(work_, [&](auto& tx) { return resume(tx, saga_, outbox_.fresh_id(), clock_()); });
         saga_ = next.id;
+        entries_.push_back(saga_);
         const auto end = play();
         if (end != saga_end::compensated) {
             world_.complain("resumed, it is not compensated in the end");
@@ -412,9 +441,10 @@ class saga_trial {
     duration longest_{};
     duration lease_{};
     id saga_{};
+    std::vector<id> entries_{}; ///< the saga's, and those it was resumed from before
     std::vector<parked> parked_{};
     std::map<std::string, time_point> away_{};
-    bool is_cancelled_ = false;
+    int interferences_left_ = 2;
     bool must_turn_round_ = false;
 };
 

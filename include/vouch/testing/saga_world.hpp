@@ -57,7 +57,7 @@ class saga_world {
             throw reject("rejected");
         }
         s.has_effect = true;
-        go_wrong_after(way);
+        go_wrong_after(way, s.forward);
         return result_of(i);
     }
 
@@ -82,7 +82,7 @@ class saga_world {
             throw reject("undo_rejected");
         }
         s.has_effect = false;
-        go_wrong_after(way);
+        go_wrong_after(way, s.undo);
     }
 
     /// What becomes of the answer of the remote action that was just called.
@@ -120,7 +120,8 @@ class saga_world {
                                            "crashes before its effect",
                                            "crashes after its effect",
                                            "crashes always",
-                                           "rejects"};
+                                           "rejects",
+                                           "fails after its effect, and always"};
         if (definition_.steps[i].is_remote()) {
             ways.insert(ways.end(), {"answers late", "answers after its lease"});
         }
@@ -137,12 +138,16 @@ class saga_world {
             throw failure("failed");
         }
     }
-    void go_wrong_after(std::size_t way) {
+    void go_wrong_after(std::size_t way, step::habit& habit) {
         if (way == 4) {
             process_.die();
             throw failure("crash");
         }
-        answering_ = way == 7 ? answering::late : way == 8 ? answering::too_late : answering::at_once;
+        if (way == 7) {
+            habit = step::habit::fails;
+            throw failure("failed");
+        }
+        answering_ = way == 8 ? answering::late : way == 9 ? answering::too_late : answering::at_once;
     }
 
     void complain_if(bool wrong, std::size_t i, std::string_view what) {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// An order as a saga: payment is a remote participant, stock and shipping are here; what fails is undone in reverse.
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include <vouch/saga.hpp>
+#include <vouch/testing.hpp>
+#include <vouch/vouch.hpp>
+
+using namespace std::chrono_literals;
+using store_type = vouch::memory::store;
+
+namespace {
+
+void say(const std::string& line) { std::printf("  %s\n", line.c_str()); }
+
+vouch::saga_definition order_saga() {
+    return vouch::define_saga<std::string>("order", {.completed = "order.confirmed",
+                                                     .compensated = "order.failed",
+                                                     .queue = "mail",
+                                                     .retry = {.backoff = vouch::fixed{}, .attempts_max = 3}})
+        .command("payment", {.queue = "payment", .topic = "charge", .undo = "refund", .timeout = 30s})
+        .step(
+            "stock",
+            [](const std::string& order) {
+                if (order == "100 lamps") {
+                    throw vouch::reject("insufficient_stock"); // known to have done nothing: not undone
+                }
+                say("stock: reserved " + order);
+                return "reservation of " + order;
+            },
+            [](vouch::step_call& call) { say("stock: released the " + std::string(call.result())); })
+        .step(
+            "shipping",
+            [](const std::string& order, vouch::step_call& call) {
+                if (order == "a piano") { // tried three times; then it is unknown what has happened
+                    throw vouch::failure("carrier_timeout");
+                }
+                say("shipping: scheduled, with key " + to_string(call.key()).substr(24));
+            },
+            [](vouch::step_call&) { say("shipping: called off, if there was anything"); })
+        .build();
+}
+
+} // namespace
+
+int main() {
+    const auto saga = order_saga();
+    store_type store;
+    const vouch::manual_clock clock;
+    const vouch::outbox outbox({.clock = clock, .ids = vouch::counting_ids()});
+
+    vouch::router<store_type> orders;
+    vouch::add_saga(orders, store, saga);
+    vouch::router<store_type> payment;
+    payment.on("charge", [](vouch::delivery& d) {
+        say("payment: charged for " + d.payload());
+        return "charge for " + d.payload();
+    });
+    payment.on("refund", [](vouch::delivery& d) { say("payment: refunded the " + d.payload()); });
+    vouch::router<store_type> mail;
+    mail.on("order.*", [](vouch::delivery& d) {
+        say("mail: " + d.topic() + ", " + std::string(d.header("saga-reason").value_or("as ordered")));
+    });
+
+    const auto place = [&](const std::string& order, bool is_cancelled = false) {
+        std::printf("%s\n", order.c_str());
+        const auto id = outbox.emit(store, saga.begin(outbox, "orders", order)).front().id;
+        vouch::testing::recorder recorder;
+        vouch::runner run_orders(store, outbox, orders, {.queue = "orders"});
+        vouch::runner run_payment(store, outbox, payment, {.queue = "payment"});
+        vouch::runner run_mail(store, outbox, mail, {.queue = "mail"});
+        run_orders.observe(recorder);
+        run_payment.observe(recorder);
+        run_orders.run_until_idle();
+        say(to_string(*vouch::inspect(store, id), clock()));
+        run_payment.run_until_idle();
+        if (is_cancelled) {
+            vouch::transact(store, [&](auto& tx) { return vouch::request_cancel(tx, id, clock()); });
+        }
+        run_orders.run_until_idle();
+        run_payment.run_until_idle();
+        run_orders.run_until_idle();
+        run_mail.run_until_idle();
+        say(to_string(*vouch::inspect(store, id)));
+        return vouch::testing::sequence_diagram(recorder.events());
+    };
+    place("a lamp");
+    place("100 lamps");
+    place("a chair", true);
+    const auto diagram = place("a piano");
+
+    std::printf("\n%s", diagram.c_str());
+    std::printf("\n%s\n", to_string(vouch::testing::verify(saga)).c_str());
+}
