@@ -3,7 +3,6 @@
 // reads it on the same kind of machine.
 #pragma once
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -112,7 +111,9 @@ struct tape {
             auto size = value.size();
             pass(size);
             value.resize(size);
-            std::for_each(value.begin(), value.end(), [this](auto& item) { pass(item); });
+            for (auto& item : value) {
+                pass(item);
+            }
         }
     }
 };
