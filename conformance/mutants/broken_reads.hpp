@@ -72,7 +72,8 @@ inline const std::vector<breach> broken_reads{
       {"wake forgets opened lanes", defect::wake_forgets_opened_lanes},
       {"wakes stay with the handle", defect::wakes_stay_with_the_handle},
       {"wait sleeps on", defect::wait_sleeps_on},
-      {"wait ignores stop", defect::wait_ignores_stop}}},
+      {"wait ignores stop", defect::wait_ignores_stop},
+      {"wait gives up early", defect::wait_gives_up_early}}},
 };
 
 } // namespace mutants

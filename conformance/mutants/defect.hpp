@@ -340,6 +340,7 @@ enum class defect : std::uint16_t {
     wakes_stay_with_the_handle,
     wait_sleeps_on,
     wait_ignores_stop,
+    wait_gives_up_early,
 };
 
 } // namespace mutants

@@ -322,6 +322,7 @@ class store {
             stop = {};
         }
         at_most = std::min<std::chrono::nanoseconds>(at_most, std::chrono::hours{24});
+        at_most /= ground_->is(defect::wait_gives_up_early) ? 2 : 1;
         std::unique_lock lock(ground_->mutex);
         auto& wakes = ground_->wakes[std::string(queue)];
         const auto is_different = [&] { return wakes != seen; };

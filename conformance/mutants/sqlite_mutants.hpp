@@ -5,9 +5,13 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <sqlite3.h>
 
@@ -34,11 +38,32 @@ inline int mutated_prepare(sqlite3* db, const char* text, int bytes, unsigned fl
     return rc;
 }
 
+/// The store asks for the file's name to find those of its process who have it open, too. Apart, each is told another
+/// way to the same file.
+inline const char* separate_filename(sqlite3* db, const char* schema) {
+    const char* const name = sqlite3_db_filename(db, schema);
+    if (rewrite_in_force == nullptr || !rewrite_in_force->apart || name == nullptr) {
+        return name;
+    }
+    static std::mutex mutex;
+    static std::map<std::string, std::size_t> ways;
+    static std::deque<std::string> names; // kept, as SQLite keeps its own
+    const std::lock_guard lock(mutex);
+    std::string way(name);
+    const auto slash = way.rfind('/');
+    for (auto n = ++ways[way]; n > 0; --n) {
+        way.insert(slash, "/.");
+    }
+    return names.emplace_back(std::move(way)).c_str();
+}
+
 } // namespace mutants
 
 #define sqlite3_prepare_v3 ::mutants::mutated_prepare
+#define sqlite3_db_filename ::mutants::separate_filename
 #include <vouch/sqlite.hpp>
 #undef sqlite3_prepare_v3
+#undef sqlite3_db_filename
 
 namespace mutants {
 

@@ -148,9 +148,9 @@ class store {
     using transaction = log_store::transaction;
     static constexpr int contract_level = vouch::contract_level;
 
-    explicit store(const std::filesystem::path& path) {
+    explicit store(const std::filesystem::path& path, bool syncs = true) {
         ledger read;
-        shared_->file = std::make_unique<log_file>(path, [&](std::string_view record) { read.replay(record); });
+        shared_->file = std::make_unique<log_file>(path, syncs, [&](std::string_view record) { read.replay(record); });
         read.touched.clear();
         shared_->committed = std::make_shared<const ledger>(std::move(read));
     }

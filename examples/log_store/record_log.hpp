@@ -3,7 +3,6 @@
 // reads it on the same kind of machine.
 #pragma once
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -29,6 +28,7 @@ class log_file {
     struct head {
         std::uint64_t size, checksum;
     };
+    bool syncs_;
     int descriptor_;
     std::uint64_t end_ = 0; ///< of the last whole record
 
@@ -46,8 +46,8 @@ class log_file {
 
   public:
     template <class Replay>
-    log_file(const std::filesystem::path& path, Replay&& replay)
-        : descriptor_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    log_file(const std::filesystem::path& path, bool syncs, Replay&& replay)
+        : syncs_(syncs), descriptor_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
         if (descriptor_ < 0 || flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
             fail(errno, "log: cannot have the file, or not alone");
         }
@@ -68,7 +68,8 @@ class log_file {
     log_file(const log_file&) = delete;
     ~log_file() { close(descriptor_); }
 
-    /// After this the record is there for good. An error that is not in doubt means that it is not there.
+    /// After this the record is there for good, if the file `syncs`; else the loss of power may take it. An error that
+    /// is not in doubt means that it is not there.
     void append(std::string_view body) {
         const auto h = head_of(body);
         const auto record = std::string(reinterpret_cast<const char*>(&h), sizeof h).append(body);
@@ -76,7 +77,7 @@ class log_file {
         if (n < static_cast<ssize_t>(record.size())) {
             fail(n < 0 ? errno : ENOSPC, "log: cannot write"); // half a record is none
         }
-        if (fdatasync(descriptor_) != 0) {
+        if (syncs_ && fdatasync(descriptor_) != 0) {
             fail(errno, "log: cannot sync", true); // there or not, until the next record is written over it
         }
         end_ += record.size();
@@ -110,7 +111,9 @@ struct tape {
             auto size = value.size();
             pass(size);
             value.resize(size);
-            std::for_each(value.begin(), value.end(), [this](auto& item) { pass(item); });
+            for (auto& item : value) {
+                pass(item);
+            }
         }
     }
 };

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Ties clauses, checks and mutants together, and fails on a loose end:
+
+- a clause without a check, and a check that no clause names;
+- a mutant that breaks no clause, and one that nobody has tried (stale coverage);
+- more than ten clauses that no mutant breaks; those there are, are listed as unproven;
+- a check that knows of mutants.
+
+    loose_ends.py STORE_PROGRAM [MUTANTS_PROGRAM]
+
+Which mutant breaks which clauses is in conformance/mutants/coverage.txt, written by `MUTANTS_PROGRAM --coverage FILE`.
+With the program given, it must be about the mutants there are.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+CONFORMANCE = Path(__file__).resolve().parent.parent.parent / "conformance"
+CHECKS = CONFORMANCE / "include/vouch/conformance/clauses"
+COVERAGE = CONFORMANCE / "mutants/coverage.txt"
+UNPROVEN_MAX = 10
+
+
+def listed(program):
+    return subprocess.run([program, "--list"], check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def check_ends(wrong):
+    """Every function that takes a trial and is no part of another is the check of a clause, and the other way round."""
+    for file in sorted(CHECKS.glob("*.hpp")):
+        text = file.read_text(encoding="utf-8")
+        table = "".join(re.findall(r"clause\{.*?\},\n", text, re.S))
+        named = set(re.findall(r"(\w+_checks::\w+)", table))
+        clauses = re.findall(r'clause\{\s*"([A-Z]+-\d\d)"(.*?)\},\n', text, re.S)
+        wrong += [f"{name}: has no check" for name, rest in clauses if not re.search(r"\w+_checks::\w+", rest)]
+        for space, body in re.findall(r"namespace (\w+_checks) \{(.*?)\n\} // namespace \1", text, re.S):
+            for name in re.findall(r"\nvoid (\w+)\(trial& t\) \{|\ninline void (\w+)\(trial& t\) \{", body):
+                name = name[0] or name[1]
+                calls = len(re.findall(rf"\b{name}\b", body)) - 1
+                if f"{space}::{name}" not in named and calls == 0:
+                    wrong.append(f"{file.name}: {name} is no clause's check")
+    for file in CONFORMANCE.glob("include/**/*.hpp"):
+        if "mutant" in file.read_text(encoding="utf-8").lower():
+            wrong.append(f"{file.name}: a check must not know of mutants")
+
+
+def main():
+    store, *mutants = sys.argv[1:]
+    wrong = []
+    check_ends(wrong)
+    clauses = {line.split()[0]: line.split(maxsplit=4)[4] for line in listed(store)}
+    coverage = {}
+    for line in COVERAGE.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            name, _, broken = line.rpartition(":")
+            coverage[name] = broken.split()
+    wrong += [f"{name}: breaks no clause" for name, broken in coverage.items() if not broken]
+    wrong += [f"{clause}: broken by a mutant, but no clause" for broken in coverage.values() for clause in broken
+              if clause not in clauses]
+    if mutants:
+        there = {line[:100].strip() if "  " not in line else line.split("  ")[0] for line in listed(mutants[0])}
+        wrong += [f"{name}: not in {COVERAGE.name}" for name in sorted(there - coverage.keys())]
+        wrong += [f"{name}: in {COVERAGE.name}, but no mutant" for name in sorted(coverage.keys() - there)]
+    proven = {clause for broken in coverage.values() for clause in broken}
+    unproven = [name for name in clauses if name not in proven]
+    for name in unproven:
+        print(f"unproven: {name} {clauses[name]}")
+    if len(unproven) > UNPROVEN_MAX:
+        wrong.append(f"{len(unproven)} clauses are unproven, at most {UNPROVEN_MAX} may be")
+    print(f"{len(clauses)} clauses, {len(coverage)} mutants, {len(unproven)} unproven")
+    for line in wrong:
+        print(line)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
