@@ -7,6 +7,7 @@
 #include <vouch/saga/cancel.hpp>
 #include <vouch/saga/claim.hpp>
 #include <vouch/saga/command.hpp>
+#include <vouch/saga/commanding.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/inbox.hpp>
 #include <vouch/saga/inspect.hpp>

@@ -6,6 +6,7 @@
 #include <vouch/testing/choices.hpp>
 #include <vouch/testing/mortal_store.hpp>
 #include <vouch/testing/recorder.hpp>
+#include <vouch/testing/saga_judge.hpp>
 #include <vouch/testing/saga_trial.hpp>
 #include <vouch/testing/saga_world.hpp>
 #include <vouch/testing/sandbox.hpp>

@@ -225,7 +225,7 @@ TEST_CASE("saga: any steps in any trouble") {
             20, rc::gen::container<std::vector<std::size_t>>(100, way));
         for (const auto& ways : courses) {
             choices fate(ways, 8);
-            const auto result = vouch::testing::saga_trial<planted_rules>(shape(steps, attempts), fate).run();
+            const auto result = vouch::testing::saga_trial<>(shape(steps, attempts), fate).run();
             completed += result.end == saga_end::completed ? 1U : 0U;
             compensated += result.end == saga_end::compensated ? 1U : 0U;
             dead += result.end == saga_end::dead ? 1U : 0U;

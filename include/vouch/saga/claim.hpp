@@ -20,7 +20,6 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/contract/transact.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/run/delivery.hpp>
@@ -29,15 +28,12 @@
 #include <vouch/run/handling.hpp>
 #include <vouch/saga/call.hpp>
 #include <vouch/saga/cancel.hpp>
-#include <vouch/saga/command.hpp>
+#include <vouch/saga/commanding.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {
-
-/// When a saga that nobody here can carry on is looked at again.
-inline constexpr duration saga_look_again = std::chrono::minutes{1};
 
 /// What a claim of a saga comes to.
 struct saga_ruling {
@@ -52,10 +48,14 @@ namespace detail {
 
 /// One claim of one saga.
 template <class Store, class Rules>
-class saga_claim {
+class saga_claim : commanding<Store> {
+    using base = commanding<Store>;
+    using base::call_back, base::definition_, base::delivery_, base::entry, base::find_command, base::forget_command;
+    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_;
+
   public:
     saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
-        : store_(store), definition_(what), delivery_(d), now_(d.now()), p_(std::move(at)) {
+        : base(store, what, std::move(at), d) {
         if (p_.owner != entry().id) {
             is_resumed_ = !p_.owner.is_nil();
             p_.origin = p_.origin.is_nil() ? entry().id : p_.origin;
@@ -311,67 +311,6 @@ class saga_claim {
         return !p_.is_waiting() && p_.at < definition_.steps.size() && !definition_.steps[p_.at].is_remote();
     }
 
-    // Commands.
-
-    [[nodiscard]] std::optional<vouch::entry> find_command() const {
-        auto found = store_.find(p_.command);
-        return found && found->parent == p_.sender ? found : std::nullopt; // else somebody else's, with the same id
-    }
-
-    /// Cancels the command, unless it has ended or somebody holds it. Gives what is known of it afterwards, which is
-    /// final unless it is live.
-    [[nodiscard]] std::optional<vouch::entry> call_back(const std::string& code) {
-        auto found = find_command();
-        if (found && is_live(found->state)) {
-            static_cast<void>(transact(store_, [&](auto& tx) { return tx.cancel(p_.command, code, now_); }));
-            found = find_command();
-        }
-        return found;
-    }
-
-    /// False if no store would take it; then nothing is sent.
-    [[nodiscard]] bool send(const std::string& topic, std::string payload) {
-        const auto& to = step();
-        const bool is_back = p_.direction == saga_direction::back;
-        auto headers = command_headers(p_.origin, to.name, p_.at + 1, is_back);
-        const auto attempts_max = definition_.retry_of(to).attempts_max;
-        try {
-            validate(draft{.id = entry().id, .queue = to.queue, .topic = topic, .payload = payload, .headers = headers},
-                     store_.capabilities());
-        } catch (const error&) {
-            return false;
-        }
-        p_.command = delivery_.emit({.queue = to.queue,
-                                     .topic = topic,
-                                     .payload = std::move(payload),
-                                     .group = shared_group(),
-                                     .parent = entry().id,
-                                     .attempts_max = attempts_max,
-                                     .headers = std::move(headers)});
-        p_.sender = entry().id;
-        p_.deadline = later(now_, to.timeout);
-        return true;
-    }
-
-    /// The saga's group, if it has one of its own: while the saga lives, nothing of that is purged. In anybody else's
-    /// group a dead command would count for ever.
-    [[nodiscard]] std::string shared_group() const {
-        return entry().group.starts_with(saga_group_prefix) ? entry().group : std::string{};
-    }
-
-    void forget_command() {
-        p_.command = {};
-        p_.sender = {};
-        p_.deadline.reset();
-        moved_ = true;
-    }
-
-    /// When to look at a command again that nothing may have become of by `at`. One sent by the entry this saga was
-    /// resumed from does not wake it.
-    [[nodiscard]] time_point look_again(const vouch::entry& command, time_point at) const {
-        return command.parent == entry().id ? at : std::min(at, later(now_, saga_look_again));
-    }
-
     // Ways to end a claim.
 
     [[nodiscard]] saga_ruling wait_until(time_point at) {
@@ -461,17 +400,8 @@ class saga_claim {
     [[nodiscard]] bool is_expired(time_point at) const noexcept {
         return entry().expires_at && at >= *entry().expires_at;
     }
-    [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery_.entry(); }
-    [[nodiscard]] const saga_step& step() const { return definition_.steps[p_.at]; }
-    [[nodiscard]] step_record& record() { return p_.steps[p_.at]; }
 
-    Store& store_;
-    const saga_definition& definition_;
-    delivery& delivery_;
-    time_point now_;
-    saga_progress p_;
     bool is_resumed_ = false; ///< by this entry, from one that is dead
-    bool moved_ = false;      ///< since the last checkpoint
 };
 
 } // namespace detail

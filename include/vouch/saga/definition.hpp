@@ -95,7 +95,8 @@ struct saga_definition {
     /// An entry of this saga, to be emitted through the same outbox: fill in what else it needs. It is of this version
     /// from the beginning. If it sends commands it has a group of its own, and so have they: that keeps a reply from
     /// being purged before the saga has read it. With another group, or none (for a store without groups), keep the
-    /// participants' ended entries for longer than a saga takes; a reply that is gone is unknown.
+    /// participants' ended entries for longer than a saga takes; a reply that is gone is unknown. Such a group is
+    /// reported as any other when all of it has succeeded; its name begins with `saga_group_prefix`.
     [[nodiscard]] emission begin(const outbox& from, std::string queue, std::string payload) const {
         return {.queue = std::move(queue),
                 .topic = name,

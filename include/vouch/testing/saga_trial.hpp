@@ -30,17 +30,16 @@
 #include <vouch/run/runner.hpp>
 #include <vouch/saga/cancel.hpp>
 #include <vouch/saga/command.hpp>
-#include <vouch/saga/inspect.hpp>
+#include <vouch/saga/progress.hpp>
 #include <vouch/saga/saga.hpp>
 #include <vouch/testing/choices.hpp>
 #include <vouch/testing/mortal_store.hpp>
+#include <vouch/testing/saga_judge.hpp>
 #include <vouch/testing/saga_world.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace testing {
-
-enum class saga_end { none, completed, compensated, dead };
 
 struct trial_result {
     saga_end end = saga_end::none;
@@ -196,7 +195,7 @@ class saga_trial {
     /// Claims, handles and settles what is due in a queue, and may die anywhere in between. False if nothing was due.
     bool take_turn(const std::string& queue) {
         const auto due = work_.next_due(queue);
-        if (!due || *due > clock_() || !work_.find(saga_)) {
+        if (!due || *due > clock_()) {
             return false;
         }
         const bool is_saga_turn = queue == sagas;
@@ -250,7 +249,7 @@ class saga_trial {
             static_cast<void>(tx.cancel(saga_, "abandoned", clock_()));
             return resume(tx, saga_, outbox_.fresh_id(), clock_());
         });
-        if (next.what == receipt::kind::inserted) {
+        if (before && next.what == receipt::kind::inserted) {
             note_lost({*before});
             saga_ = next.id;
             entries_.push_back(saga_);
@@ -327,7 +326,7 @@ class saga_trial {
 
     void purge_all() {
         static_cast<void>(transact(work_, [&](auto& tx) {
-            std::size_t gone = 0;
+            auto gone = tx.purge({.queue = sagas, .before = clock_() + duration{1}, .state = state::succeeded});
             for (const auto& queue : queues_) {
                 gone += tx.purge({.queue = queue, .before = clock_() + duration{1}});
             }
@@ -356,8 +355,10 @@ class saga_trial {
     // Judging.
 
     [[nodiscard]] saga_end look() {
-        const auto e = work_.find(saga_);
-        if (!e || is_live(e->state)) {
+        if (auto e = work_.find(saga_); e && is_terminal(e->state)) {
+            ended_ = std::move(e); // before it is purged
+        }
+        if (!ended_) {
             return saga_end::none;
         }
         for (const auto& c : all_commands()) {
@@ -366,49 +367,12 @@ class saga_trial {
             }
         }
         world_.note_end();
-        const auto s = inspect(*e);
-        if (!s) {
-            world_.complain("it cannot be inspected");
-            return saga_end::none;
-        }
-        return s->is_completed() ? saga_end::completed : s->is_compensated() ? saga_end::compensated : saga_end::dead;
+        return end_of(*ended_);
     }
 
     void check(saga_end end) {
-        if (end == saga_end::none) {
-            return;
-        }
-        if (end == saga_end::completed && must_turn_round_) {
-            world_.complain("it has completed though it was asked to turn round");
-        }
-        const auto& options = shape_.options;
-        check_emitted(options.completed, end == saga_end::completed);
-        check_emitted(options.compensated, end == saga_end::compensated);
-        const auto status = inspect(work_, saga_);
-        for (std::size_t i = 0; i < shape_.steps.size(); ++i) {
-            const auto& s = world_.steps()[i];
-            const auto& name = shape_.steps[i].name;
-            if (end == saga_end::completed && (!s.has_effect || s.was_undone)) {
-                world_.complain("it has completed, and step " + name + " is not in effect");
-            }
-            const bool must_be_gone = shape_.steps[i].has_undo() &&
-                                      (end == saga_end::compensated || (end == saga_end::dead && i > status->at));
-            if (must_be_gone && s.has_effect) {
-                world_.complain("step " + name + " is still in effect");
-            }
-        }
-        if (end == saga_end::dead && status->direction != saga_direction::back) {
-            world_.complain("it is dead with work done, and nobody has tried to undo it");
-        }
-    }
-
-    void check_emitted(const std::string& topic, bool wanted) {
-        if (!topic.empty()) {
-            auto q = query::all(shape_.options.queue.empty() ? "ends" : shape_.options.queue);
-            q.topic = topic;
-            if (work_.list(q).size() != (wanted ? 1U : 0U)) {
-                world_.complain("topic " + topic + (wanted ? " was not emitted once" : " was emitted"));
-            }
+        if (end != saga_end::none) {
+            judge(world_, shape_, work_, *ended_, must_turn_round_);
         }
     }
 
@@ -420,6 +384,7 @@ class saga_trial {
         const auto next = transact(work_, [&](auto& tx) { return resume(tx, saga_, outbox_.fresh_id(), clock_()); });
         saga_ = next.id;
         entries_.push_back(saga_);
+        ended_.reset();
         const auto end = play();
         if (end != saga_end::compensated) {
             world_.complain("resumed, it is not compensated in the end");
@@ -441,7 +406,8 @@ class saga_trial {
     duration longest_{};
     duration lease_{};
     id saga_{};
-    std::vector<id> entries_{}; ///< the saga's, and those it was resumed from before
+    std::optional<entry> ended_{}; ///< the saga's entry, as it ended
+    std::vector<id> entries_{};    ///< the saga's, and those it was resumed from before
     std::vector<parked> parked_{};
     std::map<std::string, time_point> away_{};
     int interferences_left_ = 2;
