@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 #include <sys/wait.h>
 
+#include <vouch/saga.hpp>
 #include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
 
@@ -195,6 +196,29 @@ TEST_CASE("tool: bad input gets a sentence and its own exit code") {
     CHECK_FALSE(std::filesystem::exists(o.in.file("no-such-file")));
     CHECK(says(ask_tool("stats " + o.path + " --prefix other_"), "has no tables with the prefix other_"));
     CHECK(ask_tool("stats " + o.path + " --prefix other_").code == 4);
+}
+
+TEST_CASE("tool: a saga says where it stands, and is asked to turn round instead of being killed") {
+    operated o;
+    const auto saga = vouch::define_saga<std::string>("order")
+                          .command("payment", {.queue = "payment", .topic = "charge", .undo = "refund", .timeout = 1h})
+                          .build();
+    const auto id = o.outbox.emit(o.store, saga.begin(o.outbox, "orders", std::string("a lamp"))).front().id;
+    vouch::router<vouch::sqlite::store> orders;
+    vouch::add_saga(orders, o.store, saga);
+    vouch::runner(o.store, o.outbox, orders, {.queue = "orders"}).run_until_idle();
+    const auto shown = ask_tool("show " + o.path + ' ' + to_string(id));
+    CHECK(says(shown, "order v1 forward at payment"));
+    CHECK(says(shown, "waits for payment charge pending"));
+    CHECK(says(shown, "waits for the reply of "));
+    CHECK(says(ask_tool("cancel --yes " + o.path + ' ' + to_string(id)), "it has been asked to turn round"));
+    CHECK(o.store.find(id)->state != state::dead);
+    vouch::runner(o.store, o.outbox, orders, {.queue = "orders"}).run_until_idle();
+    CHECK(says(ask_tool("show " + o.path + ' ' + to_string(id)), "order v1 compensated because cancelled"));
+
+    const auto other = o.outbox.emit(o.store, saga.begin(o.outbox, "orders", std::string("a piano"))).front().id;
+    CHECK(ask_tool("cancel --yes --abandon " + o.path + ' ' + to_string(other)).code == 0);
+    CHECK(o.store.find(other)->state == state::dead);
 }
 
 TEST_CASE("tool: schema prints the tables, and a database of another schema is not touched") {

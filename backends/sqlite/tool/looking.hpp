@@ -145,7 +145,7 @@ inline int show(database& in, const arguments& with) {
     }
     const auto now = vouch::system_now();
     const auto why = why_not_running(store, *found, now);
-    const auto saga = sagas::is_saga(*found) ? sagas::standing(*found) : std::string{};
+    const auto saga = sagas::is_saga(*found) ? sagas::standing(store, *found, now) : std::string{};
     if (with.json) {
         auto out = json_of(*found);
         std::vector<std::string> waits_for;

@@ -3,23 +3,22 @@
 // round and compensate.
 #pragma once
 
-#include <optional>
 #include <string>
 
+#include <vouch/saga.hpp>
 #include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
 
 namespace tool::sagas {
 
-[[nodiscard]] inline bool is_saga(const vouch::entry& /*e*/) { return false; }
+using vouch::is_saga;
+using vouch::request_cancel;
 
-/// Where it stands, in words.
-[[nodiscard]] inline std::string standing(const vouch::entry& /*e*/) { return {}; }
-
-/// Asks it to turn round.
-[[nodiscard]] inline vouch::verdict request_cancel(vouch::sqlite::transaction& /*tx*/, const vouch::id& /*saga*/,
-                                                   vouch::time_point /*now*/) {
-    return vouch::verdict::unknown;
+/// Where it stands, in words; times count from now.
+[[nodiscard]] inline std::string standing(const vouch::sqlite::store& store, const vouch::entry& e,
+                                          vouch::time_point now) {
+    const auto status = vouch::inspect(store, e.id);
+    return status ? to_string(*status, now) : "its progress cannot be read";
 }
 
 } // namespace tool::sagas
