@@ -55,7 +55,7 @@ struct files {
 /// The row that an entry's outcome is committed with.
 struct with_effect {
     static std::string work(vouch::delivery& d) {
-        std::this_thread::sleep_for(2ms);
+        std::this_thread::sleep_for(6ms);
         return to_string(d.id());
     }
     static void record(vouch::sqlite::transaction& tx, const std::string& id) {
