@@ -135,11 +135,12 @@ class business {
 
     [[nodiscard]] bool is_running() const { return !ended_; }
 
+    [[nodiscard]] std::size_t handled() {
+        const std::lock_guard lock(mutex_);
+        return calls_.size();
+    }
     [[nodiscard]] bool all_is_done() {
-        return comes_true([&] {
-            const std::lock_guard lock(mutex_);
-            return calls_.size() == committed_.size();
-        });
+        return comes_true([&] { return handled() == committed_.size(); });
     }
     /// After the trouble: everything that was committed is done, each once.
     void check(const char* what) {
@@ -307,9 +308,11 @@ void read_only_file(const std::string& folder) {
         chmod((path + suffix).c_str(), 0644);
     }
     b.start(); // the same worker, the same store
-    expect(comes_true([&] { return b.file().counts(queue)[state::succeeded] == 20; }), "it goes on when run again");
-    expect(!b.produce(), "and so does the producer");
+    expect(comes_true([&] { return b.handled() == 20; }), "it goes on when run again");
+    expect(!b.produce(11), "and so does the producer"); // longer than any before
+    expect(comes_true([&] { return b.handled() == 21; }), "and the worker with what was produced");
     b.stop();
+    expect(b.file().counts(queue)[state::succeeded] == 21, "all is recorded");
 }
 
 void corrupt_file(const std::string& folder) {

@@ -51,6 +51,12 @@ class file {
                                                 "sqlite::joined writes inside it");
             }
             writer_->execute_patiently(sql::begin);
+        } catch (const error& e) {
+            if (e.kind() == error_kind::read_only) {
+                forget_connections(); // what they share says so, even when it is no longer true
+            }
+            hub_->leave({});
+            throw;
         } catch (...) {
             hub_->leave({});
             throw;
@@ -146,8 +152,7 @@ class file {
         if (writer_ && !writer_->has_moved() && !writer_->is_read_only()) {
             return;
         }
-        writer_.reset();
-        close_readers(); // which share with it how the file was opened
+        forget_connections();
         auto how = options_;
         how.create = false;
         auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
@@ -155,7 +160,11 @@ class file {
         writer_ = std::move(opened);
     }
 
-    void close_readers() {
+    /// All but those in use elsewhere and the application's. They share how the file and its index were opened.
+    void forget_connections() noexcept {
+        if (writer_ && writer_->is_owned()) {
+            writer_.reset();
+        }
         {
             const std::lock_guard lock(mutex_);
             idle_.clear();
