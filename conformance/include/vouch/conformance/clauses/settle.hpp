@@ -270,6 +270,28 @@ inline void batch(trial& t) {
     t.equal(get(store, 3).state, state::pending, "the state of an entry that was not claimed");
 }
 
+inline void alike_in_a_batch(trial& t) {
+    auto store = t.open();
+    for (std::uint64_t n = 1; n <= 12; ++n) {
+        put(store, draft_of(n));
+    }
+    std::ignore = take(store, at(0));
+    std::ignore = take(store, at(100), {.only = id_of(4)}); // taken over
+    settle(store, {id_of(7), 1}, succeed{}, at(100));       // used up
+    settle(store, {id_of(9), 1}, release{}, at(100));       // handed back
+    std::vector<vouch::settle> settles;
+    std::vector<settlement> expected;
+    for (std::uint64_t n = 1; n <= 12; ++n) {
+        settles.push_back({{id_of(n), 1}, succeed{}});
+        expected.push_back({n == 4 ? verdict::stale : n == 7 || n == 9 ? verdict::repeated : verdict::applied});
+    }
+    t.equal(transact(store, [&](auto& tx) { return tx.settle(settles, at(101)); }), expected, "the answers");
+    t.equal(get(store, 4).state, state::claimed, "the state of the entry that was taken over");
+    t.equal(get(store, 9).state, state::pending, "the state of the entry that was handed back");
+    t.equal(get(store, 7).updated_at, at(100), "the last change of the entry that had succeeded");
+    t.equal(get(store, 8).state, state::succeeded, "the state of an entry between them");
+}
+
 inline void twice_in_a_batch(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
@@ -386,6 +408,9 @@ inline constexpr std::array settling{
     clause{"SETTLE-22", layer::examples, level::must, needs::nothing,
            "A settle in a transaction that rolls back never happened: the ticket is still good.",
            settle_checks::rolled_back},
+    clause{"SETTLE-23", layer::examples, level::must, needs::nothing,
+           "Settles in a batch that differ in their ids only are judged each by its own ticket.",
+           settle_checks::alike_in_a_batch},
 };
 
 } // namespace conformance::clauses
