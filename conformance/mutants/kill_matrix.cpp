@@ -88,6 +88,7 @@ std::vector<candidate> candidates(const arguments& asked) {
             c.task.seeds.push_back(seed);
         }
         c.task.may_take_long = !asked.quick && !c.must_pass;
+        c.task.patience = c.must_pass ? 300 : c.task.patience; // no busy machine makes a store wrong
         c.task.explains = asked.verbose;
         if (c.name.find(asked.only) != std::string::npos) {
             all.push_back(std::move(c));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks what the suite says of a fixture nothing can be said about: its exit code, and words that must be there.
+"""Checks what the suite says of a fixture nothing can be said about: its exit code, and words that must be there, line breaks as spaces.
 
     ends_clearly.py CODE WORDS -- COMMAND...
 """
@@ -14,7 +14,7 @@ def main():
     assert separator == "--"
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
     print(result.stdout)
-    if result.returncode != int(code) or words not in result.stdout:
+    if result.returncode != int(code) or words not in " ".join(result.stdout.split()):
         sys.exit(f"expected exit code {code} and: {words}\nseen: exit code {result.returncode}")
 
 

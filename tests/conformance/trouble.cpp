@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Fixtures nothing can be said about, to see what is said: `trouble throws|hangs [arguments of the suite]`.
+// Fixtures nothing can be said about, to see what is said: `trouble throws|hangs [arguments of the suite]`; and runs
+// that have seen too little for a verdict: `trouble gaps`.
 #include <chrono>
+#include <cstdio>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -30,9 +33,27 @@ struct fixture {
     }
 };
 
+/// What is said of a run in which everything passed, if it has seen this.
+std::string verdict_on(const vouch::conformance::tally& seen) {
+    vouch::conformance::report r;
+    r.gaps = vouch::conformance::detail::gaps_of(seen, {});
+    std::string out(name_of(r.verdict()));
+    return r.gaps.empty() ? out : out + ", " + r.gaps.front();
+}
+
+int print_gaps() {
+    std::printf("29 of 100: %s\n", verdict_on({.histories = 100, .overlapping = 29}).c_str());
+    std::printf("30 of 100: %s\n", verdict_on({.histories = 100, .overlapping = 30}).c_str());
+    std::printf("no answers: %s\n", verdict_on({.commands = 1}).c_str());
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
+    if (argc > 1 && argv[1] == std::string_view("gaps")) {
+        return print_gaps();
+    }
     throws = argc > 1 && argv[1] == std::string_view("throws");
     return vouch::conformance::run<fixture>({"trouble", "0"}, argc - 1, argv + 1);
 }

@@ -64,7 +64,7 @@ class baton {
     void conduct() {
         using clock = std::chrono::steady_clock;
         constexpr std::chrono::microseconds look_again{20};
-        constexpr std::chrono::milliseconds a_while{50};
+        constexpr std::chrono::milliseconds a_while{500}; // a busy machine keeps a thread from running for tens of them
         std::unique_lock lock(mutex_);
         auto seen = points_;
         auto since = clock::now();
