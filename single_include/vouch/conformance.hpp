@@ -8721,6 +8721,30 @@ inline void batch(trial& t) {
     t.equal(get(store, 3).state, state::pending, "the state of an entry that was not claimed");
 }
 
+inline void alike_in_a_batch(trial& t) {
+    auto store = t.open();
+    for (std::uint64_t n = 1; n <= 12; ++n) {
+        put(store, draft_of(n));
+    }
+    std::ignore = take(store, at(0));
+    std::ignore = take(store, at(100), {.only = id_of(4)}); // taken over
+    settle(store, {id_of(9), 1}, succeed{}, at(100));       // used up
+    settle(store, {id_of(11), 1}, release{}, at(100));      // handed back
+    for (const std::uint64_t first : {1U, 7U}) {
+        std::vector<vouch::settle> settles;
+        std::vector<settlement> expected;
+        for (auto n = first; n < first + 6; ++n) {
+            settles.push_back({{id_of(n), 1}, succeed{}});
+            expected.push_back({n == 4 ? verdict::stale : n == 9 || n == 11 ? verdict::repeated : verdict::applied});
+        }
+        t.equal(transact(store, [&](auto& tx) { return tx.settle(settles, at(101)); }), expected, "the answers");
+    }
+    t.equal(get(store, 4).state, state::claimed, "the state of the entry that was taken over");
+    t.equal(get(store, 9).updated_at, at(100), "the last change of the entry that had succeeded");
+    t.equal(get(store, 10).state, state::succeeded, "the state of the entry after it");
+    t.equal(get(store, 11).state, state::pending, "the state of the entry that was handed back");
+}
+
 inline void twice_in_a_batch(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
@@ -8837,6 +8861,9 @@ inline constexpr std::array settling{
     clause{"SETTLE-22", layer::examples, level::must, needs::nothing,
            "A settle in a transaction that rolls back never happened: the ticket is still good.",
            settle_checks::rolled_back},
+    clause{"SETTLE-23", layer::examples, level::must, needs::nothing,
+           "Settles in a batch that differ in their ids only are judged each by its own ticket.",
+           settle_checks::alike_in_a_batch},
 };
 
 } // namespace conformance::clauses
