@@ -1154,7 +1154,7 @@ struct queue_number {
 } // namespace vouch
 
 // ---- vouch/sqlite/session.hpp
-// What a transaction remembers from call to call.
+// What is looked up by all that write, and what a transaction remembers of it from call to call.
 
 namespace vouch {
 inline namespace v0 {
@@ -1167,6 +1167,21 @@ namespace sqlite::detail {
         return std::nullopt;
     }
     return queue_number{row.integer(0)};
+}
+
+/// 0 if there is no such entry.
+[[nodiscard]] inline std::uint64_t find_sequence(connection& on, const id& wanted) {
+    run row(on.prepared(sql::sequence_of));
+    return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
+}
+
+/// The highest sequence ever used.
+[[nodiscard]] inline std::uint64_t find_last_sequence(connection& on) {
+    run row(on.prepared(sql::last_sequence));
+    std::uint64_t last = 0;
+    row.step();
+    row.read(0, last);
+    return last;
 }
 
 class session {
@@ -1279,7 +1294,7 @@ class enqueuing {
             const bool all = static_cast<std::size_t>(row.finish()) == rows_at_once;
             for (std::size_t i = 0; i < rows_at_once; ++i) {
                 // If some are missing, those that are there have the sequences we gave them.
-                const bool is_there = all || sequence_of(drafts[i].id) == first + i;
+                const bool is_there = all || find_sequence(on_, drafts[i].id) == first + i;
                 receipts.push_back({is_there ? receipt::kind::inserted : receipt::kind::duplicate, drafts[i].id});
                 if (is_there) {
                     session_.stir(drafts[i].queue);
@@ -1290,7 +1305,7 @@ class enqueuing {
     }
 
     [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
-        if ((!d.key.empty() || !d.predecessor.is_nil()) && sequence_of(d.id) != 0) {
+        if ((!d.key.empty() || !d.predecessor.is_nil()) && find_sequence(on_, d.id) != 0) {
             return {receipt::kind::duplicate, d.id};
         }
         if (!d.predecessor.is_nil()) {
@@ -1397,17 +1412,9 @@ class enqueuing {
 
     [[nodiscard]] static time_point due(const draft& d, time_point now) noexcept { return d.due_at.value_or(now); }
 
-    /// 0 if there is no such entry.
-    [[nodiscard]] std::uint64_t sequence_of(const id& wanted) {
-        run row(on_.prepared(sql::sequence_of));
-        return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
-    }
-
     [[nodiscard]] std::uint64_t last_sequence() {
         if (session_.last_sequence == 0) {
-            run row(on_.prepared(sql::last_sequence));
-            row.step();
-            row.read(0, session_.last_sequence);
+            session_.last_sequence = find_last_sequence(on_);
         }
         return session_.last_sequence;
     }
@@ -1772,7 +1779,7 @@ class purging {
             remove(*queue, g);
             highest = std::max(highest, g.sequence);
         }
-        if (highest > last_sequence()) {
+        if (highest > find_last_sequence(on_)) {
             run(on_.prepared(sql::raise_floor)).bind(highest).finish();
         }
         return going_.size();
@@ -1838,14 +1845,6 @@ class purging {
             run(on_.prepared(sql::group_leave)).bind(g.group, was_unfinished).finish();
             run(on_.prepared(sql::group_drop)).bind(g.group).finish();
         }
-    }
-
-    [[nodiscard]] std::uint64_t last_sequence() {
-        run row(on_.prepared(sql::last_sequence));
-        std::uint64_t last = 0;
-        row.step();
-        row.read(0, last);
-        return last;
     }
 
     connection& on_;
@@ -2190,7 +2189,7 @@ class writing {
     /// is not good.
     [[nodiscard]] std::size_t succeed_run(std::span<const vouch::settle> settles, time_point now) {
         const auto* const done = std::get_if<succeed>(&settles.front().outcome);
-        const auto first = done == nullptr ? 0 : sequence_of(settles.front().ticket.id);
+        const auto first = done == nullptr ? 0 : find_sequence(on_, settles.front().ticket.id);
         if (first == 0) {
             return 0;
         }
@@ -2199,7 +2198,7 @@ class writing {
         for (const auto& next : settles.subspan(1)) {
             const auto* const too = std::get_if<succeed>(&next.outcome);
             if (too == nullptr || too->result != done->result || next.ticket.epoch != epoch ||
-                sequence_of(next.ticket.id) != last + 1) {
+                find_sequence(on_, next.ticket.id) != last + 1) {
                 break;
             }
             ++last;
@@ -2219,12 +2218,6 @@ class writing {
         run row(on_.prepared(sql::count_ready));
         row.bind(first, last, epoch).step();
         return static_cast<std::uint64_t>(row.integer(0));
-    }
-
-    /// 0 if there is no such entry.
-    [[nodiscard]] std::uint64_t sequence_of(const id& wanted) {
-        run row(on_.prepared(sql::sequence_of));
-        return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
     }
 
     /// Writes a life that waits. `error` is unset where the last one stays.

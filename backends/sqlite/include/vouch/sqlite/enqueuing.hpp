@@ -86,7 +86,7 @@ class enqueuing {
             const bool all = static_cast<std::size_t>(row.finish()) == rows_at_once;
             for (std::size_t i = 0; i < rows_at_once; ++i) {
                 // If some are missing, those that are there have the sequences we gave them.
-                const bool is_there = all || sequence_of(drafts[i].id) == first + i;
+                const bool is_there = all || find_sequence(on_, drafts[i].id) == first + i;
                 receipts.push_back({is_there ? receipt::kind::inserted : receipt::kind::duplicate, drafts[i].id});
                 if (is_there) {
                     session_.stir(drafts[i].queue);
@@ -97,7 +97,7 @@ class enqueuing {
     }
 
     [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
-        if ((!d.key.empty() || !d.predecessor.is_nil()) && sequence_of(d.id) != 0) {
+        if ((!d.key.empty() || !d.predecessor.is_nil()) && find_sequence(on_, d.id) != 0) {
             return {receipt::kind::duplicate, d.id};
         }
         if (!d.predecessor.is_nil()) {
@@ -204,17 +204,9 @@ class enqueuing {
 
     [[nodiscard]] static time_point due(const draft& d, time_point now) noexcept { return d.due_at.value_or(now); }
 
-    /// 0 if there is no such entry.
-    [[nodiscard]] std::uint64_t sequence_of(const id& wanted) {
-        run row(on_.prepared(sql::sequence_of));
-        return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
-    }
-
     [[nodiscard]] std::uint64_t last_sequence() {
         if (session_.last_sequence == 0) {
-            run row(on_.prepared(sql::last_sequence));
-            row.step();
-            row.read(0, session_.last_sequence);
+            session_.last_sequence = find_last_sequence(on_);
         }
         return session_.last_sequence;
     }

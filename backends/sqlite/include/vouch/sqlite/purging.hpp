@@ -38,7 +38,7 @@ class purging {
             remove(*queue, g);
             highest = std::max(highest, g.sequence);
         }
-        if (highest > last_sequence()) {
+        if (highest > find_last_sequence(on_)) {
             run(on_.prepared(sql::raise_floor)).bind(highest).finish();
         }
         return going_.size();
@@ -104,14 +104,6 @@ class purging {
             run(on_.prepared(sql::group_leave)).bind(g.group, was_unfinished).finish();
             run(on_.prepared(sql::group_drop)).bind(g.group).finish();
         }
-    }
-
-    [[nodiscard]] std::uint64_t last_sequence() {
-        run row(on_.prepared(sql::last_sequence));
-        std::uint64_t last = 0;
-        row.step();
-        row.read(0, last);
-        return last;
     }
 
     connection& on_;

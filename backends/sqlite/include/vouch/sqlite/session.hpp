@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a transaction remembers from call to call.
+// What is looked up by all that write, and what a transaction remembers of it from call to call.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include <sqlite3.h>
 
+#include <vouch/contract/id.hpp>
 #include <vouch/sqlite/connection.hpp>
 #include <vouch/sqlite/shelf.hpp>
 #include <vouch/sqlite/sql.hpp>
@@ -27,6 +28,21 @@ namespace sqlite::detail {
         return std::nullopt;
     }
     return queue_number{row.integer(0)};
+}
+
+/// 0 if there is no such entry.
+[[nodiscard]] inline std::uint64_t find_sequence(connection& on, const id& wanted) {
+    run row(on.prepared(sql::sequence_of));
+    return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
+}
+
+/// The highest sequence ever used.
+[[nodiscard]] inline std::uint64_t find_last_sequence(connection& on) {
+    run row(on.prepared(sql::last_sequence));
+    std::uint64_t last = 0;
+    row.step();
+    row.read(0, last);
+    return last;
 }
 
 class session {

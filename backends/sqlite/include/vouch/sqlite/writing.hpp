@@ -197,7 +197,7 @@ class writing {
     /// is not good.
     [[nodiscard]] std::size_t succeed_run(std::span<const vouch::settle> settles, time_point now) {
         const auto* const done = std::get_if<succeed>(&settles.front().outcome);
-        const auto first = done == nullptr ? 0 : sequence_of(settles.front().ticket.id);
+        const auto first = done == nullptr ? 0 : find_sequence(on_, settles.front().ticket.id);
         if (first == 0) {
             return 0;
         }
@@ -206,7 +206,7 @@ class writing {
         for (const auto& next : settles.subspan(1)) {
             const auto* const too = std::get_if<succeed>(&next.outcome);
             if (too == nullptr || too->result != done->result || next.ticket.epoch != epoch ||
-                sequence_of(next.ticket.id) != last + 1) {
+                find_sequence(on_, next.ticket.id) != last + 1) {
                 break;
             }
             ++last;
@@ -226,12 +226,6 @@ class writing {
         run row(on_.prepared(sql::count_ready));
         row.bind(first, last, epoch).step();
         return static_cast<std::uint64_t>(row.integer(0));
-    }
-
-    /// 0 if there is no such entry.
-    [[nodiscard]] std::uint64_t sequence_of(const id& wanted) {
-        run row(on_.prepared(sql::sequence_of));
-        return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
     }
 
     /// Writes a life that waits. `error` is unset where the last one stays.
