@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -156,14 +155,7 @@ vouch::saga_definition shape(const std::vector<int>& steps, std::uint32_t attemp
 TEST_CASE("verify: the order saga is sound on every path, and there are hundreds") {
     saga_orders::world w;
     for (const auto& d : {saga_orders::in_process(w), saga_orders::with_participants()}) {
-        const auto begun = std::clock(); // the time of this process: the machine may be busy with others
-        const auto found = verify(d);
-        const auto seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
-#ifdef __OPTIMIZE__
-        CHECK(seconds < 5);
-#else
-        CHECK(seconds < 60);
-#endif
+        const auto found = verify(d); // how long it may take, optimised, is bench.saga_verify's subject
         INFO(to_string(found));
         CHECK(found.is_sound());
         CHECK(found.paths >= 500);
