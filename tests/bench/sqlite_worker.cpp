@@ -115,13 +115,14 @@ void measure_rates(table& to, const sqlite_test::folder& in) {
     }
     table::head("messages per second, full, emitted before", "worker", "runner");
     rounds of;
-    const auto messages = 50 * std::min<std::size_t>(commits, 400);
+    constexpr std::size_t batch = 50;
+    const auto messages = batch * std::min<std::size_t>(commits, 400);
     for (int round = 0; round < 3; ++round) {
         business one(in.fresh_path());
-        one.emit(messages, messages);
+        one.emit(messages, batch);
         const auto threaded = bench::seconds_of([&] { one.work_off(messages, [] {}); });
         business other(in.fresh_path());
-        other.emit(messages, messages);
+        other.emit(messages, batch);
         const auto plain = bench::seconds_of([&] { other.work_off_without_threads(messages); });
         of.add(bench::per_second(messages, threaded), bench::per_second(messages, plain));
     }
