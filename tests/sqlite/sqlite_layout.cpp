@@ -172,7 +172,7 @@ TEST_CASE("layout: a page is found wherever its entries lie") {
     CHECK(seen > 2'000);
 }
 
-TEST_CASE("layout: a list sees one moment, though it takes several statements") {
+TEST_CASE("layout: lists see nothing uncommitted but their own transaction's, and wait for no writer") {
     const folder files;
     sqlite::store store(files.fresh_path());
     std::ignore = vouch::enqueue(store, drafts(1, 50), t0);
