@@ -258,7 +258,6 @@ inline void inside(trial& t) {
             return due;
         };
         play_scenario(t, sights, store, store, {[] {}, struck});
-        has_struck = fail_at(0) || has_struck; // one may have been survived
         t.tally().faults += has_struck ? 1U : 0U;
         if (!has_struck) {
             return;
