@@ -255,24 +255,35 @@ int cover(const arguments& asked) {
     return file.flush() ? 0 : 1;
 }
 
+template <class Fixture>
+int show_failure_of(Fixture& fixture, const arguments& asked) {
+    const suite::options how{.profile = suite::profile::quick, .clause = asked.clause};
+    const auto report = suite::check(
+        fixture, how, {}, {.ended = [](const suite::clause_report& r) { return r.result != suite::result::fail; }});
+    for (const auto& c : report.clauses) {
+        if (c.result == suite::result::fail) {
+            std::fputs(suite::failure_text(c, "./broken").c_str(), stdout);
+            return 0;
+        }
+    }
+    std::fprintf(stderr, "it does not fail so\n");
+    return 1;
+}
+
 /// The first failure of this mutant, as its author would see it.
 int show(const arguments& asked) {
     for (const auto& m : mutants::all_mutants()) {
-        if (m.name != asked.show || m.statement != nullptr) {
-            continue;
+        if (m.name == asked.show && m.statement != nullptr) {
+            mutants::rewrite_in_force = m.statement;
+            mutants::sqlite_fixture fixture;
+            return show_failure_of(fixture, asked);
         }
-        mutants::plain_fixture fixture(m.temper);
-        const suite::options how{.profile = suite::profile::quick, .clause = asked.clause};
-        const auto report = suite::check(
-            fixture, how, {}, {.ended = [](const suite::clause_report& r) { return r.result != suite::result::fail; }});
-        for (const auto& c : report.clauses) {
-            if (c.result == suite::result::fail) {
-                std::fputs(suite::failure_text(c, "./broken").c_str(), stdout);
-                return 0;
-            }
+        if (m.name == asked.show) {
+            mutants::plain_fixture fixture(m.temper);
+            return show_failure_of(fixture, asked);
         }
     }
-    std::fprintf(stderr, "no such mutant, or none that fails so\n");
+    std::fprintf(stderr, "no such mutant\n");
     return 1;
 }
 

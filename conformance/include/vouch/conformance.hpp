@@ -6,9 +6,10 @@
 #pragma once
 
 #include <vouch/conformance/any_store.hpp> // IWYU pragma: export
+#include <vouch/conformance/expect.hpp>    // IWYU pragma: export
 #include <vouch/conformance/program.hpp>   // IWYU pragma: export
 #include <vouch/conformance/report.hpp>    // IWYU pragma: export
-#include <vouch/conformance/script.hpp>    // IWYU pragma: export
+#include <vouch/conformance/scripted.hpp>  // IWYU pragma: export
 #include <vouch/conformance/show.hpp>      // IWYU pragma: export
 #include <vouch/conformance/steps.hpp>     // IWYU pragma: export
 #include <vouch/conformance/suite.hpp>     // IWYU pragma: export

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/conformance/as_code.hpp>
 #include <vouch/conformance/commands.hpp>
 #include <vouch/conformance/dice.hpp>
 #include <vouch/conformance/model.hpp>
-#include <vouch/conformance/script.hpp>
 #include <vouch/conformance/show.hpp>
 
 namespace vouch {

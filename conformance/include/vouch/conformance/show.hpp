@@ -59,7 +59,8 @@ template <class T>
 [[nodiscard]] std::string show(T value) { return std::to_string(value); }
 [[nodiscard]] inline std::string show(duration value) { return std::to_string(value.count()) + "us"; }
 [[nodiscard]] inline std::string show(time_point value) {
-    return "at(" + std::to_string((value - start).count()) + ")";
+    const auto us = (value - start).count();
+    return us == duration::min().count() ? "at(" + std::to_string(us + 1) + " - 1)" : "at(" + std::to_string(us) + ")";
 }
 [[nodiscard]] inline std::string show(const id& value) {
     return value == id_of(value.low) ? "id_of(" + std::to_string(value.low) + ")" : "id " + to_string(value);

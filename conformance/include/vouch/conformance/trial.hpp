@@ -22,6 +22,7 @@
 #include <vouch/conformance/options.hpp>
 #include <vouch/conformance/place.hpp>
 #include <vouch/conformance/script.hpp>
+#include <vouch/conformance/scripted.hpp>
 #include <vouch/conformance/show.hpp>
 #include <vouch/contract/error.hpp>
 
@@ -90,7 +91,7 @@ class trial {
     [[nodiscard]] any_store open() { return open(home_); }
     [[nodiscard]] any_store open(const place& p) {
         auto store = stage_.open(p);
-        return script_ == nullptr ? store : write_down(store, *script_);
+        return script_ == nullptr ? store : write_down(store, *script_, p.directory().string());
     }
     [[nodiscard]] const place& home() const noexcept { return home_; }
     [[nodiscard]] place fresh_place() { return stage_.ground->fresh(); }

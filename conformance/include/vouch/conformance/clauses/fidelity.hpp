@@ -15,6 +15,7 @@
 
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/clauses/enqueue.hpp>
+#include <vouch/conformance/expect.hpp>
 #include <vouch/conformance/steps.hpp>
 #include <vouch/conformance/trial.hpp>
 
@@ -57,17 +58,6 @@ using namespace enqueue_checks;
     return {""s,         "\0"s,   "\0\0"s,     "a\0b"s,         "a\0"s,      " "s,     " a "s,  "\n"s,
             "a\r\nb"s,   "0"s,    "007"s,      "1e3"s,          "NULL"s,     "'"s,     "''"s,   "%s{}\\n\\0"s,
             "\xff\xfe"s, "\xc3"s, "\xc0\x80"s, "\xed\xa0\x80"s, "\xc3\xa9"s, "x'00'"s, "\x1a"s, all_bytes()};
-}
-
-/// So many bytes, no two stretches of them alike.
-[[nodiscard]] inline std::string pattern(std::size_t size) {
-    std::string out(size, '\0');
-    std::uint32_t x = 1;
-    for (auto& c : out) {
-        x = x * 1664525U + 1013904223U;
-        c = static_cast<char>(x >> 24U);
-    }
-    return out;
 }
 
 /// That the entry is found, listed and claimed as drafted.

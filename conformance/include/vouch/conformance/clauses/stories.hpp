@@ -9,6 +9,7 @@
 #include <vouch/conformance/playground.hpp>
 #include <vouch/conformance/property.hpp>
 #include <vouch/conformance/script.hpp>
+#include <vouch/conformance/scripted.hpp>
 #include <vouch/conformance/story.hpp>
 #include <vouch/conformance/trial.hpp>
 
