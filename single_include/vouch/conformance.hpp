@@ -6552,15 +6552,19 @@ inline constexpr std::array groups{
 } // namespace vouch
 
 // ---- vouch/conformance/sleeper.hpp
-// A thread of this process that can be asked whether it sleeps. Linux tells; elsewhere every thread is taken for
-// asleep, so that there a busy machine may look like a waiting thread.
+// A thread of this process that can be asked whether it sleeps, and how long it has been at work. Linux tells;
+// elsewhere every thread is taken for asleep, so that there a busy machine may look like a waiting thread.
 
 #if defined(__linux__)
 #include <array>
+#include <cstddef>
+#include <ctime>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -6574,9 +6578,10 @@ namespace conformance {
 class sleeper {
   public:
     sleeper() = default; ///< no thread
-    sleeper(sleeper&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+    sleeper(sleeper&& other) noexcept : file_(std::exchange(other.file_, -1)), clock_(other.clock_) {}
     sleeper& operator=(sleeper&& other) noexcept {
         std::swap(file_, other.file_);
+        std::swap(clock_, other.clock_);
         return *this;
     }
     ~sleeper() {
@@ -6589,22 +6594,34 @@ class sleeper {
         sleeper out;
         const auto path = "/proc/self/task/" + std::to_string(syscall(SYS_gettid)) + "/stat";
         out.file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        pthread_getcpuclockid(pthread_self(), &out.clock_);
         return out;
     }
 
     /// Whether it waits for another thread, or for time to pass; not if it merely waits for a processor or a disk.
+    /// Allocates nothing: threads wait for each other in the allocator, and it must not wait for who asks.
     [[nodiscard]] bool is_asleep() const {
         std::array<char, 256> text{}; // "42 (name) S ...", and a name is short
-        if (file_ < 0 || pread(file_, text.data(), text.size() - 1, 0) <= 0) {
+        const auto size = file_ < 0 ? -1 : pread(file_, text.data(), text.size(), 0);
+        if (size <= 0) {
             return true; // it is gone, or nobody tells
         }
-        const std::string said(text.data());
+        const std::string_view said(text.data(), static_cast<std::size_t>(size));
         const auto name_end = said.rfind(')');
-        return name_end != std::string::npos && name_end + 2 < said.size() && said[name_end + 2] == 'S';
+        return name_end != std::string_view::npos && name_end + 2 < said.size() && said[name_end + 2] == 'S';
+    }
+
+    /// What it has had of a processor so far.
+    [[nodiscard]] std::chrono::nanoseconds worked() const {
+        timespec spent{};
+        return file_ < 0 || clock_gettime(clock_, &spent) != 0
+                   ? std::chrono::nanoseconds{}
+                   : std::chrono::seconds{spent.tv_sec} + std::chrono::nanoseconds{spent.tv_nsec};
     }
 
   private:
     int file_ = -1;
+    clockid_t clock_{};
 };
 
 #else
@@ -6613,6 +6630,7 @@ class sleeper {
   public:
     [[nodiscard]] static sleeper current() { return {}; }
     [[nodiscard]] bool is_asleep() const { return true; }
+    [[nodiscard]] std::chrono::nanoseconds worked() const { return {}; }
 };
 
 #endif
@@ -6652,11 +6670,11 @@ class baton {
         mine.arrives = true; // if it sleeps from here on, then not in the store
         std::unique_lock lock(mutex_);
         mine.at = position::paused;
-        points_ += 1;
         hand_on();
         mine.turn.wait(lock, [&] { return turn_ == who; });
         turn_ = nobody;
         mine.at = position::running;
+        mine.set_out = mine.thread.worked();
         mine.arrives = false;
     }
     void finish(std::size_t who) {
@@ -6672,17 +6690,10 @@ class baton {
     /// Until all have finished. A party that falls asleep in the store cannot hand on itself; one that waits there
     /// without sleep is given a while.
     void conduct() {
-        using clock = std::chrono::steady_clock;
         constexpr std::chrono::microseconds look_again{20};
-        constexpr std::chrono::milliseconds a_while{500}; // a busy machine keeps a thread from running for tens of them
         std::unique_lock lock(mutex_);
-        auto seen = points_;
-        auto since = clock::now();
         while (!finished_.wait_for(lock, look_again, [&] { return count(position::finished) == seats_.size(); })) {
-            if (std::exchange(seen, points_) != points_) {
-                since = clock::now();
-            }
-            hand_on(clock::now() - since > a_while);
+            hand_on();
         }
     }
 
@@ -6692,6 +6703,7 @@ class baton {
         position at = position::coming;
         std::atomic<bool> arrives = false;
         sleeper thread{};
+        std::chrono::nanoseconds set_out{}; ///< what its thread had worked then
         std::condition_variable turn{};
     };
     static constexpr std::size_t nobody = ~std::size_t{0};
@@ -6705,8 +6717,8 @@ class baton {
     }
 
     /// If nobody is on the way to a point, one of the paused goes on.
-    void hand_on(bool waits_for_nobody = false) {
-        if (turn_ != nobody || count(position::paused) == 0 || (!waits_for_nobody && is_anybody_on_the_way())) {
+    void hand_on() {
+        if (turn_ != nobody || count(position::paused) == 0 || is_anybody_on_the_way()) {
             return;
         }
         std::vector<std::size_t> ready;
@@ -6721,12 +6733,19 @@ class baton {
 
     [[nodiscard]] bool is_anybody_on_the_way() const {
         for (const auto& one : seats_) {
-            const bool waits_in_the_store = one.at == position::running && one.thread.is_asleep() && !one.arrives;
-            if (one.at == position::coming || (one.at == position::running && !waits_in_the_store)) {
+            if (one.at == position::coming || (one.at == position::running && !waits_in_the_store(one))) {
                 return true;
             }
         }
         return false;
+    }
+
+    /// Asleep, or awake for so long that it must be waiting for somebody. That is counted in time at work: a busy
+    /// machine lets a thread lie for seconds, and whether it does must not decide who comes next.
+    [[nodiscard]] static bool waits_in_the_store(const seat& one) {
+        constexpr std::chrono::milliseconds a_while{100};
+        const bool stays = one.thread.is_asleep() || one.thread.worked() - one.set_out > a_while;
+        return stays && !one.arrives; // asked last: who sleeps because it arrives has said so before
     }
 
     choice choose_;
@@ -6734,7 +6753,6 @@ class baton {
     std::condition_variable finished_{};
     std::vector<seat> seats_;
     std::size_t turn_ = nobody;
-    std::uint64_t points_ = 0; ///< come to, by all together
 };
 
 } // namespace conformance

@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# What threads, processes and runners do is printed as a picture.
-PICTURES = re.compile(r"^(ORDER|HISTORY|CRASH|SIM|COST|FAULT|WAKE|FIX)-")
+# What threads, processes and runners do is printed as a picture; of capabilities the memory store has its own.
+PICTURES = re.compile(r"^(ORDER|HISTORY|CRASH|SIM|COST|FAULT|WAKE|FIX|CAP)-")
 SHOWN_AT_LEAST = 0.9
 LONG = 100_000
 

@@ -42,11 +42,11 @@ class baton {
         mine.arrives = true; // if it sleeps from here on, then not in the store
         std::unique_lock lock(mutex_);
         mine.at = position::paused;
-        points_ += 1;
         hand_on();
         mine.turn.wait(lock, [&] { return turn_ == who; });
         turn_ = nobody;
         mine.at = position::running;
+        mine.set_out = mine.thread.worked();
         mine.arrives = false;
     }
     void finish(std::size_t who) {
@@ -62,17 +62,10 @@ class baton {
     /// Until all have finished. A party that falls asleep in the store cannot hand on itself; one that waits there
     /// without sleep is given a while.
     void conduct() {
-        using clock = std::chrono::steady_clock;
         constexpr std::chrono::microseconds look_again{20};
-        constexpr std::chrono::milliseconds a_while{500}; // a busy machine keeps a thread from running for tens of them
         std::unique_lock lock(mutex_);
-        auto seen = points_;
-        auto since = clock::now();
         while (!finished_.wait_for(lock, look_again, [&] { return count(position::finished) == seats_.size(); })) {
-            if (std::exchange(seen, points_) != points_) {
-                since = clock::now();
-            }
-            hand_on(clock::now() - since > a_while);
+            hand_on();
         }
     }
 
@@ -82,6 +75,7 @@ class baton {
         position at = position::coming;
         std::atomic<bool> arrives = false;
         sleeper thread{};
+        std::chrono::nanoseconds set_out{}; ///< what its thread had worked then
         std::condition_variable turn{};
     };
     static constexpr std::size_t nobody = ~std::size_t{0};
@@ -95,8 +89,8 @@ class baton {
     }
 
     /// If nobody is on the way to a point, one of the paused goes on.
-    void hand_on(bool waits_for_nobody = false) {
-        if (turn_ != nobody || count(position::paused) == 0 || (!waits_for_nobody && is_anybody_on_the_way())) {
+    void hand_on() {
+        if (turn_ != nobody || count(position::paused) == 0 || is_anybody_on_the_way()) {
             return;
         }
         std::vector<std::size_t> ready;
@@ -111,12 +105,19 @@ class baton {
 
     [[nodiscard]] bool is_anybody_on_the_way() const {
         for (const auto& one : seats_) {
-            const bool waits_in_the_store = one.at == position::running && one.thread.is_asleep() && !one.arrives;
-            if (one.at == position::coming || (one.at == position::running && !waits_in_the_store)) {
+            if (one.at == position::coming || (one.at == position::running && !waits_in_the_store(one))) {
                 return true;
             }
         }
         return false;
+    }
+
+    /// Asleep, or awake for so long that it must be waiting for somebody. That is counted in time at work: a busy
+    /// machine lets a thread lie for seconds, and whether it does must not decide who comes next.
+    [[nodiscard]] static bool waits_in_the_store(const seat& one) {
+        constexpr std::chrono::milliseconds a_while{100};
+        const bool stays = one.thread.is_asleep() || one.thread.worked() - one.set_out > a_while;
+        return stays && !one.arrives; // asked last: who sleeps because it arrives has said so before
     }
 
     choice choose_;
@@ -124,7 +125,6 @@ class baton {
     std::condition_variable finished_{};
     std::vector<seat> seats_;
     std::size_t turn_ = nobody;
-    std::uint64_t points_ = 0; ///< come to, by all together
 };
 
 } // namespace conformance
