@@ -820,8 +820,13 @@ struct claim_request {
     vouch::id only{};     ///< nil: any; else this entry alone, if it is eligible and in the queue
 };
 
-/// Removes at most `limit` terminal entries of the queue that ended before `before`, oldest first, and none that a live
-/// entry still needs. A successor goes after its dead predecessors, and they go only with it.
+/// Removes at most `limit` terminal entries of the queue that ended before `before`, oldest first (by end, then by
+/// sequence), and none that a live entry still needs: as its parent, or in its group.
+///
+/// An entry and its successors, all generations, go by the newest of them: its end and state are what `before` and
+/// `state` ask about, and its place among the others is theirs. They go eldest first, so that a limit that cuts through
+/// them leaves the newest; if one of them is needed, all are kept, and use up nothing of the limit. What is left of
+/// them after such a cut has no predecessor, even if another entry is given that id.
 struct purge_request {
     std::string queue{};
     time_point before{};
@@ -943,9 +948,7 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
 ///     next entry of its lane gets its gate, in the same transaction.
 ///  4. `extend`: lease_until = max(lease_until, now + lease).
 ///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
-///  6. `purge`: removes terminal entries that no live entry needs: none of the same group, none whose parent it is,
-///  none
-///     that is its successor. Returns how many.
+///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many.
 template <class W>
 concept writer = reader<W> &&
     requires(W& tx, std::span<const draft> drafts, const claim_request& claim, std::span<const settle> settles,
