@@ -30,8 +30,8 @@ namespace log_store {
 using vouch::entry, vouch::id, vouch::time_point, vouch::verdict;
 inline constexpr vouch::capabilities can{.durable = true};
 
-/// The disk: a file of records, each there whole or not at all. Its size and a checksum stand before each, so what a
-/// crash left half written is recognised. One process at a time has the file open, and every write waits for the disk.
+/// The disk: a file of records, each there whole or not at all, because its size and a checksum stand before it. One
+/// process at a time has it open. Each write waits for the disk if it `syncs`; else the power may take the newest.
 class record_log {
     using head = std::array<std::uint64_t, 2>;
     int file_;
