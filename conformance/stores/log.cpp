@@ -7,10 +7,7 @@
 namespace {
 
 struct fixture {
-    log_store::store open(const vouch::conformance::place& p) {
-        // What a sync is for is lost with the power, not with the process.
-        return log_store::store(p.directory() / "work.log", false);
-    }
+    log_store::store open(const vouch::conformance::place& p) { return log_store::store(p.directory() / "work.log"); }
 };
 
 } // namespace

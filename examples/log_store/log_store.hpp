@@ -1,165 +1,343 @@
 // SPDX-License-Identifier: MIT
 // A complete store, written from the contract alone: an append-only log, replayed into maps when it is opened. Durable;
 // one handle at a time; no groups, lanes or wake-ups, which `validate` refuses for it.
-//
-// A transaction works on a copy of the ledger. A commit appends what changed to the log and publishes the copy; a
+// A transaction is a copy of the ledger. A commit appends what has changed to the log and publishes the copy; a
 // rollback throws it away. So every transaction pays for all entries: a store for thousands of them, not for millions.
 #pragma once
 
 #include <algorithm>
-#include <condition_variable>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <iterator>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <span>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <vouch/vouch.hpp>
 
-#include "ledger.hpp"
-#include "record_log.hpp"
-
 namespace log_store {
 
-/// What the store and its transaction share.
-struct shared {
-    std::mutex mutex{};
-    std::condition_variable turn_over{};
-    bool is_writing = false;
-    std::shared_ptr<const ledger> committed{};
-    std::unique_ptr<log_file> file{};
-};
+using vouch::entry, vouch::id, vouch::time_point, vouch::verdict;
+inline constexpr vouch::capabilities can{.durable = true};
 
-/// A ledger to work on, and the turn to do so.
-struct turn : ledger {
-    explicit turn(std::shared_ptr<shared> s) : of(std::move(s)) {
-        std::unique_lock lock(of->mutex);
-        of->turn_over.wait(lock, [&] { return !of->is_writing; });
-        ledger::operator=(*of->committed);
-        of->is_writing = true;
-    }
-    turn(const turn&) = delete;
-    ~turn() {
-        const std::lock_guard lock(of->mutex);
-        of->is_writing = false;
-        of->turn_over.notify_one();
-    }
-    std::shared_ptr<shared> of;
-};
+/// The disk: a file of records, each there whole or not at all, because its size and a checksum stand before it. One
+/// process at a time has it open. Each write waits for the disk if it `syncs`; else the power may take the newest.
+class record_log {
+    using head = std::array<std::uint64_t, 2>;
+    int file_;
+    off_t end_ = 0; ///< of the last whole record
+    std::atomic<bool> is_in_doubt_ = false;
 
-class transaction {
-    mutable std::unique_ptr<turn> turn_; ///< none: closed
-
-    /// After any error but `invalid_argument` the transaction is closed.
-    template <class Operation>
-    auto use(const Operation& operation) const {
-        if (!turn_) {
-            throw vouch::error(vouch::error_kind::misuse, "log: the transaction is closed");
-        }
-        try {
-            return operation(*turn_);
-        } catch (const vouch::error& e) {
-            if (e.kind() != vouch::error_kind::invalid_argument) {
-                turn_.reset();
-            }
-            throw;
+    explicit record_log(int file) : file_(file) {}
+    void check(bool is_fine, const char* what, bool in_doubt = false) {
+        using enum vouch::error_kind;
+        if (!is_fine) {
+            is_in_doubt_ = in_doubt;
+            throw vouch::error(errno == ENOSPC ? full : (errno == EWOULDBLOCK ? busy : io), what, {in_doubt, errno});
         }
     }
-    template <class Item, class Each>
-    static auto for_all(std::span<const Item> items, const Each& each) {
-        std::vector<decltype(each(items.front()))> answers;
-        std::transform(items.begin(), items.end(), std::back_inserter(answers), each);
-        return answers;
+    static head head_of(std::string_view body) {
+        const auto fnv_1a = [](auto sum, char c) { return (sum ^ static_cast<unsigned char>(c)) * 1099511628211U; };
+        return {body.size(), std::accumulate(body.begin(), body.end(), 14695981039346656037U, fnv_1a)};
+    }
+    void write(std::string_view record) {
+        errno = ENOSPC; // what it means if only a part is written
+        const auto n = pwrite(file_, record.data(), record.size(), end_);
+        const bool is_known = n == std::ssize(record) || (errno == ENOSPC && ftruncate(file_, end_) == 0);
+        check(n == std::ssize(record), "log: cannot write", !is_known);
+        end_ += n;
     }
 
   public:
-    explicit transaction(std::shared_ptr<shared> s) : turn_(std::make_unique<turn>(std::move(s))) {}
-
-    [[nodiscard]] auto find(const id& i) const {
-        return use([&](auto& on) { return on.find(i); });
-    }
-    [[nodiscard]] auto list(const vouch::query& q) const {
-        return use([&](auto& on) { return on.list(q); });
-    }
-    [[nodiscard]] auto counts(std::string_view queue) const {
-        return use([&](auto& on) { return on.counts(queue); });
-    }
-    [[nodiscard]] auto next_due(std::string_view queue) const {
-        return use([&](auto& on) { return on.next_due(queue); });
-    }
-    [[nodiscard]] auto claim(const vouch::claim_request& c) {
-        return use([&](auto& on) { return on.claim(c); });
-    }
-    auto purge(const vouch::purge_request& p) {
-        return use([&](auto& on) { return on.purge(p); });
-    }
-    auto enqueue(std::span<const vouch::draft> drafts, time_point now) {
-        return use([&](auto& on) {
-            validate(drafts, can);
-            return for_all(drafts, [&](auto& d) { return on.enqueue(d, now); });
-        });
-    }
-    [[nodiscard]] auto settle(std::span<const vouch::settle> settles, time_point now) {
-        return use([&](auto& on) {
-            validate(settles, can.limits);
-            return for_all(settles, [&](auto& s) { return vouch::settlement{on.change(s.ticket.id, s, now)}; });
-        });
-    }
-    [[nodiscard]] auto extend(std::span<const vouch::ticket> tickets, time_point now, vouch::duration lease) {
-        return use([&](auto& on) {
-            validate(tickets, now, lease, can.limits);
-            return for_all(tickets, [&](auto& t) { return on.change(t.id, vouch::extend{t, lease}, now); });
-        });
-    }
-    [[nodiscard]] auto nudge(const id& i, time_point now) {
-        return use([&](auto& on) { return on.change(i, vouch::nudge{}, now); });
-    }
-    [[nodiscard]] auto cancel(const id& i, std::string_view error, time_point now) {
-        return use([&](auto& on) {
-            vouch::validate_error_code(error, can.limits);
-            return on.change(i, vouch::cancel{error}, now);
-        });
-    }
-    void commit() {
-        use([&](auto& on) {
-            if (!on.touched.empty()) {
-                on.of->file->append(on.record());
+    /// Calls `replay` with every record. By way of another constructor: whatever throws here, the file is closed.
+    template <class Replay>
+    record_log(const std::filesystem::path& path, bool syncs, const Replay& replay)
+        : record_log(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (syncs ? O_DSYNC : 0), 0666)) {
+        check(file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) == 0, "log: cannot have the file, or not alone");
+        std::string all(file_size(path), '\0');
+        check(std::ifstream(path, std::ios::binary).read(all.data(), std::ssize(all)).good(), "log: cannot read");
+        std::string_view rest = all, last;
+        for (head h{}; rest.size() >= sizeof h; rest.remove_prefix(last.size())) {
+            std::memcpy(&h, rest.data(), sizeof h);
+            const auto body = rest.substr(sizeof h, h[0]);
+            if (h != head_of(body)) {
+                break; // it was not finished
             }
-            auto next = std::make_shared<const ledger>(std::move(static_cast<ledger&>(on)));
-            const std::lock_guard lock(on.of->mutex);
-            on.of->committed = std::move(next);
+            replay(body);
+            last = rest.substr(0, sizeof h + h[0]);
+        }
+        end_ = std::ssize(all) - std::ssize(rest) - std::ssize(last);
+        write(last); // again, because it may have been read from a cache and never have reached the disk
+        check(ftruncate(file_, end_) == 0, "log: cannot cut off what was not finished");
+        const record_log folder(open(absolute(path).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        check(!syncs || fsync(folder.file_) == 0, "log: cannot sync the folder"); // which has to remember a new file
+    }
+    record_log(const record_log&) = delete;
+    ~record_log() { close(file_); }
+
+    /// After this the record is there for good. An error that is not in doubt means that it is not there.
+    void append(std::string_view body) {
+        const auto h = head_of(body);
+        write(std::string(reinterpret_cast<const char*>(&h), sizeof h).append(body));
+    }
+    bool is_in_doubt() const { return is_in_doubt_; } ///< nobody knows what is stored until the file is opened again
+};
+
+/// What a store and its transactions share.
+struct desk {
+    std::atomic<bool> is_writing = false; ///< the one transaction there may be
+    std::mutex mutex{};
+    std::shared_ptr<const class ledger> committed{};
+
+    std::shared_ptr<const ledger> look() {
+        const std::lock_guard lock(mutex);
+        return committed;
+    }
+};
+
+/// All entries: what is committed, for everybody to read, or a transaction's copy.
+class ledger {
+    std::shared_ptr<record_log> log_{}; ///< none: closed, or moved from
+    std::shared_ptr<desk> turn_{};      ///< a transaction's turn to write
+    std::map<id, std::shared_ptr<const entry>> entries_{};
+    std::map<id, id> successors_{};                                            ///< by predecessor; nil's says nothing
+    std::set<std::tuple<std::string, time_point, std::uint64_t, id>> gates_{}; ///< of live ones, in the order of claims
+    std::uint64_t last_sequence_ = 0;
+    std::string changes_{}; ///< since the last commit, as bytes
+
+    ledger(const ledger&) = default;
+    /// What one may ask for, if one may ask at all.
+    const vouch::capabilities& open() const {
+        if (!log_ || log_->is_in_doubt()) {
+            throw log_ ? vouch::error(vouch::error_kind::io, "log: a commit is in doubt, open the file again")
+                       : vouch::error(vouch::error_kind::misuse, "log: the transaction is closed");
+        }
+        return can;
+    }
+    const entry* at(const id& wanted) const {
+        const auto found = entries_.find(wanted);
+        return found == entries_.end() ? nullptr : found->second.get();
+    }
+    const entry& newest_generation(const entry& e) const {
+        const auto next = successors_.find(e.id);
+        return next == successors_.end() ? e : newest_generation(*at(next->second));
+    }
+    static auto gate_key(const entry& e) {
+        return std::tuple(e.queue, gate_of(e).value_or(time_point::max()), e.sequence, e.id);
+    }
+    /// The only way anything changes. An entry without a sequence stands for none.
+    void set(const entry& e) {
+        if (const auto* const old = at(e.id)) {
+            gates_.erase(gate_key(*old));
+        }
+        if (e.sequence == 0) {
+            entries_.erase(e.id);
+            successors_.erase(e.id);
+        } else {
+            entries_[e.id] = std::make_shared<const entry>(e);
+            last_sequence_ = std::max(last_sequence_, e.sequence);
+            if (is_live(e.state)) {
+                gates_.insert(gate_key(e));
+                successors_[e.predecessor] = e.id;
+            }
+        }
+        changes_ += to_bytes(e);
+    }
+    template <class Items, class Each>
+    static auto for_each_of(const Items& items, const Each& each) {
+        std::vector<decltype(each(items[0]))> answers(items.size());
+        std::ranges::transform(items, answers.begin(), each);
+        return answers;
+    }
+    vouch::receipt insert(const vouch::draft& d, time_point now) {
+        using enum vouch::receipt::kind;
+        auto e = born(d, now);
+        const auto has_key = [&](auto& other) { return other.second->queue == d.queue && other.second->key == d.key; };
+        if (at(d.id)) {
+            return {duplicate, d.id};
+        }
+        if (const auto same = std::ranges::find_if(entries_, has_key); same != entries_.end() && !d.key.empty()) {
+            return {duplicate, newest_generation(*same->second).id};
+        }
+        if (!d.predecessor.is_nil()) {
+            const auto* const dead = at(d.predecessor);
+            if (!dead || dead->state != vouch::state::dead || dead->queue != d.queue) {
+                return {refused, {}};
+            }
+            if (successors_.contains(dead->id)) {
+                return {duplicate, successors_[dead->id]};
+            }
+            e.key = dead->key;
+            e.generation = dead->generation + 1;
+        }
+        e.sequence = last_sequence_ + 1;
+        set(e);
+        return {inserted, d.id};
+    }
+    /// Changes an entry by the contract's `apply`. Who ends wakes its parent.
+    template <class Verb>
+    verdict change(const id& which, const Verb& verb, time_point now) {
+        auto e = find(which);
+        const auto said = e ? apply(*e, verb, now) : verdict::unknown;
+        if (said == verdict::applied) {
+            set(*e);
+            if (is_terminal(e->state)) {
+                change(e->parent, vouch::nudge{}, now);
+            }
+        }
+        return said;
+    }
+
+  public:
+    ledger(const std::filesystem::path& path, bool syncs) {
+        log_ = std::make_shared<record_log>(path, syncs, [&](std::string_view record) {
+            while (!record.empty()) {
+                set(vouch::take_entry(record));
+            }
         });
-        turn_.reset();
+        changes_.clear();
+    }
+    explicit ledger(std::shared_ptr<desk> turn) : ledger(*turn->look()) { open(), turn_ = std::move(turn); }
+    ledger(ledger&&) = default;
+    ledger& operator=(ledger&&) = default;
+
+    std::optional<entry> find(const id& wanted) const {
+        open();
+        return at(wanted) ? std::optional(*at(wanted)) : std::nullopt;
+    }
+    std::vector<entry> list(const vouch::query& q) const {
+        validate(q, open().limits);
+        std::vector<entry> out;
+        for (const auto& [which, e] : entries_) {
+            if (matches(*e, q)) {
+                out.push_back(*e);
+                out.back().payload = q.payloads ? e->payload : std::string{};
+            }
+        }
+        std::ranges::sort(out, {}, &entry::sequence);
+        out.resize(std::min(out.size(), q.limit));
+        return out;
+    }
+    vouch::state_counts counts(std::string_view queue) const {
+        vouch::validate_queue(queue, open().limits);
+        vouch::state_counts out;
+        for (const auto& [which, e] : entries_) {
+            out[e->state] += e->queue == queue ? 1U : 0U;
+        }
+        return out;
+    }
+    std::optional<time_point> next_due(std::string_view queue) const {
+        vouch::validate_queue(queue, open().limits);
+        const auto first = gates_.lower_bound({std::string(queue), time_point::min(), 0, {}});
+        const bool has_none = first == gates_.end() || std::get<0>(*first) != queue;
+        return has_none ? std::nullopt : std::optional(std::get<1>(*first));
+    }
+
+    auto enqueue(std::span<const vouch::draft> drafts, time_point now) {
+        open();
+        validate(drafts, vouch::capabilities{.groups = true, .lanes = true});
+        auto mine = std::move(*this); // what is unsupported closes the transaction, what is invalid does not
+        validate(drafts, can);
+        *this = std::move(mine);
+        return for_each_of(drafts, [&](auto& d) { return insert(d, now); });
+    }
+    auto claim(const vouch::claim_request& c) {
+        validate(c, open().limits);
+        std::vector<entry> out;
+        const auto end = gates_.lower_bound({c.queue, c.now + vouch::duration(1), 0, {}});
+        for (auto g = gates_.lower_bound({c.queue, time_point::min(), 0, {}}); g != end && out.size() < c.limit; ++g) {
+            if (const auto& which = std::get<id>(*g); c.only.is_nil() || c.only == which) {
+                out.push_back(*at(which));
+            }
+        }
+        for (auto& e : out) {
+            apply(e, c);
+            set(e);
+        }
+        std::ranges::sort(out, {}, [](auto& e) { return std::tie(e.due_at, e.sequence); });
+        return out;
+    }
+    auto settle(std::span<const vouch::settle> settles, time_point now) {
+        validate(settles, open().limits);
+        return for_each_of(settles, [&](auto& s) { return vouch::settlement{change(s.ticket.id, s, now)}; });
+    }
+    auto extend(std::span<const vouch::ticket> tickets, time_point now, vouch::duration lease) {
+        validate(tickets, now, lease, open().limits);
+        return for_each_of(tickets, [&](auto& t) { return change(t.id, vouch::extend{t, lease}, now); });
+    }
+    auto nudge(const id& which, time_point now) { return change(which, vouch::nudge{}, now); }
+    auto cancel(const id& which, std::string_view error, time_point now) {
+        vouch::validate_error_code(error, open().limits);
+        return change(which, vouch::cancel{error}, now);
+    }
+    /// Generations go by the newest of them, the eldest first, and none while one of them is a live entry's parent.
+    std::size_t purge(const vouch::purge_request& p) {
+        validate(p, open().limits);
+        std::set<id> needed;
+        std::map<std::tuple<time_point, std::uint64_t, std::uint64_t>, id> ended; // the oldest first
+        for (const auto& [which, e] : entries_) {
+            if (const auto* const parent = at(e->parent); parent && is_live(e->state)) {
+                needed.insert(newest_generation(*parent).id);
+            }
+            const auto& last = newest_generation(*e);
+            if (is_terminal(last.state) && last.queue == p.queue && last.updated_at < p.before &&
+                p.state.value_or(last.state) == last.state) {
+                ended[{last.updated_at, last.sequence, e->sequence}] = which;
+            }
+        }
+        std::size_t gone = 0;
+        for (const auto& [when, which] : ended) {
+            if (gone < p.limit && !needed.contains(newest_generation(*at(which)).id)) {
+                set(entry{{}, which});
+                ++gone;
+            }
+        }
+        return gone;
+    }
+    /// First to the disk, then for all to see.
+    void commit() {
+        open();
+        const auto next = std::make_shared<ledger>(std::move(*this)); // so this one is closed, whatever happens
+        const auto turn = std::move(next->turn_);
+        if (const auto changes = std::exchange(next->changes_, {}); !changes.empty()) {
+            next->log_->append(changes);
+        }
+        const std::lock_guard lock(turn->mutex);
+        turn->committed = next;
     }
 };
 
 class store {
-    std::shared_ptr<shared> shared_ = std::make_shared<shared>();
-
-    [[nodiscard]] std::shared_ptr<const ledger> look() const {
-        const std::lock_guard lock(shared_->mutex);
-        return shared_->committed;
-    }
+    std::shared_ptr<desk> desk_ = std::make_shared<desk>();
 
   public:
-    using transaction = log_store::transaction;
+    using transaction = ledger;
     static constexpr int contract_level = vouch::contract_level;
-
     explicit store(const std::filesystem::path& path, bool syncs = true) {
-        ledger read;
-        shared_->file = std::make_unique<log_file>(path, syncs, [&](std::string_view record) { read.replay(record); });
-        read.touched.clear();
-        shared_->committed = std::make_shared<const ledger>(std::move(read));
+        desk_->committed = std::make_shared<const ledger>(path, syncs);
     }
-    [[nodiscard]] auto find(const id& i) const { return look()->find(i); }
-    [[nodiscard]] auto list(const vouch::query& q) const { return look()->list(q); }
-    [[nodiscard]] auto counts(std::string_view queue) const { return look()->counts(queue); }
-    [[nodiscard]] auto next_due(std::string_view queue) const { return look()->next_due(queue); }
-    [[nodiscard]] transaction begin() { return transaction(shared_); }
-    [[nodiscard]] vouch::capabilities capabilities() const { return can; }
+    auto find(const id& wanted) const { return desk_->look()->find(wanted); }
+    auto list(const vouch::query& q) const { return desk_->look()->list(q); }
+    auto counts(std::string_view queue) const { return desk_->look()->counts(queue); }
+    auto next_due(std::string_view queue) const { return desk_->look()->next_due(queue); }
+    vouch::capabilities capabilities() const { return can; }
+    /// Waits for its turn, which ends with the transaction, on whatever thread that is.
+    transaction begin() {
+        while (desk_->is_writing.exchange(true)) {
+            desk_->is_writing.wait(true);
+        }
+        return ledger({desk_.get(), [at = desk_](desk*) { at->is_writing = false, at->is_writing.notify_one(); }});
+    }
 };
 
 static_assert(vouch::store<store>);

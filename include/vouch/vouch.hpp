@@ -3,6 +3,7 @@
 #pragma once
 
 #include <vouch/version.hpp> // first: it tells the split headers from the single one
+#include <vouch/contract/bytes.hpp>
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
@@ -11,6 +12,7 @@
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/contract/limits.hpp>
+#include <vouch/contract/matches.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/request.hpp>

@@ -44,80 +44,6 @@
 #define VOUCH_VERSION_MINOR 1
 #define VOUCH_VERSION_PATCH 0
 
-// ---- vouch/contract/time.hpp
-// Time as the contract knows it: microseconds of UTC, always handed in by the caller. No store reads a clock,
-// so the same calls give the same result, and tests own the time.
-
-namespace vouch {
-inline namespace v0 {
-
-using duration = std::chrono::microseconds;
-using time_point = std::chrono::time_point<std::chrono::system_clock, duration>;
-
-/// `at + by`, held at the ends of the representable range instead of overflowing.
-[[nodiscard]] constexpr time_point later(time_point at, duration by) noexcept {
-    if (by > duration::zero() && at > time_point::max() - by) {
-        return time_point::max();
-    }
-    if (by < duration::zero() && at < time_point::min() - by) {
-        return time_point::min();
-    }
-    return at + by;
-}
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/contract/limits.hpp
-// Every bound of the contract, by name. A store may raise `payload_max`, `result_max` and `progress_max` in its
-// capabilities; it never lowers any.
-
-namespace vouch {
-inline namespace v0 {
-
-struct limits {
-    std::size_t name_max = 255;             ///< bytes of a queue, topic, key, group, lane, worker or header name
-    std::size_t error_max = 100;            ///< bytes of an error code
-    std::size_t payload_max = 1024 * 1024;  ///< bytes of a payload
-    std::size_t result_max = 1024 * 1024;   ///< bytes of a result
-    std::size_t progress_max = 1024 * 1024; ///< bytes of a progress
-    std::size_t trail_max = 32;             ///< ids of a trail
-    std::size_t headers_max = 64;           ///< headers of a draft
-    std::size_t header_value_max = 4096;    ///< bytes of one header's value
-    std::size_t batch_max = 10'000;         ///< items of one call, and the largest `limit` of a claim, list or purge
-    duration lease_min{1};                  ///< the shortest lease
-    duration lease_max = std::chrono::hours{24 * 366}; ///< the longest lease
-
-    [[nodiscard]] friend constexpr bool operator==(const limits&, const limits&) noexcept = default;
-};
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/contract/capability.hpp
-// What a store can do beyond the base contract. A capability that is off is refused, never ignored: a draft that uses
-// it is `unsupported` and nothing is written.
-
-namespace vouch {
-inline namespace v0 {
-
-/// The level of the contract these headers describe. A store declares the level it was written for.
-inline constexpr int contract_level = 1;
-
-struct capabilities {
-    bool groups = false;  ///< `draft::group`: the settle that completes a group says so
-    bool lanes = false;   ///< `draft::lane`: one claimed at a time, in sequence
-    bool wakes = false;   ///< models `waking_store`: one may wait for new work
-    bool durable = false; ///< committed work survives the process and the machine
-    bool shared = false;  ///< several handles, threads or processes may use the same stored work
-    vouch::limits limits{};
-
-    [[nodiscard]] friend constexpr bool operator==(const capabilities&, const capabilities&) noexcept = default;
-};
-
-} // namespace v0
-} // namespace vouch
-
 // ---- vouch/contract/id.hpp
 // A 128-bit identifier with the text form of a UUID. Ids are made by the caller (`policy/id_source.hpp`), never by a
 // store; an entry's id is the idempotency key its handler hands on.
@@ -250,6 +176,30 @@ struct std::hash<vouch::id> {
         return static_cast<std::size_t>(vouch::detail::mix(value.high ^ vouch::detail::mix(value.low)));
     }
 };
+
+// ---- vouch/contract/time.hpp
+// Time as the contract knows it: microseconds of UTC, always handed in by the caller. No store reads a clock,
+// so the same calls give the same result, and tests own the time.
+
+namespace vouch {
+inline namespace v0 {
+
+using duration = std::chrono::microseconds;
+using time_point = std::chrono::time_point<std::chrono::system_clock, duration>;
+
+/// `at + by`, held at the ends of the representable range instead of overflowing.
+[[nodiscard]] constexpr time_point later(time_point at, duration by) noexcept {
+    if (by > duration::zero() && at > time_point::max() - by) {
+        return time_point::max();
+    }
+    if (by < duration::zero() && at < time_point::min() - by) {
+        return time_point::min();
+    }
+    return at + by;
+}
+
+} // namespace v0
+} // namespace vouch
 
 // ---- vouch/contract/draft.hpp
 // What a producer wants stored. Drafts are plain values: fill in what matters, the rest has a meaning when left alone.
@@ -563,6 +513,192 @@ class error : public std::runtime_error {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/contract/bytes.hpp
+// An entry as bytes and back, for stores that keep values and not columns: a log, a file, a key-value database.
+//
+// The bytes mean the same on every machine and say themselves where they end, so that entries can stand one after the
+// other: a byte for the format, then every field in the order of `for_each_field`. Numbers go in groups of seven bits,
+// the lowest first; texts and lists follow their length; what may be absent follows a number that says whether it is.
+
+namespace vouch {
+inline namespace v0 {
+
+namespace detail {
+
+inline constexpr std::uint64_t entry_format = 1;
+
+struct byte_writer {
+    std::string out{};
+
+    void number(std::uint64_t n) {
+        for (; n >= 0x80; n >>= 7) {
+            out.push_back(static_cast<char>(n | 0x80));
+        }
+        out.push_back(static_cast<char>(n));
+    }
+    template <class T>
+    void pass(const T& value) {
+        if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
+            number(static_cast<std::uint64_t>(value));
+        } else if constexpr (std::is_same_v<T, time_point>) {
+            number(static_cast<std::uint64_t>(value.time_since_epoch().count()));
+        } else if constexpr (std::is_same_v<T, id>) {
+            const auto bytes = value.bytes();
+            out.append(bytes.begin(), bytes.end());
+        } else if constexpr (std::is_same_v<T, std::string>) {
+            number(value.size());
+            out.append(value);
+        } else if constexpr (requires { value.first; }) {
+            pass(value.first);
+            pass(value.second);
+        } else if constexpr (requires { value.has_value(); }) {
+            number(value.has_value() ? 1 : 0);
+            if (value) {
+                pass(*value);
+            }
+        } else {
+            number(value.size());
+            for (const auto& item : value) {
+                pass(item);
+            }
+        }
+    }
+};
+
+struct byte_reader {
+    std::string_view left;
+
+    static void check(bool is_sound) {
+        if (!is_sound) {
+            throw error(error_kind::corrupt, "these bytes are no entry, or none of a format that is known here");
+        }
+    }
+    std::string_view take(std::uint64_t size) {
+        check(size <= left.size());
+        const auto taken = left.substr(0, size);
+        left.remove_prefix(size);
+        return taken;
+    }
+    std::uint64_t number() {
+        std::uint64_t n = 0;
+        for (unsigned shift = 0;; shift += 7) {
+            const auto group = static_cast<unsigned char>(take(1).front());
+            check(shift < 63 || (shift == 63 && group <= 1));
+            n |= std::uint64_t{group & 0x7fU} << shift;
+            if (group < 0x80) {
+                return n;
+            }
+        }
+    }
+    template <class T>
+    void pass(T& value) {
+        if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
+            const auto n = number();
+            value = static_cast<T>(n);
+            check(static_cast<std::uint64_t>(value) == n);
+        } else if constexpr (std::is_same_v<T, time_point>) {
+            value = time_point(duration(static_cast<std::int64_t>(number())));
+        } else if constexpr (std::is_same_v<T, id>) {
+            std::array<std::uint8_t, 16> bytes{};
+            take(bytes.size()).copy(reinterpret_cast<char*>(bytes.data()), bytes.size());
+            value = id::from_bytes(bytes);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+            value = take(number());
+        } else if constexpr (requires { value.first; }) {
+            pass(value.first);
+            pass(value.second);
+        } else if constexpr (requires { value.has_value(); }) {
+            const auto is_there = number();
+            check(is_there <= 1);
+            if (is_there == 1) {
+                pass(value.emplace());
+            }
+        } else {
+            auto size = number();
+            check(size <= left.size()); // each takes a byte at least, so nobody asks for more memory than there are
+            value.resize(size);
+            for (auto& item : value) {
+                pass(item);
+            }
+        }
+    }
+};
+
+} // namespace detail
+
+template <std::same_as<entry> Entry> // a template, so that only who uses it pays for it
+[[nodiscard]] std::string to_bytes(const Entry& e) {
+    detail::byte_writer out;
+    out.number(detail::entry_format);
+    for_each_field([&](auto, const auto& field) { out.pass(field); }, e);
+    return std::move(out.out);
+}
+
+/// Reads the entry at the beginning of `bytes` and leaves there what comes after it. Throws `corrupt` if there is none.
+template <std::same_as<entry> Entry = entry>
+[[nodiscard]] Entry take_entry(std::string_view& bytes) {
+    detail::byte_reader in{bytes};
+    detail::byte_reader::check(in.number() == detail::entry_format);
+    Entry e;
+    for_each_field([&](auto, auto& field) { in.pass(field); }, e);
+    detail::byte_reader::check(e.state <= state::dead);
+    bytes = in.left;
+    return e;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/limits.hpp
+// Every bound of the contract, by name. A store may raise `payload_max`, `result_max` and `progress_max` in its
+// capabilities; it never lowers any.
+
+namespace vouch {
+inline namespace v0 {
+
+struct limits {
+    std::size_t name_max = 255;             ///< bytes of a queue, topic, key, group, lane, worker or header name
+    std::size_t error_max = 100;            ///< bytes of an error code
+    std::size_t payload_max = 1024 * 1024;  ///< bytes of a payload
+    std::size_t result_max = 1024 * 1024;   ///< bytes of a result
+    std::size_t progress_max = 1024 * 1024; ///< bytes of a progress
+    std::size_t trail_max = 32;             ///< ids of a trail
+    std::size_t headers_max = 64;           ///< headers of a draft
+    std::size_t header_value_max = 4096;    ///< bytes of one header's value
+    std::size_t batch_max = 10'000;         ///< items of one call, and the largest `limit` of a claim, list or purge
+    duration lease_min{1};                  ///< the shortest lease
+    duration lease_max = std::chrono::hours{24 * 366}; ///< the longest lease
+
+    [[nodiscard]] friend constexpr bool operator==(const limits&, const limits&) noexcept = default;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/capability.hpp
+// What a store can do beyond the base contract. A capability that is off is refused, never ignored: a draft that uses
+// it is `unsupported` and nothing is written.
+
+namespace vouch {
+inline namespace v0 {
+
+/// The level of the contract these headers describe. A store declares the level it was written for.
+inline constexpr int contract_level = 1;
+
+struct capabilities {
+    bool groups = false;  ///< `draft::group`: the settle that completes a group says so
+    bool lanes = false;   ///< `draft::lane`: one claimed at a time, in sequence
+    bool wakes = false;   ///< models `waking_store`: one may wait for new work
+    bool durable = false; ///< committed work survives the process and the machine
+    bool shared = false;  ///< several handles, threads or processes may use the same stored work
+    vouch::limits limits{};
+
+    [[nodiscard]] friend constexpr bool operator==(const capabilities&, const capabilities&) noexcept = default;
+};
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/contract/outcome.hpp
 // What a runner says became of a claim. A settle pairs an outcome with the ticket that entitles to it.
 
@@ -684,8 +820,13 @@ struct claim_request {
     vouch::id only{};     ///< nil: any; else this entry alone, if it is eligible and in the queue
 };
 
-/// Removes at most `limit` terminal entries of the queue that ended before `before`, oldest first, and none that a live
-/// entry still needs. A successor goes after its dead predecessors, and they go only with it.
+/// Removes at most `limit` terminal entries of the queue that ended before `before`, oldest first (by end, then by
+/// sequence), and none that a live entry still needs: as its parent, or in its group.
+///
+/// An entry and its successors, all generations, go by the newest of them: its end and state are what `before` and
+/// `state` ask about, and its place among the others is theirs. They go eldest first, so that a limit that cuts through
+/// them leaves the newest; if one of them is needed, all are kept, and use up nothing of the limit. What is left of
+/// them after such a cut has no predecessor, even if another entry is given that id.
 struct purge_request {
     std::string queue{};
     time_point before{};
@@ -807,9 +948,7 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
 ///     next entry of its lane gets its gate, in the same transaction.
 ///  4. `extend`: lease_until = max(lease_until, now + lease).
 ///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
-///  6. `purge`: removes terminal entries that no live entry needs: none of the same group, none whose parent it is,
-///  none
-///     that is its successor. Returns how many.
+///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many.
 template <class W>
 concept writer = reader<W> &&
     requires(W& tx, std::span<const draft> drafts, const claim_request& claim, std::span<const settle> settles,
@@ -1183,6 +1322,25 @@ struct cancel {
         l.updated_at = now;
     }
     return v;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/matches.hpp
+// What a query asks for, as a pure function, for stores that look at entries one by one.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Whether an entry is on the query's path, passes its filters and comes after `after`. How many of those are given, in
+/// which order, and whether with their payloads, is left to the store. Requires a valid query: one that names what its
+/// path needs and nothing else, so that whatever is empty may be anything.
+[[nodiscard]] inline bool matches(const entry& e, const query& q) noexcept {
+    return (q.queue.empty() || q.queue == e.queue) && (q.key.empty() || q.key == e.key) &&
+           (q.group.empty() || q.group == e.group) && (q.parent.is_nil() || q.parent == e.parent) &&
+           (q.by != query::path::dead || e.state == state::dead) && (q.by != query::path::live || is_live(e.state)) &&
+           (!q.state || *q.state == e.state) && (q.topic.empty() || q.topic == e.topic) && q.after < e.sequence;
 }
 
 } // namespace v0

@@ -23,8 +23,13 @@ struct claim_request {
     vouch::id only{};     ///< nil: any; else this entry alone, if it is eligible and in the queue
 };
 
-/// Removes at most `limit` terminal entries of the queue that ended before `before`, oldest first, and none that a live
-/// entry still needs. A successor goes after its dead predecessors, and they go only with it.
+/// Removes at most `limit` terminal entries of the queue that ended before `before`, oldest first (by end, then by
+/// sequence), and none that a live entry still needs: as its parent, or in its group.
+///
+/// An entry and its successors, all generations, go by the newest of them: its end and state are what `before` and
+/// `state` ask about, and its place among the others is theirs. They go eldest first, so that a limit that cuts through
+/// them leaves the newest; if one of them is needed, all are kept, and use up nothing of the limit. What is left of
+/// them after such a cut has no predecessor, even if another entry is given that id.
 struct purge_request {
     std::string queue{};
     time_point before{};

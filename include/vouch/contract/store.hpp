@@ -69,9 +69,7 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
 ///     next entry of its lane gets its gate, in the same transaction.
 ///  4. `extend`: lease_until = max(lease_until, now + lease).
 ///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
-///  6. `purge`: removes terminal entries that no live entry needs: none of the same group, none whose parent it is,
-///  none
-///     that is its successor. Returns how many.
+///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many.
 template <class W>
 concept writer = reader<W> &&
     requires(W& tx, std::span<const draft> drafts, const claim_request& claim, std::span<const settle> settles,

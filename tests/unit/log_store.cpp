@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// What the store of examples/log_store does when its disk fails, which the conformance suite cannot bring about.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <vouch/vouch.hpp>
+
+#include "../../examples/log_store/log_store.hpp"
+#include "catch.hpp"
+#include "sqlite/folder.hpp"
+#include "support.hpp"
+
+namespace log_store_test {
+
+/// What is to go wrong with the next write: `code` is said after so many bytes were written, 0 for a short write.
+struct failing_write {
+    std::size_t written;
+    int code;
+};
+inline std::optional<failing_write> next_write;
+
+} // namespace log_store_test
+
+// Replaces the system's for the whole program, which is why it does nothing special until told.
+extern "C" ssize_t pwrite(int file, const void* from, std::size_t size, off_t at) {
+    const auto fault = std::exchange(log_store_test::next_write, std::nullopt);
+    const auto n = syscall(SYS_pwrite64, file, from, fault ? std::min(size, fault->written) : size, at);
+    if (fault && fault->code != 0) {
+        errno = fault->code;
+        return -1;
+    }
+    return n;
+}
+
+namespace log_store_test {
+
+using namespace support;
+using vouch::error_kind;
+using kind = vouch::receipt::kind;
+
+namespace {
+
+constexpr std::size_t everything = 1'000'000;
+
+kind enqueue_in(log_store::store& store, std::uint64_t n) {
+    auto tx = store.begin();
+    const auto receipts = tx.enqueue(std::array{draft_of(n)}, t0);
+    tx.commit();
+    return receipts.front().what;
+}
+
+/// Requires that `f` throws a `vouch::error`, and gives it.
+template <class F>
+vouch::error error_of(F&& f) {
+    try {
+        f();
+    } catch (const vouch::error& e) {
+        return e;
+    }
+    FAIL("nothing was thrown");
+    throw;
+}
+
+std::vector<std::uint64_t> stored(const log_store::store& store) {
+    std::vector<std::uint64_t> out;
+    for (const auto& e : store.list(vouch::query::all("q"))) {
+        out.push_back(e.id.low);
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("log store: after a commit in doubt it answers nothing until the file is opened again") {
+    const auto [written, has_landed] =
+        GENERATE(table<std::size_t, bool>({{everything, true}, {0, false}, {20, false}}));
+    CAPTURE(written);
+    const sqlite_test::folder folder;
+    {
+        log_store::store store(folder.path() / "work.log");
+        REQUIRE(enqueue_in(store, 1) == kind::inserted);
+        auto tx = store.begin();
+        std::ignore = tx.enqueue(std::array{draft_of(2)}, t0);
+        next_write = failing_write{written, EIO};
+        const auto said = error_of([&] { tx.commit(); });
+        CHECK(said.kind() == error_kind::io);
+        CHECK(said.is_in_doubt());
+        CHECK(error_of([&] { tx.commit(); }).kind() == error_kind::misuse);
+
+        // The disk is well again, but what it holds is not known.
+        const auto refuses = [](auto&& f) {
+            const auto e = error_of(f);
+            return e.kind() == error_kind::io && !e.is_in_doubt();
+        };
+        CHECK(refuses([&] { std::ignore = store.find(id_of(1)); }));
+        CHECK(refuses([&] { std::ignore = store.find(id_of(2)); }));
+        CHECK(refuses([&] { std::ignore = store.list(vouch::query::all("q")); }));
+        CHECK(refuses([&] { std::ignore = store.counts("q"); }));
+        CHECK(refuses([&] { std::ignore = store.next_due("q"); }));
+        CHECK(refuses([&] { std::ignore = store.begin(); }));
+        CHECK(refuses([&] { std::ignore = store.begin(); })); // and nobody holds the turn
+    }
+    log_store::store store(folder.path() / "work.log");
+    CHECK(store.find(id_of(1)));
+    CHECK(store.find(id_of(2)).has_value() == has_landed);
+    CHECK(enqueue_in(store, 2) == (has_landed ? kind::duplicate : kind::inserted));
+    CHECK(stored(store) == std::vector<std::uint64_t>{1, 2});
+}
+
+TEST_CASE("log store: a full disk refuses a commit, leaves nothing of it, and is no reason to stop") {
+    const auto [written, code] = GENERATE(table<std::size_t, int>({{20, 0}, {0, ENOSPC}, {everything, ENOSPC}}));
+    CAPTURE(written, code);
+    const sqlite_test::folder folder;
+    {
+        log_store::store store(folder.path() / "work.log");
+        REQUIRE(enqueue_in(store, 1) == kind::inserted);
+        next_write = failing_write{written, code};
+        const auto said = error_of([&] { enqueue_in(store, 2); });
+        CHECK(said.kind() == error_kind::full);
+        CHECK_FALSE(said.is_in_doubt());
+        CHECK(stored(store) == std::vector<std::uint64_t>{1});
+        if (code == 0) {
+            CHECK(enqueue_in(store, 3) == kind::inserted);
+        }
+    }
+    log_store::store store(folder.path() / "work.log");
+    CHECK(stored(store) == (code == 0 ? std::vector<std::uint64_t>{1, 3} : std::vector<std::uint64_t>{1}));
+}
+
+TEST_CASE("log store: wherever a crash cuts the file, whole commits are there and nothing else") {
+    const sqlite_test::folder folder;
+    const auto path = folder.path() / "work.log";
+    std::vector<std::uintmax_t> ends;
+    {
+        log_store::store store(path, false);
+        for (const std::uint64_t n : {1U, 2U, 3U}) {
+            enqueue_in(store, n);
+            ends.push_back(file_size(path));
+        }
+    }
+    const auto cut = folder.path() / "cut.log";
+    for (std::uintmax_t size = 0; size <= ends.back(); ++size) {
+        CAPTURE(size);
+        copy_file(path, cut, std::filesystem::copy_options::overwrite_existing);
+        resize_file(cut, size);
+        std::vector<std::uint64_t> expected;
+        for (std::size_t i = 0; i < ends.size() && ends[i] <= size; ++i) {
+            expected.push_back(i + 1);
+        }
+        {
+            log_store::store store(cut, false);
+            REQUIRE(stored(store) == expected);
+            enqueue_in(store, 9);
+        }
+        expected.push_back(9);
+        REQUIRE(stored(log_store::store(cut, false)) == expected);
+    }
+}
+
+TEST_CASE("log store: a file that is open elsewhere is busy, and can be had afterwards") {
+    const sqlite_test::folder folder;
+    const auto path = folder.path() / "work.log";
+    {
+        log_store::store store(path);
+        CHECK(error_of([&] { log_store::store second(path); }).kind() == error_kind::busy);
+        CHECK(enqueue_in(store, 1) == kind::inserted);
+    }
+    CHECK(stored(log_store::store(path)) == std::vector<std::uint64_t>{1});
+}
+
+} // namespace log_store_test
