@@ -241,7 +241,7 @@ class metrics {
             std::uint64_t numbers::*value;
         };
         static constexpr std::array<row, 5> rows{
-            {{"vouch_enqueued_total", "Entries enqueued by handlers.", &numbers::enqueued},
+            {{"vouch_enqueued_total", "Entries enqueued, by handlers and outboxes observed here.", &numbers::enqueued},
              {"vouch_claimed_total", "Entries claimed.", &numbers::claimed},
              {"vouch_leases_lost_total", "Claims taken over while in hand.", &numbers::lost},
              {"vouch_purged_total", "Ended entries removed.", &numbers::purged},
