@@ -28,8 +28,8 @@ using vouch::sqlite::store;
 namespace {
 
 constexpr std::size_t processes = 4;
-constexpr int turns_each = 100;
-constexpr auto commit_takes = 5ms;
+constexpr int turns_each = 60;
+constexpr auto commit_takes = 10ms;
 
 int take_turns(const std::string& path, std::size_t number, int turns) {
     store s(path);

@@ -36,7 +36,7 @@ namespace sqlite::detail {
 /// then: the one that is next may have been stopped in its sleep.
 class patience {
   public:
-    patience(std::chrono::milliseconds limit, const turnstile& queue) noexcept : limit_(limit), queue_(queue) {}
+    patience(std::chrono::milliseconds limit, turnstile& queue) noexcept : limit_(limit), queue_(queue) {}
 
     /// Whether to look again, after a sleep; `looks` is how often that was done for this lock.
     bool wait(int looks) noexcept {
@@ -44,6 +44,7 @@ class patience {
         auto now = clock::now();
         if (looks == 0) {
             since_ = now;
+            queue_.line_up();
         }
         if (now - since_ >= limit_) {
             return false;
@@ -67,7 +68,7 @@ class patience {
     }
 
     std::chrono::milliseconds limit_;
-    const turnstile& queue_;
+    turnstile& queue_;
     std::chrono::steady_clock::time_point since_{};
     std::uint64_t noise_ = std::hash<std::thread::id>{}(std::this_thread::get_id());
 };
@@ -172,17 +173,21 @@ class connection {
 
     /// Opens a writing transaction, after those of other processes that came before.
     void begin() {
-        struct turn {
+        struct approach {
+            explicit approach(turnstile& which) : of(which) { of.approach(); }
+            approach(const approach&) = delete;
+            approach& operator=(const approach&) = delete;
+            ~approach() { of.leave(has_lock); }
             turnstile& of;
-            ~turn() { of.leave(); }
+            bool has_lock = false;
         };
         find_turnstile();
-        turnstile_.enter();
-        const turn mine{turnstile_};
+        approach mine(turnstile_);
         if (!turnstile_.is_next()) {
             patience_.wait(0);
         }
         execute_patiently(sql::begin);
+        mine.has_lock = true;
     }
 
     /// Runs a statement that has no parameters and no rows.

@@ -5,12 +5,15 @@
 //
 // The queue is an empty file beside the database, `NAME-turn`: a place in it is the lock of one byte, a newcomer takes
 // the byte behind all that are taken, and the lowest is next. So nobody who has a place is passed by one who comes
-// later. The system frees the places of processes that die. This orders, it does not protect: SQLite's lock does. Where
-// the file cannot be opened, or the system has no such locks, nobody queues.
+// later. Who had its turn may come back without queueing for a few milliseconds more, as long as it finds the lock
+// free: handing it over takes longer than a quick commit. The system frees the places of processes that die. This
+// orders, it does not protect: SQLite's lock does. Where the file cannot be opened, or the system has no such locks,
+// nobody queues.
 //
 // One thread's at a time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -24,6 +27,9 @@ inline namespace v0 {
 namespace sqlite::detail {
 
 class turnstile {
+    using clock = std::chrono::steady_clock;
+    static constexpr std::chrono::milliseconds turn_length{5};
+
   public:
     turnstile() noexcept = default;
 
@@ -40,10 +46,12 @@ class turnstile {
         static_cast<void>(database);
 #endif
     }
-    turnstile(turnstile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+    turnstile(turnstile&& other) noexcept { *this = std::move(other); }
     turnstile& operator=(turnstile&& other) noexcept {
         std::swap(file_, other.file_);
         std::swap(place_, other.place_);
+        std::swap(is_approaching_, other.is_approaching_);
+        std::swap(turn_until_, other.turn_until_);
         return *this;
     }
     ~turnstile() {
@@ -52,10 +60,18 @@ class turnstile {
         }
     }
 
-    /// Takes the place behind all others.
-    void enter() noexcept {
+    /// On the way to the lock: takes a place, unless its turn is not over.
+    void approach() noexcept {
+        is_approaching_ = true;
+        if (clock::now() >= turn_until_) {
+            line_up();
+        }
+    }
+
+    /// Takes the place behind all others, if it is on the way and has none.
+    void line_up() noexcept {
 #if defined(F_OFD_SETLK)
-        if (file_ < 0) {
+        if (file_ < 0 || !is_approaching_ || place_ != 0) {
             return;
         }
         for (int tries = 0; tries < 1000; ++tries) { // somebody else may take the same one first
@@ -80,11 +96,16 @@ class turnstile {
 #endif
     }
 
-    void leave() noexcept {
+    /// It has the lock, or has given up.
+    void leave(bool has_lock) noexcept {
+        is_approaching_ = false;
 #if defined(F_OFD_SETLK)
         if (place_ != 0) {
             lock(F_UNLCK, std::exchange(place_, 0));
+            turn_until_ = has_lock ? clock::now() + turn_length : clock::time_point{};
         }
+#else
+        static_cast<void>(has_lock);
 #endif
     }
 
@@ -111,6 +132,8 @@ class turnstile {
 
     int file_ = -1;
     std::int64_t place_ = 0; ///< 0: none
+    bool is_approaching_ = false;
+    clock::time_point turn_until_{};
 };
 
 } // namespace sqlite::detail
