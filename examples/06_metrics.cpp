@@ -93,7 +93,10 @@ std::string scrape(std::uint16_t port) {
 
 int main() {
     memory work;
-    const vouch::outbox outbox;
+    vouch::metrics numbers;
+    vouch::observer_list of_producers;
+    of_producers.add(numbers);
+    const vouch::outbox outbox({.observers = of_producers}); // counts what is emitted here
     vouch::router<memory> router;
     router.on("mail.good", [](vouch::delivery&) {});
     router.on("mail.slow", [](vouch::delivery& d) {
@@ -103,7 +106,6 @@ int main() {
     });
     router.on("mail.bad", [](vouch::delivery&) { throw vouch::reject("no_such_address"); });
 
-    vouch::metrics numbers;
     // Warnings and errors; without a sink of one's own they go to stderr, with their time in front.
     vouch::logger log(vouch::log_level::warning, [](vouch::log_level, std::string_view line) {
         const auto from = line.find(' ') + 1; // times differ from run to run, and so do ids
@@ -129,8 +131,8 @@ int main() {
     const metrics_server server(numbers, work);
     const auto answer = scrape(server.port());
     std::printf("\n%s\n", answer.substr(0, answer.find('\r')).c_str());
-    for (const std::string_view wanted : {"vouch_claimed_total", "vouch_settled_total", "vouch_active", "vouch_entries",
-                                          "vouch_handler_seconds_count"}) {
+    for (const std::string_view wanted : {"vouch_enqueued_total", "vouch_claimed_total", "vouch_settled_total",
+                                          "vouch_active", "vouch_entries", "vouch_handler_seconds_count"}) {
         for (auto at = answer.find('\n' + std::string(wanted) + '{'); at != std::string::npos;
              at = answer.find('\n' + std::string(wanted) + '{', at + 1)) {
             std::printf("%s\n", answer.substr(at + 1, answer.find('\n', at + 1) - at - 1).c_str());

@@ -8,6 +8,7 @@
 #error "vouch: a translation unit includes either the single headers or the split ones, not both"
 #endif
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <vouch/vouch.hpp>
 
@@ -179,19 +181,71 @@ class logger {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/observe/metrics.hpp
-// An observer that counts, and writes what it has counted as Prometheus text exposition (format 0.0.4).
-//
-// Counters and histograms come from events; the gauges of a queue's depth come from a look at the store (`look_at`),
-// which may cost the queue's rows, so an application takes it when it is scraped or every half minute, never on the way
-// of a claim. Labels are queues, outcomes, states and error codes: bounded, because everything beyond `labels_max`
-// queues is counted under `other`.
-//
-// Thread-safe.
+// ---- vouch/observe/depth.hpp
+// A look at how deep a queue is: what is stored, what is late, what is stuck, which sagas are under way. It reads
+// entries page by page, without payloads, up to a limit, and says what it has not seen.
 
 namespace vouch {
 inline namespace v0 {
 
+struct look_options {
+    duration stuck_after = std::chrono::minutes{5}; ///< an entry that is due and has not moved for so long is stuck
+    std::size_t entries_max = 10'000;               ///< live entries looked at, oldest first; 0: only what is counted
+    std::vector<std::string> saga_topics{};         ///< whose live entries are sagas under way
+};
+
+namespace detail {
+
+struct depth {
+    state_counts counts{};
+    duration overdue{}; ///< for how long the next entry has been due
+    std::size_t stuck = 0;
+    std::map<std::string, std::size_t> sagas{}; ///< under way, by topic
+    std::size_t unseen = 0;                     ///< live entries past the limit
+};
+
+template <class Reader>
+[[nodiscard]] depth depth_of(const Reader& store, std::string_view queue, time_point now, const look_options& how) {
+    constexpr std::size_t page_size = 1000;
+    depth out{.counts = store.counts(queue)};
+    if (const auto next = store.next_due(queue); next && *next < now) {
+        out.overdue = now - *next;
+    }
+    for (const auto& topic : how.saga_topics) {
+        out.sagas[topic] = 0;
+    }
+    const auto since = later(now, -how.stuck_after);
+    auto page = query::live(std::string(queue));
+    for (auto left = how.entries_max;;) {
+        page.limit = std::min(left, page_size);
+        const auto found = store.list(page);
+        for (const auto& e : found) {
+            out.stuck += e.updated_at < since && (e.lease_until ? *e.lease_until : e.due_at) < since ? 1U : 0U;
+            if (const auto saga = out.sagas.find(e.topic); saga != out.sagas.end()) {
+                saga->second += 1;
+            }
+        }
+        left -= found.size();
+        if (found.size() < page.limit) {
+            return out;
+        }
+        if (left == 0) {
+            out.unseen = out.counts.live() - std::min<std::size_t>(out.counts.live(), how.entries_max);
+            return out;
+        }
+        page.after = found.back().sequence;
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/observe/histogram.hpp
+// How often something took how long, in buckets from a tenth of a millisecond to a day. Not thread-safe by itself.
+
+namespace vouch {
+inline namespace v0 {
 namespace detail {
 
 /// How often something took how long.
@@ -244,6 +298,21 @@ class histogram {
 }
 
 } // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/observe/metrics.hpp
+// An observer that counts, and writes what it has counted as Prometheus text exposition (format 0.0.4).
+//
+// Counters and histograms come from events; the gauges of a queue's depth come from a look at the store (`look_at`), so
+// that they are right after a restart, too. A look may cost the queue's rows, so an application takes it when it is
+// scraped or every half minute, never on the way of a claim. Labels are queues, outcomes, states and error codes:
+// bounded, because everything beyond `labels_max` queues is counted under `other`.
+//
+// Thread-safe.
+
+namespace vouch {
+inline namespace v0 {
 
 class metrics {
   public:
@@ -257,23 +326,12 @@ class metrics {
         }
     }
 
-    /// Reads the depth of a queue: entries by state, for how long the next one has been due, and how many of the oldest
-    /// `look_max` live entries are stuck, which means due and not moved for `stuck_after`. Throws the reader's faults.
+    /// Reads the depth of a queue, as `look_options` say. Throws the reader's faults.
     template <class Reader>
-    void look_at(const Reader& store, std::string_view queue, time_point now,
-                 duration stuck_after = std::chrono::minutes{5}, std::size_t look_max = 1000) {
-        depth d{.counts = store.counts(queue)};
-        if (const auto next = store.next_due(queue); next && *next < now) {
-            d.overdue = now - *next;
-        }
-        auto live = query::live(std::string(queue));
-        live.limit = look_max;
-        for (const auto& e : store.list(live)) {
-            const auto since = later(now, -stuck_after);
-            d.stuck += e.updated_at < since && (e.lease_until ? *e.lease_until : e.due_at) < since ? 1U : 0U;
-        }
+    void look_at(const Reader& store, std::string_view queue, time_point now, const look_options& how = {}) {
+        auto seen = detail::depth_of(store, queue, now, how);
         const std::lock_guard lock(mutex_);
-        depths_[label(queue)] = d;
+        depths_[label(queue)] = std::move(seen);
     }
 
     /// Everything, as a scrape wants it (`Content-Type: text/plain; version=0.0.4`).
@@ -311,11 +369,6 @@ class metrics {
         histogram age{};
         histogram saga{};
         histogram poll{};
-    };
-    struct depth {
-        state_counts counts{};
-        duration overdue{};
-        std::size_t stuck = 0;
     };
 
     [[nodiscard]] std::string label(std::string_view queue) const {
@@ -407,7 +460,7 @@ class metrics {
             std::uint64_t numbers::*value;
         };
         static constexpr std::array<row, 5> rows{
-            {{"vouch_enqueued_total", "Entries enqueued by handlers.", &numbers::enqueued},
+            {{"vouch_enqueued_total", "Entries enqueued, by handlers and outboxes observed here.", &numbers::enqueued},
              {"vouch_claimed_total", "Entries claimed.", &numbers::claimed},
              {"vouch_leases_lost_total", "Claims taken over while in hand.", &numbers::lost},
              {"vouch_purged_total", "Ended entries removed.", &numbers::purged},
@@ -459,10 +512,20 @@ class metrics {
         for (const auto& [queue, d] : depths_) {
             line(out, "vouch_overdue_seconds", queue, {}, detail::seconds_text(d.overdue));
         }
-        head(out, "vouch_stuck_entries", "gauge",
-             "Oldest live entries that are due and do not move, as of the last look.");
+        head(out, "vouch_stuck_entries", "gauge", "Live entries that are due and do not move, as of the last look.");
         for (const auto& [queue, d] : depths_) {
             line(out, "vouch_stuck_entries", queue, {}, std::to_string(d.stuck));
+        }
+        head(out, "vouch_sagas_active", "gauge", "Sagas that have not ended, by topic, as of the last look.");
+        for (const auto& [queue, d] : depths_) {
+            for (const auto& [topic, count] : d.sagas) {
+                line(out, "vouch_sagas_active", queue, {"topic", topic}, std::to_string(count));
+            }
+        }
+        head(out, "vouch_entries_not_looked_at", "gauge",
+             "Live entries past the limit of the last look, whose stuck entries and sagas are not counted.");
+        for (const auto& [queue, d] : depths_) {
+            line(out, "vouch_entries_not_looked_at", queue, {}, std::to_string(d.unseen));
         }
     }
 
@@ -495,7 +558,7 @@ class metrics {
 
     mutable std::mutex mutex_;
     std::map<std::string, numbers, std::less<>> queues_{};
-    std::map<std::string, depth, std::less<>> depths_{};
+    std::map<std::string, detail::depth, std::less<>> depths_{};
 };
 
 } // namespace v0

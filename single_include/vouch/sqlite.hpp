@@ -32,7 +32,10 @@
 #include <variant>
 #include <vector>
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <vouch/vouch.hpp>
 
@@ -859,6 +862,138 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/sqlite/turnstile.hpp
+// Where processes queue up before they ask SQLite for the write lock. SQLite has no queue of its own: whoever looks at
+// the right moment gets the lock, most of all the process that has just given it back. On a disk that takes its time
+// somebody is then passed over until `busy`.
+//
+// The queue is an empty file beside the database, `NAME-turn`: a place in it is the lock of one byte, a newcomer takes
+// the byte behind all that are taken, and the lowest is next. So nobody who has a place is passed by one who comes
+// later. Who had its turn may come back without queueing for a few milliseconds more, as long as it finds the lock
+// free: handing it over takes longer than a quick commit. The system frees the places of processes that die. This
+// orders, it does not protect: SQLite's lock does. Where the file cannot be opened, or the system has no such locks,
+// nobody queues.
+//
+// One thread's at a time.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class turnstile {
+    using clock = std::chrono::steady_clock;
+    static constexpr std::chrono::milliseconds turn_length{5};
+
+  public:
+    turnstile() noexcept = default;
+
+    /// For the database at this path, which exists.
+    explicit turnstile(const std::string& database) {
+#if defined(F_OFD_SETLK)
+        struct stat like {};
+        if (::stat(database.c_str(), &like) == 0) { // whoever may write the one may write the other
+            constexpr auto readable_and_writable = 0666U;
+            file_ = ::open((database + "-turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                           like.st_mode & readable_and_writable);
+        }
+#else
+        static_cast<void>(database);
+#endif
+    }
+    turnstile(turnstile&& other) noexcept { *this = std::move(other); }
+    turnstile& operator=(turnstile&& other) noexcept {
+        std::swap(file_, other.file_);
+        std::swap(place_, other.place_);
+        std::swap(is_approaching_, other.is_approaching_);
+        std::swap(turn_until_, other.turn_until_);
+        return *this;
+    }
+    ~turnstile() {
+        if (file_ >= 0) {
+            ::close(file_);
+        }
+    }
+
+    /// On the way to the lock: takes a place, unless its turn is not over.
+    void approach() noexcept {
+        is_approaching_ = true;
+        if (clock::now() >= turn_until_) {
+            line_up();
+        }
+    }
+
+    /// Takes the place behind all others, if it is on the way and has none.
+    void line_up() noexcept {
+#if defined(F_OFD_SETLK)
+        if (file_ < 0 || !is_approaching_ || place_ != 0) {
+            return;
+        }
+        for (int tries = 0; tries < 1000; ++tries) { // somebody else may take the same one first
+            auto last = std::int64_t{0};
+            while (const auto next = first_taken(last + 1, 0)) {
+                last = next;
+            }
+            if (lock(F_WRLCK, last + 1)) {
+                place_ = last + 1;
+                return;
+            }
+        }
+#endif
+    }
+
+    /// Whether nobody is before it. One without a place waits for nobody.
+    [[nodiscard]] bool is_next() const noexcept {
+#if defined(F_OFD_SETLK)
+        return place_ <= 1 || first_taken(1, place_ - 1) == 0;
+#else
+        return true;
+#endif
+    }
+
+    /// It has the lock, or has given up.
+    void leave(bool has_lock) noexcept {
+        is_approaching_ = false;
+#if defined(F_OFD_SETLK)
+        if (place_ != 0) {
+            lock(F_UNLCK, std::exchange(place_, 0));
+            turn_until_ = has_lock ? clock::now() + turn_length : clock::time_point{};
+        }
+#else
+        static_cast<void>(has_lock);
+#endif
+    }
+
+  private:
+#if defined(F_OFD_SETLK)
+    /// A place others have taken, of `many` from `from` on (0: all); 0 if there is none.
+    [[nodiscard]] std::int64_t first_taken(std::int64_t from, std::int64_t many) const noexcept {
+        auto asked = range(F_WRLCK, from, many);
+        return ::fcntl(file_, F_OFD_GETLK, &asked) == 0 && asked.l_type != F_UNLCK ? asked.l_start : 0;
+    }
+    bool lock(short how, std::int64_t place) const noexcept { // NOLINT(google-runtime-int): flock's own
+        auto wanted = range(how, place, 1);
+        return ::fcntl(file_, F_OFD_SETLK, &wanted) == 0;
+    }
+    [[nodiscard]] static struct flock range(short how, std::int64_t from, std::int64_t many) noexcept { // NOLINT
+        struct flock out {};
+        out.l_type = how;
+        out.l_whence = SEEK_SET;
+        out.l_start = from;
+        out.l_len = many;
+        return out;
+    }
+#endif
+
+    int file_ = -1;
+    std::int64_t place_ = 0; ///< 0: none
+    bool is_approaching_ = false;
+    clock::time_point turn_until_{};
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/sqlite/connection.hpp
 // One connection with its prepared statements: opened, configured and closed by the store, or the application's own,
 // which is neither configured nor closed.
@@ -868,29 +1003,43 @@ inline namespace v0 {
 namespace sqlite::detail {
 
 /// How long to wait for a lock, in short sleeps of uneven length: SQLite's own handler sleeps ever longer, so that who
-/// has waited longest comes last. Here everybody looks again within half a millisecond.
+/// has waited longest comes last. Here whoever is next looks again within half a millisecond, and all others now and
+/// then: the one that is next may have been stopped in its sleep.
 class patience {
   public:
-    explicit patience(std::chrono::milliseconds limit) noexcept : limit_(limit) {}
+    patience(std::chrono::milliseconds limit, turnstile& queue) noexcept : limit_(limit), queue_(queue) {}
 
     /// Whether to look again, after a sleep; `looks` is how often that was done for this lock.
     bool wait(int looks) noexcept {
-        const auto now = std::chrono::steady_clock::now();
+        using clock = std::chrono::steady_clock;
+        auto now = clock::now();
         if (looks == 0) {
             since_ = now;
+            queue_.line_up();
         }
         if (now - since_ >= limit_) {
             return false;
         }
-        constexpr std::uint64_t shortest = 50;
-        constexpr std::uint64_t spread = 350;
-        noise_ = vouch::detail::mix(noise_ + 0x9e3779b97f4a7c15U);
-        std::this_thread::sleep_for(std::chrono::microseconds{static_cast<std::int64_t>(shortest + noise_ % spread)});
+        const auto look_by = std::min(now + now_and_then, since_ + limit_);
+        do {
+            sleep();
+            now = clock::now();
+        } while (!queue_.is_next() && now < look_by);
         return true;
     }
 
   private:
+    static constexpr std::chrono::milliseconds now_and_then{50};
+
+    void sleep() noexcept {
+        constexpr std::uint64_t shortest = 50;
+        constexpr std::uint64_t spread = 350;
+        noise_ = vouch::detail::mix(noise_ + 0x9e3779b97f4a7c15U);
+        std::this_thread::sleep_for(std::chrono::microseconds{static_cast<std::int64_t>(shortest + noise_ % spread)});
+    }
+
     std::chrono::milliseconds limit_;
+    turnstile& queue_;
     std::chrono::steady_clock::time_point since_{};
     std::uint64_t noise_ = std::hash<std::thread::id>{}(std::this_thread::get_id());
 };
@@ -919,7 +1068,8 @@ class connection {
     enum class role : std::uint8_t { writer, reader };
 
     /// Opens and configures a connection of our own.
-    connection(const std::string& path, role as, const options& how) : prefix_(how.prefix), patience_(how.busy_limit) {
+    connection(const std::string& path, role as, const options& how)
+        : prefix_(how.prefix), patience_(how.busy_limit, turnstile_) {
         check_library();
         validate_prefix(prefix_);
         if (path.find('\0') != std::string::npos) {
@@ -949,7 +1099,7 @@ class connection {
 
     /// Uses the application's connection.
     connection(sqlite3* db, const options& how)
-        : prefix_(how.prefix), patience_(how.busy_limit), db_(db, closer{false}) {
+        : prefix_(how.prefix), patience_(how.busy_limit, turnstile_), db_(db, closer{false}) {
         check_library();
         validate_prefix(prefix_);
         if (db == nullptr) {
@@ -992,6 +1142,25 @@ class connection {
         return !in_transaction();
     }
 
+    /// Opens a writing transaction, after those of other processes that came before.
+    void begin() {
+        struct approach {
+            explicit approach(turnstile& which) : of(which) { of.approach(); }
+            approach(const approach&) = delete;
+            approach& operator=(const approach&) = delete;
+            ~approach() { of.leave(has_lock); }
+            turnstile& of;
+            bool has_lock = false;
+        };
+        find_turnstile();
+        approach mine(turnstile_);
+        if (!turnstile_.is_next()) {
+            patience_.wait(0);
+        }
+        execute_patiently(sql::begin);
+        mine.has_lock = true;
+    }
+
     /// Runs a statement that has no parameters and no rows.
     void execute(sql which) { run(prepared(which)).step(); }
 
@@ -1027,6 +1196,17 @@ class connection {
         detail::execute(handle(), "PRAGMA journal_size_limit = 8388608", "configure");
     }
 
+    /// Beside a file of the system's own; what another VFS has at its path, nobody knows.
+    void find_turnstile() {
+        sqlite3_vfs* vfs = nullptr;
+        if (std::exchange(has_looked_for_turnstile_, true) || is_read_only() ||
+            sqlite3_file_control(handle(), "main", SQLITE_FCNTL_VFS_POINTER, &vfs) != SQLITE_OK || vfs == nullptr ||
+            !std::string_view(vfs->zName).starts_with("unix")) {
+            return;
+        }
+        turnstile_ = turnstile(sqlite3_db_filename(handle(), "main"));
+    }
+
     /// What ends a transaction must not need memory to be prepared.
     void prepare_control() {
         for (const auto which : {sql::begin, sql::commit, sql::roll_back}) {
@@ -1035,6 +1215,8 @@ class connection {
     }
 
     std::string prefix_;
+    turnstile turnstile_{};
+    bool has_looked_for_turnstile_ = false;
     patience patience_; // outlives the connection, which calls it
     std::unique_ptr<sqlite3, closer> db_{};
     std::array<statement, detail::statements.size()> statements_{}; // finalised before the connection closes
@@ -1597,7 +1779,7 @@ class file {
                 throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
                                                 "sqlite::joined writes inside it");
             }
-            writer_->execute_patiently(sql::begin);
+            writer_->begin();
         } catch (const error& e) {
             if (e.kind() == error_kind::read_only) {
                 forget_connections(); // what they share says so, even when it is no longer true

@@ -3331,7 +3331,7 @@ namespace vouch {
 inline namespace v0 {
 
 enum class event_kind : std::uint8_t {
-    enqueued,
+    enqueued, ///< and committed: by a handler (then with its worker), or by an outbox that has observers
     claimed,
     started,
     succeeded,
@@ -3801,7 +3801,8 @@ class counting_ids {
 // ---- vouch/outbox/outbox.hpp
 // The producer's side: turns emissions into drafts, with id, time and trail filled in, and enqueues them through
 // whatever writer the caller has. The outbox never commits: what is emitted lives or dies with the caller's
-// transaction.
+// transaction. Only emitting to a store is a commit, and only that is told to the outbox's observers; what went into a
+// transaction of the caller's is told when the caller says that it is committed (`tell`).
 //
 // An outbox is immutable after construction and may be used from several threads, if its clock and ids may.
 
@@ -3831,7 +3832,21 @@ struct outbox_options {
     id_source ids{}; ///< empty: UUIDv7 from the clock
     vouch::bindings bindings{};
     std::optional<duration> expires_in{}; ///< for emissions that say nothing of their own
+    observer_list observers{};            ///< of what the application itself enqueues; handlers' emissions are told to
+                                          ///< the runner's or worker's. All outlive the outbox
 };
+
+/// What an observer is told of a draft that was stored, or of the entry it became.
+template <class Stored>
+[[nodiscard]] event enqueued_event(const Stored& stored, time_point at, std::string_view worker = {}) noexcept {
+    return {.what = event_kind::enqueued,
+            .at = at,
+            .queue = stored.queue,
+            .topic = stored.topic,
+            .worker = worker,
+            .group = stored.group,
+            .id = stored.id};
+}
 
 class outbox {
   public:
@@ -3851,7 +3866,7 @@ class outbox {
     /// per entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
     ///
     /// Through a writer it becomes part of that transaction. Given a store it commits by itself, and resolves a commit
-    /// in doubt: the drafts are made once and enqueued once.
+    /// in doubt: the drafts are made once and enqueued once, and observers hear of those that were inserted.
     template <class Target>
     std::vector<receipt> emit(Target& to, const emission& e, const id_list& above = {}) const {
         return emit(to, std::span(&e, 1), above);
@@ -3872,10 +3887,31 @@ class outbox {
         if constexpr (requires {
                           to.begin();
                       }) { // a store; `Target::transaction` would be true of a class of that name
-            return enqueue(to, all, at);
+            auto receipts = enqueue(to, all, at);
+            for (std::size_t i = 0; i < receipts.size(); ++i) {
+                if (receipts[i].what == receipt::kind::inserted) {
+                    options_.observers.on(enqueued_event(all[i], at));
+                }
+            }
+            return receipts;
         } else {
             static_assert(explain_writer<Target>());
             return to.enqueue(all, at);
+        }
+    }
+
+    /// Tells the observers of what was emitted into a transaction of the caller's, which is committed by now. They hear
+    /// of what was inserted and is stored: not of duplicates, nor of what was rolled back after all. Throws the
+    /// reader's faults.
+    template <class Reader>
+    void tell(const Reader& store, std::span<const receipt> receipts) const {
+        for (const auto& r : receipts) {
+            if (r.what != receipt::kind::inserted) {
+                continue;
+            }
+            if (const auto stored = store.find(r.id)) {
+                options_.observers.on(enqueued_event(*stored, stored->created_at));
+            }
         }
     }
 
@@ -5279,7 +5315,7 @@ class runner {
         observers_.on(seen);
         for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
             if (h.receipts[i].what == receipt::kind::inserted) {
-                tell_enqueued(h.emissions[i], now);
+                observers_.on(enqueued_event(h.emissions[i], now, options_.worker));
             }
         }
         if (landed && l.group_completed) {
@@ -5326,16 +5362,6 @@ class runner {
     }
 
     void tell(event_kind what, const entry& e, time_point at) const { observers_.on(event_of(what, e, at)); }
-
-    void tell_enqueued(const draft& d, time_point at) const {
-        observers_.on({.what = event_kind::enqueued,
-                       .at = at,
-                       .queue = d.queue,
-                       .topic = d.topic,
-                       .worker = options_.worker,
-                       .group = d.group,
-                       .id = d.id});
-    }
 
     void check_passes(std::size_t passes) const {
         if (passes >= options_.passes_max) {

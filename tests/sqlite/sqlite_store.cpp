@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The SQLite store as a thing with a file: what it keeps, whom it waits for, what it leaves alone.
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -379,6 +382,76 @@ TEST_CASE("sqlite store: a foreign lock is waited for, and for no longer than th
     });
     CHECK(put_one(patient, draft_of(1)).what == vouch::receipt::kind::inserted);
     later.join();
+}
+
+namespace {
+
+/// Has somebody else commit at the moment the connection begins certain statements, each once.
+class between_statements {
+  public:
+    using sql = vouch::sqlite::detail::sql;
+
+    between_statements(sqlite3* db, std::vector<std::pair<sql, std::function<void()>>> what) {
+        for (auto& [which, commit] : what) {
+            left_.emplace_back(vouch::sqlite::detail::text_of(which, "vouch_"), std::move(commit));
+        }
+        sqlite3_trace_v2(db, SQLITE_TRACE_STMT, &begins, this);
+    }
+
+    /// Those that never came.
+    [[nodiscard]] std::size_t left() const noexcept { return left_.size(); }
+
+  private:
+    static int begins(unsigned, void* self, void* statement, void*) {
+        auto& left = static_cast<between_statements*>(self)->left_;
+        const auto found = std::find_if(left.begin(), left.end(), [&](const auto& one) {
+            return one.first == sqlite3_sql(static_cast<sqlite3_stmt*>(statement));
+        });
+        if (found != left.end()) {
+            const auto commit = std::move(found->second);
+            left.erase(found);
+            commit();
+        }
+        return 0;
+    }
+
+    std::vector<std::pair<std::string, std::function<void()>>> left_{};
+};
+
+} // namespace
+
+TEST_CASE("sqlite store: a list that takes several statements shows one moment, whatever is committed in between") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    store_type other(path);
+    for (std::uint64_t n = 1; n <= 5; ++n) {
+        put_one(other, draft_of(n));
+    }
+    const auto cancel = [&](std::uint64_t n) {
+        return [&other, n] {
+            REQUIRE(vouch::transact(other, [n](auto& tx) { return tx.cancel(id_of(n), "gone", t0); }) ==
+                    vouch::verdict::applied);
+        };
+    };
+    const store_type store(path);
+    const opened_connections opened;
+    REQUIRE(store.find(id_of(1)));
+    REQUIRE(opened.seen().size() == 1); // the one that reads
+    using sql = between_statements::sql;
+    const between_statements hooked(opened.seen().front(), {{sql::list_far, cancel(2)}, {sql::at, cancel(3)}});
+    const auto states = [&] {
+        std::vector<std::pair<std::uint64_t, state>> out;
+        for (const auto& e : store.list(vouch::query::live("q"))) {
+            out.emplace_back(e.id.low, e.state);
+        }
+        return out;
+    };
+    const auto during = states();
+    CHECK(hooked.left() == 0);
+    CHECK(during ==
+          std::vector<std::pair<std::uint64_t, state>>{
+              {1, state::pending}, {2, state::pending}, {3, state::pending}, {4, state::pending}, {5, state::pending}});
+    CHECK(states().size() == 3);
 }
 
 } // namespace sqlite_store_test

@@ -59,7 +59,7 @@ struct lines {
     }
     vouch::memory::store store;
     put(store, draft_of(1, "mail"));
-    counted.look_at(store, "mail", t0 + 10min);
+    counted.look_at(store, "mail", t0 + 10min, {.saga_topics = {"t", "odd \"topic\"\\\n"}});
     counted.look_at(store, "empty", t0);
     return counted.text();
 }
@@ -220,6 +220,46 @@ TEST_CASE("metrics: counts what it sees, completed and compensated sagas apart, 
         crowded.on({.what = event_kind::claimed, .queue = "q" + std::to_string(i)});
     }
     CHECK(has_line(crowded.text(), "vouch_claimed_total{queue=\"other\"} 10"));
+}
+
+TEST_CASE(
+    "metrics: a look finds what is stuck behind any number of entries that wait, or says how many it has not seen") {
+    vouch::memory::store store;
+    for (std::uint64_t n = 1; n <= 1500; ++n) { // older than what is stuck, and due some day
+        auto d = draft_of(n, "q");
+        d.due_at = t0 + 24h;
+        put(store, d);
+    }
+    put(store, draft_of(2000, "q"));
+    vouch::metrics counted;
+    const auto look = [&](std::size_t entries_max) {
+        counted.look_at(store, "q", t0 + 10min, {.entries_max = entries_max});
+        return counted.text();
+    };
+    const auto whole = look(1501);
+    CHECK(has_line(whole, "vouch_stuck_entries{queue=\"q\"} 1"));
+    CHECK(has_line(whole, "vouch_entries_not_looked_at{queue=\"q\"} 0"));
+    const auto cut = look(1500);
+    CHECK(has_line(cut, "vouch_stuck_entries{queue=\"q\"} 0"));
+    CHECK(has_line(cut, "vouch_entries_not_looked_at{queue=\"q\"} 1"));
+    const auto none = look(0);
+    CHECK(has_line(none, "vouch_entries_not_looked_at{queue=\"q\"} 1501"));
+}
+
+TEST_CASE("metrics: sagas under way are those that have not ended, whoever started them") {
+    vouch::memory::store store;
+    for (std::uint64_t n = 1; n <= 4; ++n) {
+        auto d = draft_of(n, "orders");
+        d.topic = n == 4 ? "other" : "order";
+        put(store, d);
+    }
+    REQUIRE(vouch::transact(store, [](auto& tx) { return tx.cancel(id_of(1), "abandoned", t0); }) ==
+            vouch::verdict::applied);
+    vouch::metrics fresh; // as after a restart: it has seen no event
+    fresh.look_at(store, "orders", t0, {.saga_topics = {"order", "refund"}});
+    CHECK(has_line(fresh.text(), "vouch_sagas_active{queue=\"orders\",topic=\"order\"} 2"));
+    CHECK(has_line(fresh.text(), "vouch_sagas_active{queue=\"orders\",topic=\"refund\"} 0"));
+    CHECK(fresh.text().find("topic=\"other\"") == std::string::npos);
 }
 
 TEST_CASE("metrics: promtool accepts the text") {

@@ -227,4 +227,50 @@ TEST_CASE("codec: strings and bytes come back as they went") {
     CHECK(vouch::codec<std::vector<std::byte>>::decode(vouch::encode(std::vector<std::byte>{})).empty());
 }
 
+TEST_CASE("emit: observers hear of what was inserted, once it is committed") {
+    shop s;
+    struct listener {
+        const vouch::memory::store& store;
+        std::string heard{};
+        void on(const vouch::event& e) noexcept {
+            heard += std::string(name_of(e.what)) + ' ' + std::string(e.queue) + ' ' + std::string(e.topic) + ' ' +
+                     std::string(e.group) + (store.find(e.id) ? " stored" : " NOT stored") +
+                     (e.at == t0 && e.worker.empty() ? "" : " AT ANOTHER TIME") + '\n';
+        }
+    } seen{s.store};
+    vouch::observer_list all;
+    all.add(seen);
+    const vouch::outbox outbox({.clock = s.clock, .ids = s.ids, .observers = all});
+
+    outbox.emit(s.store, {{.queue = "mail", .topic = "a", .key = "k", .group = "g"},
+                          {.queue = "mail", .topic = "b", .key = "k"}, // a duplicate
+                          {.queue = "sms", .topic = "c"}});
+    CHECK(seen.heard == "enqueued mail a g stored\nenqueued sms c  stored\n");
+
+    SECTION("of what goes into the caller's transaction they hear when the caller says so") {
+        seen.heard.clear();
+        const auto emit = [&](auto& tx) {
+            return outbox.emit(tx, {{.queue = "mail", .topic = "d"}, {.queue = "mail", .topic = "e", .key = "k"}});
+        };
+        const auto receipts = vouch::transact(s.store, emit);
+        const auto rolled_back = [&] {
+            auto tx = s.store.begin();
+            return emit(tx);
+        }();
+        CHECK(seen.heard.empty());
+        outbox.tell(s.store, rolled_back);
+        CHECK(seen.heard.empty());
+        outbox.tell(s.store, receipts);
+        CHECK(seen.heard == "enqueued mail d  stored\n");
+    }
+    SECTION("of a batch that is refused they hear nothing") {
+        seen.heard.clear();
+        CHECK_THROWS_AS(outbox.emit(s.store, {{.queue = "mail", .topic = "d"}, {.queue = "", .topic = "nowhere"}}),
+                        vouch::error);
+        CHECK_THROWS_AS(outbox.emit(s.store, {{.queue = "mail", .topic = "d"}, {.queue = "mail", .topic = ""}}),
+                        vouch::error);
+        CHECK(seen.heard.empty());
+    }
+}
+
 } // namespace outbox_emit_test

@@ -185,10 +185,27 @@ TEST_CASE("worker: a failed attempt is tried again when it is due") {
     CHECK(done.succeeded == 1);
 }
 
-TEST_CASE("worker: what is due but passed over, because a transaction has it open, is asked for ever more rarely") {
-    silent_store store;
+namespace {
+
+/// Wakes whoever waits all the time: others commit in this queue, and none of it can be claimed.
+class noisy_store : public silent_store {
+  public:
+    [[nodiscard]] std::uint64_t wakes(std::string_view) const { return ++wakes_; }
+    std::uint64_t wait(std::string_view, std::uint64_t, std::chrono::nanoseconds at_most, std::stop_token) const {
+        std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(1ms, at_most));
+        return ++wakes_;
+    }
+
+  private:
+    mutable std::atomic<std::uint64_t> wakes_ = 0;
+};
+static_assert(vouch::waking_store<noisy_store>);
+
+template <class Store>
+void ask_for_what_is_passed_over() {
+    Store store;
     const vouch::outbox outbox;
-    vouch::router<silent_store> routes;
+    vouch::router<Store> routes;
     routes.on("t", [](vouch::delivery&) {});
     outbox.emit(store, {.queue = "q", .topic = "t"});
     store.wire().passes_over = true;
@@ -205,6 +222,16 @@ TEST_CASE("worker: what is due but passed over, because a transaction has it ope
     CHECK(comes_true([&] { return count_of(store, state::succeeded) == 1; }));
     CHECK(ticking::now() - start < 100ms + hiccup);
     CHECK(running.stop().succeeded == 1);
+}
+
+} // namespace
+
+TEST_CASE("worker: what is due but passed over, because a transaction has it open, is asked for ever more rarely") {
+    ask_for_what_is_passed_over<silent_store>();
+}
+
+TEST_CASE("worker: what is passed over is not asked for with every wake-up, either") {
+    ask_for_what_is_passed_over<noisy_store>();
 }
 
 TEST_CASE("worker: options that make no sense are refused") {

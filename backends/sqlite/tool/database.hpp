@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The database an operator points at: never created, never migrated. One of an older schema is opened read-only, and
-// all that can be said of it is how many entries there are.
+// The database an operator points at: never created, never migrated. One of an older schema is opened read-only and can
+// be looked at (older.hpp); one of a newer schema is left alone.
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,19 +42,34 @@ class database {
     [[nodiscard]] std::string difference() const {
         const auto ours = std::to_string(vouch::sqlite::schema_version);
         if (!version_) {
-            return path_ + " has no tables with the prefix " + prefix_;
+            return path_ + " has no tables with the prefix " + prefix_ +
+                   "; `--prefix` names another, and an application creates them by opening a store";
         }
+        const auto stored = path_ + " has schema version " + std::to_string(*version_);
         if (is_older()) {
-            return path_ + " has schema version " + std::to_string(*version_) + ", this program needs " + ours +
-                   "; it was opened read-only, and only `stats` can be told. The application brings it up to date "
-                   "(vouch::sqlite::migrate, or opening a store)";
+            return stored + ", older than " + ours +
+                   ", which this program needs; it was opened read-only, so `stats`, `list`, `show` and `schema` tell "
+                   "what is stored, and nothing can be changed. The application brings it up to date, built with this "
+                   "version of vouch, by opening a store or with vouch::sqlite::migrate";
         }
         if (*version_ > vouch::sqlite::schema_version) {
-            return path_ + " has schema version " + std::to_string(*version_) + ", newer than " + ours +
-                   ", the newest this program knows";
+            return stored + ", newer than " + ours +
+                   ", the newest this program knows; nothing was read or changed. The `vouch` of the application's "
+                   "version knows it";
         }
         return {};
     }
+
+    /// Whether only `looking` can be used; says why on stderr.
+    [[nodiscard]] bool is_to_be_looked_at_only() const {
+        if (is_older()) {
+            std::fprintf(stderr, "vouch: %s\n", difference().c_str());
+        }
+        return is_older();
+    }
+
+    /// A connection that cannot write.
+    [[nodiscard]] sqlite3* looking() const noexcept { return looking_.get(); }
 
     [[nodiscard]] std::vector<std::string> queues() const {
         return vouch::sqlite::queue_names(looking_.get(), prefix_);

@@ -13,6 +13,7 @@
 
 #include "arguments.hpp"
 #include "database.hpp"
+#include "older.hpp"
 #include "output.hpp"
 #include "sagas.hpp"
 #include "waiting.hpp"
@@ -33,9 +34,7 @@ namespace tool {
 }
 
 inline int stats(database& in, const arguments& with) {
-    if (in.is_older()) {
-        std::fprintf(stderr, "vouch: %s\n", in.difference().c_str());
-    }
+    const bool is_older = in.is_to_be_looked_at_only();
     const auto now = vouch::system_now();
     std::vector<std::string> rows;
     std::string text;
@@ -51,9 +50,11 @@ inline int stats(database& in, const arguments& with) {
         }
         text += (next ? "; next due " + relative(*next, now) : "") + "\n";
     };
-    if (in.is_older()) {
+    if (is_older) {
         for (const auto& [queue, counts] : in.counts()) {
-            add(queue, counts, std::nullopt);
+            if (with.queue.empty() || with.queue == queue) {
+                add(queue, counts, std::nullopt);
+            }
         }
     } else {
         auto& store = in.store();
@@ -67,6 +68,9 @@ inline int stats(database& in, const arguments& with) {
 
 inline int list(database& in, const arguments& with) {
     using vouch::query;
+    if (in.is_to_be_looked_at_only()) {
+        return older::list(in, with);
+    }
     auto& store = in.store();
     std::vector<std::string> rows;
     std::string text;
@@ -81,10 +85,7 @@ inline int list(database& in, const arguments& with) {
         wanted.limit = with.limit - std::min(with.limit, rows.size());
         for (const auto& e : store.list(wanted)) {
             rows.push_back(json_of(e).str());
-            text += to_string(e.id) + "  " + plain(e.queue) + "  " + plain(e.topic) + "  " +
-                    std::string(name_of(e.state)) + "  attempt " + std::to_string(e.attempts) +
-                    (e.last_error.empty() ? "" : "  " + plain(e.last_error)) + "  " + relative(e.updated_at, now) +
-                    "\n";
+            text += line_of(e, now);
         }
     }
     print(with.json ? json_list(rows) + "\n" : text);
@@ -137,6 +138,9 @@ inline int list(database& in, const arguments& with) {
 }
 
 inline int show(database& in, const arguments& with) {
+    if (in.is_to_be_looked_at_only()) {
+        return older::show(in, with, subject_of(with));
+    }
     const auto& store = in.store();
     const auto found = store.find(subject_of(with));
     if (!found) {

@@ -157,4 +157,11 @@ class json_object {
     return out;
 }
 
+/// A line of `list`.
+[[nodiscard]] inline std::string line_of(const vouch::entry& e, vouch::time_point now) {
+    return to_string(e.id) + "  " + plain(e.queue) + "  " + plain(e.topic) + "  " + std::string(name_of(e.state)) +
+           "  attempt " + std::to_string(e.attempts) + (e.last_error.empty() ? "" : "  " + plain(e.last_error)) + "  " +
+           relative(e.updated_at, now) + "\n";
+}
+
 } // namespace tool

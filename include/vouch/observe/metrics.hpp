@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // An observer that counts, and writes what it has counted as Prometheus text exposition (format 0.0.4).
 //
-// Counters and histograms come from events; the gauges of a queue's depth come from a look at the store (`look_at`),
-// which may cost the queue's rows, so an application takes it when it is scraped or every half minute, never on the way
-// of a claim. Labels are queues, outcomes, states and error codes: bounded, because everything beyond `labels_max`
-// queues is counted under `other`.
+// Counters and histograms come from events; the gauges of a queue's depth come from a look at the store (`look_at`), so
+// that they are right after a restart, too. A look may cost the queue's rows, so an application takes it when it is
+// scraped or every half minute, never on the way of a claim. Labels are queues, outcomes, states and error codes:
+// bounded, because everything beyond `labels_max` queues is counted under `other`.
 //
 // Thread-safe.
 #pragma once
@@ -17,67 +17,16 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/observe/depth.hpp>
+#include <vouch/observe/histogram.hpp>
 #include <vouch/observe/observer.hpp>
 
 namespace vouch {
 inline namespace v0 {
-
-namespace detail {
-
-/// How often something took how long.
-class histogram {
-  public:
-    struct bound {
-        duration at_most;
-        std::string_view name; ///< in seconds
-    };
-    static constexpr std::array<bound, 14> bounds{{{duration{100}, "0.0001"},
-                                                   {duration{1'000}, "0.001"},
-                                                   {duration{5'000}, "0.005"},
-                                                   {duration{10'000}, "0.01"},
-                                                   {duration{50'000}, "0.05"},
-                                                   {duration{100'000}, "0.1"},
-                                                   {duration{500'000}, "0.5"},
-                                                   {duration{1'000'000}, "1"},
-                                                   {duration{5'000'000}, "5"},
-                                                   {duration{30'000'000}, "30"},
-                                                   {duration{60'000'000}, "60"},
-                                                   {duration{300'000'000}, "300"},
-                                                   {duration{3'600'000'000}, "3600"},
-                                                   {duration{86'400'000'000}, "86400"}}};
-
-    void add(duration took) noexcept {
-        for (std::size_t i = 0; i < bounds.size(); ++i) {
-            buckets_[i] += took <= bounds[i].at_most ? 1U : 0U;
-        }
-        count_ += 1;
-        sum_ += took;
-    }
-
-    [[nodiscard]] std::uint64_t up_to(std::size_t which) const noexcept { return buckets_[which]; }
-    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
-    [[nodiscard]] duration sum() const noexcept { return sum_; }
-
-  private:
-    std::array<std::uint64_t, bounds.size()> buckets_{}; ///< cumulative
-    std::uint64_t count_ = 0;
-    duration sum_{};
-};
-
-/// A number of seconds, exact to the microsecond.
-[[nodiscard]] inline std::string seconds_text(duration d) {
-    const auto negative = d < duration::zero();
-    const auto micros = negative ? -d.count() : d.count();
-    auto fraction = std::to_string(micros % 1'000'000);
-    return (negative ? "-" : "") + std::to_string(micros / 1'000'000) + '.' + std::string(6 - fraction.size(), '0') +
-           fraction;
-}
-
-} // namespace detail
 
 class metrics {
   public:
@@ -91,23 +40,12 @@ class metrics {
         }
     }
 
-    /// Reads the depth of a queue: entries by state, for how long the next one has been due, and how many of the oldest
-    /// `look_max` live entries are stuck, which means due and not moved for `stuck_after`. Throws the reader's faults.
+    /// Reads the depth of a queue, as `look_options` say. Throws the reader's faults.
     template <class Reader>
-    void look_at(const Reader& store, std::string_view queue, time_point now,
-                 duration stuck_after = std::chrono::minutes{5}, std::size_t look_max = 1000) {
-        depth d{.counts = store.counts(queue)};
-        if (const auto next = store.next_due(queue); next && *next < now) {
-            d.overdue = now - *next;
-        }
-        auto live = query::live(std::string(queue));
-        live.limit = look_max;
-        for (const auto& e : store.list(live)) {
-            const auto since = later(now, -stuck_after);
-            d.stuck += e.updated_at < since && (e.lease_until ? *e.lease_until : e.due_at) < since ? 1U : 0U;
-        }
+    void look_at(const Reader& store, std::string_view queue, time_point now, const look_options& how = {}) {
+        auto seen = detail::depth_of(store, queue, now, how);
         const std::lock_guard lock(mutex_);
-        depths_[label(queue)] = d;
+        depths_[label(queue)] = std::move(seen);
     }
 
     /// Everything, as a scrape wants it (`Content-Type: text/plain; version=0.0.4`).
@@ -145,11 +83,6 @@ class metrics {
         histogram age{};
         histogram saga{};
         histogram poll{};
-    };
-    struct depth {
-        state_counts counts{};
-        duration overdue{};
-        std::size_t stuck = 0;
     };
 
     [[nodiscard]] std::string label(std::string_view queue) const {
@@ -241,7 +174,7 @@ class metrics {
             std::uint64_t numbers::*value;
         };
         static constexpr std::array<row, 5> rows{
-            {{"vouch_enqueued_total", "Entries enqueued by handlers.", &numbers::enqueued},
+            {{"vouch_enqueued_total", "Entries enqueued, by handlers and outboxes observed here.", &numbers::enqueued},
              {"vouch_claimed_total", "Entries claimed.", &numbers::claimed},
              {"vouch_leases_lost_total", "Claims taken over while in hand.", &numbers::lost},
              {"vouch_purged_total", "Ended entries removed.", &numbers::purged},
@@ -293,10 +226,20 @@ class metrics {
         for (const auto& [queue, d] : depths_) {
             line(out, "vouch_overdue_seconds", queue, {}, detail::seconds_text(d.overdue));
         }
-        head(out, "vouch_stuck_entries", "gauge",
-             "Oldest live entries that are due and do not move, as of the last look.");
+        head(out, "vouch_stuck_entries", "gauge", "Live entries that are due and do not move, as of the last look.");
         for (const auto& [queue, d] : depths_) {
             line(out, "vouch_stuck_entries", queue, {}, std::to_string(d.stuck));
+        }
+        head(out, "vouch_sagas_active", "gauge", "Sagas that have not ended, by topic, as of the last look.");
+        for (const auto& [queue, d] : depths_) {
+            for (const auto& [topic, count] : d.sagas) {
+                line(out, "vouch_sagas_active", queue, {"topic", topic}, std::to_string(count));
+            }
+        }
+        head(out, "vouch_entries_not_looked_at", "gauge",
+             "Live entries past the limit of the last look, whose stuck entries and sagas are not counted.");
+        for (const auto& [queue, d] : depths_) {
+            line(out, "vouch_entries_not_looked_at", queue, {}, std::to_string(d.unseen));
         }
     }
 
@@ -329,7 +272,7 @@ class metrics {
 
     mutable std::mutex mutex_;
     std::map<std::string, numbers, std::less<>> queues_{};
-    std::map<std::string, depth, std::less<>> depths_{};
+    std::map<std::string, detail::depth, std::less<>> depths_{};
 };
 
 } // namespace v0

@@ -16,7 +16,7 @@ namespace vouch {
 inline namespace v0 {
 
 enum class event_kind : std::uint8_t {
-    enqueued,
+    enqueued, ///< and committed: by a handler (then with its worker), or by an outbox that has observers
     claimed,
     started,
     succeeded,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The producer's side: turns emissions into drafts, with id, time and trail filled in, and enqueues them through
 // whatever writer the caller has. The outbox never commits: what is emitted lives or dies with the caller's
-// transaction.
+// transaction. Only emitting to a store is a commit, and only that is told to the outbox's observers; what went into a
+// transaction of the caller's is told when the caller says that it is committed (`tell`).
 //
 // An outbox is immutable after construction and may be used from several threads, if its clock and ids may.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -23,6 +25,7 @@
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
+#include <vouch/observe/observer.hpp>
 #include <vouch/outbox/bindings.hpp>
 #include <vouch/outbox/trail.hpp>
 #include <vouch/policy/clock.hpp>
@@ -54,7 +57,21 @@ struct outbox_options {
     id_source ids{}; ///< empty: UUIDv7 from the clock
     vouch::bindings bindings{};
     std::optional<duration> expires_in{}; ///< for emissions that say nothing of their own
+    observer_list observers{};            ///< of what the application itself enqueues; handlers' emissions are told to
+                                          ///< the runner's or worker's. All outlive the outbox
 };
+
+/// What an observer is told of a draft that was stored, or of the entry it became.
+template <class Stored>
+[[nodiscard]] event enqueued_event(const Stored& stored, time_point at, std::string_view worker = {}) noexcept {
+    return {.what = event_kind::enqueued,
+            .at = at,
+            .queue = stored.queue,
+            .topic = stored.topic,
+            .worker = worker,
+            .group = stored.group,
+            .id = stored.id};
+}
 
 class outbox {
   public:
@@ -74,7 +91,7 @@ class outbox {
     /// per entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
     ///
     /// Through a writer it becomes part of that transaction. Given a store it commits by itself, and resolves a commit
-    /// in doubt: the drafts are made once and enqueued once.
+    /// in doubt: the drafts are made once and enqueued once, and observers hear of those that were inserted.
     template <class Target>
     std::vector<receipt> emit(Target& to, const emission& e, const id_list& above = {}) const {
         return emit(to, std::span(&e, 1), above);
@@ -95,10 +112,31 @@ class outbox {
         if constexpr (requires {
                           to.begin();
                       }) { // a store; `Target::transaction` would be true of a class of that name
-            return enqueue(to, all, at);
+            auto receipts = enqueue(to, all, at);
+            for (std::size_t i = 0; i < receipts.size(); ++i) {
+                if (receipts[i].what == receipt::kind::inserted) {
+                    options_.observers.on(enqueued_event(all[i], at));
+                }
+            }
+            return receipts;
         } else {
             static_assert(explain_writer<Target>());
             return to.enqueue(all, at);
+        }
+    }
+
+    /// Tells the observers of what was emitted into a transaction of the caller's, which is committed by now. They hear
+    /// of what was inserted and is stored: not of duplicates, nor of what was rolled back after all. Throws the
+    /// reader's faults.
+    template <class Reader>
+    void tell(const Reader& store, std::span<const receipt> receipts) const {
+        for (const auto& r : receipts) {
+            if (r.what != receipt::kind::inserted) {
+                continue;
+            }
+            if (const auto stored = store.find(r.id)) {
+                options_.observers.on(enqueued_event(*stored, stored->created_at));
+            }
         }
     }
 

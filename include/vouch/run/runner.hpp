@@ -257,7 +257,7 @@ class runner {
         observers_.on(seen);
         for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
             if (h.receipts[i].what == receipt::kind::inserted) {
-                tell_enqueued(h.emissions[i], now);
+                observers_.on(enqueued_event(h.emissions[i], now, options_.worker));
             }
         }
         if (landed && l.group_completed) {
@@ -304,16 +304,6 @@ class runner {
     }
 
     void tell(event_kind what, const entry& e, time_point at) const { observers_.on(event_of(what, e, at)); }
-
-    void tell_enqueued(const draft& d, time_point at) const {
-        observers_.on({.what = event_kind::enqueued,
-                       .at = at,
-                       .queue = d.queue,
-                       .topic = d.topic,
-                       .worker = options_.worker,
-                       .group = d.group,
-                       .id = d.id});
-    }
 
     void check_passes(std::size_t passes) const {
         if (passes >= options_.passes_max) {

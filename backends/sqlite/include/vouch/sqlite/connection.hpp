@@ -3,6 +3,7 @@
 // which is neither configured nor closed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include <sqlite3.h>
 
@@ -23,35 +25,50 @@
 #include <vouch/sqlite/schema.hpp>
 #include <vouch/sqlite/sql.hpp>
 #include <vouch/sqlite/statement.hpp>
+#include <vouch/sqlite/turnstile.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
 /// How long to wait for a lock, in short sleeps of uneven length: SQLite's own handler sleeps ever longer, so that who
-/// has waited longest comes last. Here everybody looks again within half a millisecond.
+/// has waited longest comes last. Here whoever is next looks again within half a millisecond, and all others now and
+/// then: the one that is next may have been stopped in its sleep.
 class patience {
   public:
-    explicit patience(std::chrono::milliseconds limit) noexcept : limit_(limit) {}
+    patience(std::chrono::milliseconds limit, turnstile& queue) noexcept : limit_(limit), queue_(queue) {}
 
     /// Whether to look again, after a sleep; `looks` is how often that was done for this lock.
     bool wait(int looks) noexcept {
-        const auto now = std::chrono::steady_clock::now();
+        using clock = std::chrono::steady_clock;
+        auto now = clock::now();
         if (looks == 0) {
             since_ = now;
+            queue_.line_up();
         }
         if (now - since_ >= limit_) {
             return false;
         }
-        constexpr std::uint64_t shortest = 50;
-        constexpr std::uint64_t spread = 350;
-        noise_ = vouch::detail::mix(noise_ + 0x9e3779b97f4a7c15U);
-        std::this_thread::sleep_for(std::chrono::microseconds{static_cast<std::int64_t>(shortest + noise_ % spread)});
+        const auto look_by = std::min(now + now_and_then, since_ + limit_);
+        do {
+            sleep();
+            now = clock::now();
+        } while (!queue_.is_next() && now < look_by);
         return true;
     }
 
   private:
+    static constexpr std::chrono::milliseconds now_and_then{50};
+
+    void sleep() noexcept {
+        constexpr std::uint64_t shortest = 50;
+        constexpr std::uint64_t spread = 350;
+        noise_ = vouch::detail::mix(noise_ + 0x9e3779b97f4a7c15U);
+        std::this_thread::sleep_for(std::chrono::microseconds{static_cast<std::int64_t>(shortest + noise_ % spread)});
+    }
+
     std::chrono::milliseconds limit_;
+    turnstile& queue_;
     std::chrono::steady_clock::time_point since_{};
     std::uint64_t noise_ = std::hash<std::thread::id>{}(std::this_thread::get_id());
 };
@@ -80,7 +97,8 @@ class connection {
     enum class role : std::uint8_t { writer, reader };
 
     /// Opens and configures a connection of our own.
-    connection(const std::string& path, role as, const options& how) : prefix_(how.prefix), patience_(how.busy_limit) {
+    connection(const std::string& path, role as, const options& how)
+        : prefix_(how.prefix), patience_(how.busy_limit, turnstile_) {
         check_library();
         validate_prefix(prefix_);
         if (path.find('\0') != std::string::npos) {
@@ -110,7 +128,7 @@ class connection {
 
     /// Uses the application's connection.
     connection(sqlite3* db, const options& how)
-        : prefix_(how.prefix), patience_(how.busy_limit), db_(db, closer{false}) {
+        : prefix_(how.prefix), patience_(how.busy_limit, turnstile_), db_(db, closer{false}) {
         check_library();
         validate_prefix(prefix_);
         if (db == nullptr) {
@@ -153,6 +171,25 @@ class connection {
         return !in_transaction();
     }
 
+    /// Opens a writing transaction, after those of other processes that came before.
+    void begin() {
+        struct approach {
+            explicit approach(turnstile& which) : of(which) { of.approach(); }
+            approach(const approach&) = delete;
+            approach& operator=(const approach&) = delete;
+            ~approach() { of.leave(has_lock); }
+            turnstile& of;
+            bool has_lock = false;
+        };
+        find_turnstile();
+        approach mine(turnstile_);
+        if (!turnstile_.is_next()) {
+            patience_.wait(0);
+        }
+        execute_patiently(sql::begin);
+        mine.has_lock = true;
+    }
+
     /// Runs a statement that has no parameters and no rows.
     void execute(sql which) { run(prepared(which)).step(); }
 
@@ -188,6 +225,17 @@ class connection {
         detail::execute(handle(), "PRAGMA journal_size_limit = 8388608", "configure");
     }
 
+    /// Beside a file of the system's own; what another VFS has at its path, nobody knows.
+    void find_turnstile() {
+        sqlite3_vfs* vfs = nullptr;
+        if (std::exchange(has_looked_for_turnstile_, true) || is_read_only() ||
+            sqlite3_file_control(handle(), "main", SQLITE_FCNTL_VFS_POINTER, &vfs) != SQLITE_OK || vfs == nullptr ||
+            !std::string_view(vfs->zName).starts_with("unix")) {
+            return;
+        }
+        turnstile_ = turnstile(sqlite3_db_filename(handle(), "main"));
+    }
+
     /// What ends a transaction must not need memory to be prepared.
     void prepare_control() {
         for (const auto which : {sql::begin, sql::commit, sql::roll_back}) {
@@ -196,6 +244,8 @@ class connection {
     }
 
     std::string prefix_;
+    turnstile turnstile_{};
+    bool has_looked_for_turnstile_ = false;
     patience patience_; // outlives the connection, which calls it
     std::unique_ptr<sqlite3, closer> db_{};
     std::array<statement, detail::statements.size()> statements_{}; // finalised before the connection closes

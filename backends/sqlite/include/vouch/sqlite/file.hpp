@@ -50,7 +50,7 @@ class file {
                 throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
                                                 "sqlite::joined writes inside it");
             }
-            writer_->execute_patiently(sql::begin);
+            writer_->begin();
         } catch (const error& e) {
             if (e.kind() == error_kind::read_only) {
                 forget_connections(); // what they share says so, even when it is no longer true

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Where processes queue up before they ask SQLite for the write lock. SQLite has no queue of its own: whoever looks at
+// the right moment gets the lock, most of all the process that has just given it back. On a disk that takes its time
+// somebody is then passed over until `busy`.
+//
+// The queue is an empty file beside the database, `NAME-turn`: a place in it is the lock of one byte, a newcomer takes
+// the byte behind all that are taken, and the lowest is next. So nobody who has a place is passed by one who comes
+// later. Who had its turn may come back without queueing for a few milliseconds more, as long as it finds the lock
+// free: handing it over takes longer than a quick commit. The system frees the places of processes that die. This
+// orders, it does not protect: SQLite's lock does. Where the file cannot be opened, or the system has no such locks,
+// nobody queues.
+//
+// One thread's at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class turnstile {
+    using clock = std::chrono::steady_clock;
+    static constexpr std::chrono::milliseconds turn_length{5};
+
+  public:
+    turnstile() noexcept = default;
+
+    /// For the database at this path, which exists.
+    explicit turnstile(const std::string& database) {
+#if defined(F_OFD_SETLK)
+        struct stat like {};
+        if (::stat(database.c_str(), &like) == 0) { // whoever may write the one may write the other
+            constexpr auto readable_and_writable = 0666U;
+            file_ = ::open((database + "-turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                           like.st_mode & readable_and_writable);
+        }
+#else
+        static_cast<void>(database);
+#endif
+    }
+    turnstile(turnstile&& other) noexcept { *this = std::move(other); }
+    turnstile& operator=(turnstile&& other) noexcept {
+        std::swap(file_, other.file_);
+        std::swap(place_, other.place_);
+        std::swap(is_approaching_, other.is_approaching_);
+        std::swap(turn_until_, other.turn_until_);
+        return *this;
+    }
+    ~turnstile() {
+        if (file_ >= 0) {
+            ::close(file_);
+        }
+    }
+
+    /// On the way to the lock: takes a place, unless its turn is not over.
+    void approach() noexcept {
+        is_approaching_ = true;
+        if (clock::now() >= turn_until_) {
+            line_up();
+        }
+    }
+
+    /// Takes the place behind all others, if it is on the way and has none.
+    void line_up() noexcept {
+#if defined(F_OFD_SETLK)
+        if (file_ < 0 || !is_approaching_ || place_ != 0) {
+            return;
+        }
+        for (int tries = 0; tries < 1000; ++tries) { // somebody else may take the same one first
+            auto last = std::int64_t{0};
+            while (const auto next = first_taken(last + 1, 0)) {
+                last = next;
+            }
+            if (lock(F_WRLCK, last + 1)) {
+                place_ = last + 1;
+                return;
+            }
+        }
+#endif
+    }
+
+    /// Whether nobody is before it. One without a place waits for nobody.
+    [[nodiscard]] bool is_next() const noexcept {
+#if defined(F_OFD_SETLK)
+        return place_ <= 1 || first_taken(1, place_ - 1) == 0;
+#else
+        return true;
+#endif
+    }
+
+    /// It has the lock, or has given up.
+    void leave(bool has_lock) noexcept {
+        is_approaching_ = false;
+#if defined(F_OFD_SETLK)
+        if (place_ != 0) {
+            lock(F_UNLCK, std::exchange(place_, 0));
+            turn_until_ = has_lock ? clock::now() + turn_length : clock::time_point{};
+        }
+#else
+        static_cast<void>(has_lock);
+#endif
+    }
+
+  private:
+#if defined(F_OFD_SETLK)
+    /// A place others have taken, of `many` from `from` on (0: all); 0 if there is none.
+    [[nodiscard]] std::int64_t first_taken(std::int64_t from, std::int64_t many) const noexcept {
+        auto asked = range(F_WRLCK, from, many);
+        return ::fcntl(file_, F_OFD_GETLK, &asked) == 0 && asked.l_type != F_UNLCK ? asked.l_start : 0;
+    }
+    bool lock(short how, std::int64_t place) const noexcept { // NOLINT(google-runtime-int): flock's own
+        auto wanted = range(how, place, 1);
+        return ::fcntl(file_, F_OFD_SETLK, &wanted) == 0;
+    }
+    [[nodiscard]] static struct flock range(short how, std::int64_t from, std::int64_t many) noexcept { // NOLINT
+        struct flock out {};
+        out.l_type = how;
+        out.l_whence = SEEK_SET;
+        out.l_start = from;
+        out.l_len = many;
+        return out;
+    }
+#endif
+
+    int file_ = -1;
+    std::int64_t place_ = 0; ///< 0: none
+    bool is_approaching_ = false;
+    clock::time_point turn_until_{};
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
