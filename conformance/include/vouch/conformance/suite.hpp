@@ -60,8 +60,10 @@ class watchdog {
         while (!stop.stop_requested()) {
             if (what_.empty()) {
                 changed_.wait(lock, stop, [&] { return !what_.empty(); });
-            } else if (!changed_.wait_until(lock, stop, until_, [this, was = until_] { return until_ != was; }) &&
-                       !stop.stop_requested()) {
+                continue;
+            }
+            const auto was = until_; // a copy, because the wait looks at it while the lock is open
+            if (!changed_.wait_until(lock, stop, was, [&] { return until_ != was; }) && !stop.stop_requested()) {
                 std::fprintf(stderr, "\n%s: HANGS: no answer for %lld s\n", what_.c_str(),
                              static_cast<long long>(patience_.count()));
                 std::fflush(nullptr);
