@@ -60,12 +60,14 @@ class turnstile {
         }
     }
 
-    /// On the way to the lock: takes a place, unless its turn is not over.
+    /// On the way to the lock: takes a place if there is a queue, unless its turn is not over.
     void approach() noexcept {
         is_approaching_ = true;
-        if (clock::now() >= turn_until_) {
+#if defined(F_OFD_SETLK)
+        if (file_ >= 0 && clock::now() >= turn_until_ && first_taken(1, 0) != 0) {
             line_up();
         }
+#endif
     }
 
     /// Takes the place behind all others, if it is on the way and has none.
