@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The suite as Catch2 test cases, on the memory store; or, with FORGETFUL set, on one that never says what is due next.
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include <vouch/conformance_catch2.hpp>
+#include <vouch/memory.hpp>
+
+namespace {
+
+struct maybe_forgetful_store : vouch::memory::store {
+    using vouch::memory::store::store;
+
+    [[nodiscard]] std::optional<vouch::time_point> next_due(std::string_view queue) const {
+        const auto due = vouch::memory::store::next_due(queue);
+        return std::getenv("FORGETFUL") == nullptr ? due : std::nullopt;
+    }
+};
+
+struct fixture {
+    maybe_forgetful_store open(const vouch::conformance::place& p) { return stores[p]; }
+
+    std::map<vouch::conformance::place, maybe_forgetful_store> stores{};
+};
+
+const vouch::conformance::catch2_cases<fixture> cases({"memory", "0.1.0"});
+
+} // namespace
