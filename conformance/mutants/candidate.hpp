@@ -22,6 +22,18 @@
 
 namespace mutants {
 
+/// Calls `use(fixture)` with one that opens stores of this temper, or SQLite stores with this statement rewritten.
+template <class Use>
+auto with_fixture(const mutants::temper& temper, const rewrite* statement, const Use& use) {
+    if (statement != nullptr) {
+        rewrite_in_force = statement;
+        sqlite_fixture fixture;
+        return use(fixture);
+    }
+    plain_fixture fixture(temper);
+    return use(fixture);
+}
+
 struct candidate {
     std::string name{};
     mutants::temper temper{};
@@ -32,14 +44,7 @@ struct candidate {
     std::string trouble{};
 
     void hunt_in(std::FILE* to) const {
-        if (statement != nullptr) {
-            rewrite_in_force = statement;
-            sqlite_fixture fixture;
-            hunt(fixture, task, to).run();
-        } else {
-            plain_fixture fixture(temper);
-            hunt(fixture, task, to).run();
-        }
+        with_fixture(temper, statement, [&](auto& fixture) { hunt(fixture, task, to).run(); });
     }
 
     /// Takes in what a child has said. Says whether another one has to go on, because it did not come to the end.

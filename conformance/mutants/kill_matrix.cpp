@@ -277,14 +277,9 @@ int show_failure_of(Fixture& fixture, const arguments& asked) {
 /// The first failure of this mutant, as its author would see it.
 int show(const arguments& asked) {
     for (const auto& m : mutants::all_mutants()) {
-        if (m.name == asked.show && m.statement != nullptr) {
-            mutants::rewrite_in_force = m.statement;
-            mutants::sqlite_fixture fixture;
-            return show_failure_of(fixture, asked);
-        }
         if (m.name == asked.show) {
-            mutants::plain_fixture fixture(m.temper);
-            return show_failure_of(fixture, asked);
+            return mutants::with_fixture(m.temper, m.statement,
+                                         [&](auto& fixture) { return show_failure_of(fixture, asked); });
         }
     }
     std::fprintf(stderr, "no such mutant\n");

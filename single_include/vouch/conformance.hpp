@@ -385,6 +385,15 @@ std::string show(const std::vector<T>& values) {
     return "[" + out + "]";
 }
 
+[[nodiscard]] inline std::vector<id> ids_of(const std::vector<entry>& entries) {
+    std::vector<id> out;
+    out.reserve(entries.size());
+    for (const auto& e : entries) {
+        out.push_back(e.id);
+    }
+    return out;
+}
+
 /// What is expected and what was seen, as far as they differ.
 template <class T>
 [[nodiscard]] std::pair<std::string, std::string> show_difference(const T& seen, const T& expected) {
@@ -409,22 +418,15 @@ template <class T>
 }
 [[nodiscard]] inline std::pair<std::string, std::string> show_difference(const std::vector<entry>& seen,
                                                                          const std::vector<entry>& expected) {
-    const auto ids = [](const std::vector<entry>& entries) {
-        std::vector<id> out;
-        for (const auto& e : entries) {
-            out.push_back(e.id);
-        }
-        return out;
-    };
-    if (ids(seen) != ids(expected)) {
-        return {show(ids(seen)), show(ids(expected))};
+    if (ids_of(seen) != ids_of(expected)) {
+        return {show(ids_of(seen)), show(ids_of(expected))};
     }
     for (std::size_t i = 0; i < seen.size(); ++i) {
         if (!(seen[i] == expected[i])) {
             return show_difference(seen[i], expected[i]);
         }
     }
-    return {show(ids(seen)), show(ids(expected))};
+    return {show(ids_of(seen)), show(ids_of(expected))};
 }
 
 } // namespace conformance
@@ -519,15 +521,6 @@ void let_fail(const F& f) {
     out.reserve(entries.size());
     for (const auto& e : entries) {
         out.push_back(ticket_of(e));
-    }
-    return out;
-}
-
-[[nodiscard]] inline std::vector<id> ids_of(const std::vector<entry>& entries) {
-    std::vector<id> out;
-    out.reserve(entries.size());
-    for (const auto& e : entries) {
-        out.push_back(e.id);
     }
     return out;
 }
@@ -6894,13 +6887,7 @@ template <class Writer>
 [[nodiscard]] inline std::string show(const operation& o, const answer& a) {
     switch (o.what) {
     case operation::kind::enqueue: return show(a.receipts);
-    case operation::kind::claim: {
-        std::vector<ticket> tickets;
-        for (const auto& e : a.claimed) {
-            tickets.push_back(ticket_of(e));
-        }
-        return show(tickets);
-    }
+    case operation::kind::claim: return show(tickets_of(a.claimed));
     case operation::kind::settle: return show(a.settlements);
     case operation::kind::purge: return std::to_string(a.purged);
     default: return show(a.verdicts);

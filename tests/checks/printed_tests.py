@@ -88,13 +88,8 @@ void run_on(Fixture& fixture, const test& t) {
 
 void run_on_mutant(const test& t) {
     for (const auto& m : mutants::all_mutants()) {
-        if (m.name == t.mutant && m.statement != nullptr) {
-            mutants::rewrite_in_force = m.statement;
-            mutants::sqlite_fixture fixture;
-            run_on(fixture, t);
-        } else if (m.name == t.mutant) {
-            mutants::plain_fixture fixture(m.temper);
-            run_on(fixture, t);
+        if (m.name == t.mutant) {
+            mutants::with_fixture(m.temper, m.statement, [&](auto& fixture) { run_on(fixture, t); });
         }
     }
 }

@@ -104,15 +104,6 @@ void let_fail(const F& f) {
     return out;
 }
 
-[[nodiscard]] inline std::vector<id> ids_of(const std::vector<entry>& entries) {
-    std::vector<id> out;
-    out.reserve(entries.size());
-    for (const auto& e : entries) {
-        out.push_back(e.id);
-    }
-    return out;
-}
-
 } // namespace conformance
 } // namespace v0
 } // namespace vouch

@@ -12,6 +12,7 @@
 #include <vouch/conformance/as_code.hpp>
 #include <vouch/conformance/commands.hpp>
 #include <vouch/conformance/dice.hpp>
+#include <vouch/conformance/expect.hpp>
 #include <vouch/conformance/model.hpp>
 #include <vouch/conformance/show.hpp>
 
@@ -147,13 +148,7 @@ template <class Writer>
 [[nodiscard]] inline std::string show(const operation& o, const answer& a) {
     switch (o.what) {
     case operation::kind::enqueue: return show(a.receipts);
-    case operation::kind::claim: {
-        std::vector<ticket> tickets;
-        for (const auto& e : a.claimed) {
-            tickets.push_back(ticket_of(e));
-        }
-        return show(tickets);
-    }
+    case operation::kind::claim: return show(tickets_of(a.claimed));
     case operation::kind::settle: return show(a.settlements);
     case operation::kind::purge: return std::to_string(a.purged);
     default: return show(a.verdicts);

@@ -121,6 +121,15 @@ std::string show(const std::vector<T>& values) {
     return "[" + out + "]";
 }
 
+[[nodiscard]] inline std::vector<id> ids_of(const std::vector<entry>& entries) {
+    std::vector<id> out;
+    out.reserve(entries.size());
+    for (const auto& e : entries) {
+        out.push_back(e.id);
+    }
+    return out;
+}
+
 /// What is expected and what was seen, as far as they differ.
 template <class T>
 [[nodiscard]] std::pair<std::string, std::string> show_difference(const T& seen, const T& expected) {
@@ -145,22 +154,15 @@ template <class T>
 }
 [[nodiscard]] inline std::pair<std::string, std::string> show_difference(const std::vector<entry>& seen,
                                                                          const std::vector<entry>& expected) {
-    const auto ids = [](const std::vector<entry>& entries) {
-        std::vector<id> out;
-        for (const auto& e : entries) {
-            out.push_back(e.id);
-        }
-        return out;
-    };
-    if (ids(seen) != ids(expected)) {
-        return {show(ids(seen)), show(ids(expected))};
+    if (ids_of(seen) != ids_of(expected)) {
+        return {show(ids_of(seen)), show(ids_of(expected))};
     }
     for (std::size_t i = 0; i < seen.size(); ++i) {
         if (!(seen[i] == expected[i])) {
             return show_difference(seen[i], expected[i]);
         }
     }
-    return {show(ids(seen)), show(ids(expected))};
+    return {show(ids_of(seen)), show(ids_of(expected))};
 }
 
 } // namespace conformance

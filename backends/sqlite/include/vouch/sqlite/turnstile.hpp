@@ -5,10 +5,10 @@
 //
 // The queue is an empty file beside the database, `NAME-turn`: a place in it is the lock of one byte, a newcomer takes
 // the byte behind all that are taken, and the lowest is next. So nobody who has a place is passed by one who comes
-// later. Who had its turn may come back without queueing for a few milliseconds more, as long as it finds the lock
-// free: handing it over takes longer than a quick commit. The system frees the places of processes that die. This
-// orders, it does not protect: SQLite's lock does. Where the file cannot be opened, or the system has no such locks,
-// nobody queues.
+// later. Who finds no queue asks for the lock at once, and lines up if somebody has it. Who had its turn may come back
+// without queueing for a few milliseconds more, as long as it finds the lock free: handing it over takes longer than a
+// quick commit. The system frees the places of processes that die. This orders, it does not protect: SQLite's lock
+// does. Where the file cannot be opened, or the system has no such locks, nobody queues.
 //
 // One thread's at a time.
 #pragma once
