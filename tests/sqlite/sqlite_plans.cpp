@@ -92,10 +92,10 @@ void fill(application& app, int count) {
         const auto first = std::to_string(++kind * count);
         app.execute(
             numbers +
-            "INSERT INTO vouch_entries (sequence, id, topic, attempts_max, created_at, attempts, failures,"
+            "INSERT INTO vouch_entries (sequence, id, topic, attempts_max, created_at, attempts, lapses, failures,"
             " woken, worker, last_error, updated_at, payload, state, epoch, due_at, gate, shelf, tied) SELECT " +
             first + " + i, CAST(printf('" + std::to_string(kind) + "%015d', i) AS BLOB), 't', 0, " + now +
-            ", 1, 0, 0, '', '', " + now + ", x'01', " + values + " FROM n");
+            ", 1, 0, 0, 0, '', '', " + now + ", x'01', " + values + " FROM n");
         if (!relations.empty()) {
             app.execute(numbers +
                         "INSERT INTO vouch_relations (sequence, queue, generation, is_live, \"key\", \"group\","

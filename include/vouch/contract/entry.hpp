@@ -21,6 +21,7 @@ inline namespace v0 {
 struct life {
     vouch::state state = vouch::state::pending;
     std::uint32_t attempts = 0;                  ///< claims that count; a release gives one back, an advance all
+    std::uint32_t lapses = 0;                    ///< claims in a row that ended with their lease, not with an outcome
     std::uint32_t failures = 0;                  ///< accepted failed results
     std::uint64_t epoch = 0;                     ///< every claim ever; only grows
     time_point due_at{};                         ///< when it may run; a claim does not touch it
@@ -82,6 +83,7 @@ void for_each_field(F&& f, Entries&... e) {
     f("created_at", e.created_at...);
     f("state", e.state...);
     f("attempts", e.attempts...);
+    f("lapses", e.lapses...);
     f("failures", e.failures...);
     f("epoch", e.epoch...);
     f("due_at", e.due_at...);

@@ -115,15 +115,18 @@ struct settle_on {
 
     void operator()(const succeed& o) const {
         l.state = state::succeeded;
+        l.lapses = 0;
         l.result = o.result;
     }
     void operator()(const retry& o) const {
         end_claim(l, state::retrying, o.at, now);
+        l.lapses = 0;
         l.failures += 1;
         l.last_error = o.error;
     }
     void operator()(const bury& o) const {
         l.state = state::dead;
+        l.lapses = 0;
         l.failures += 1;
         l.last_error = o.error;
         l.result = o.result;
@@ -134,6 +137,7 @@ struct settle_on {
     }
     void operator()(const advance& o) const {
         l.attempts = 0;
+        l.lapses = 0;
         l.progress = o.progress;
         end_claim(l, state::pending, o.at.value_or(now), now);
     }
@@ -154,9 +158,15 @@ struct settle_on {
 }
 
 /// Carries out a claim. Requires that the entry's gate is at or before `request.now`.
+///
+/// A claim counts as an attempt, except one that takes over after a first lapse: the process may have died of another
+/// entry it held, so that lapse is not held against this one. Later lapses in a row are: a runner handles an entry with
+/// a lapse alone, so an entry that kills its process every time still runs out of attempts.
 inline void apply(life& l, const claim_request& request) {
+    const bool is_takeover = l.state == state::claimed;
+    l.attempts += is_takeover && l.lapses == 0 ? 0U : 1U;
+    l.lapses += is_takeover ? 1U : 0U;
     l.state = state::claimed;
-    l.attempts += 1;
     l.epoch += 1;
     l.lease_until = request.now + request.lease;
     l.woken = false;

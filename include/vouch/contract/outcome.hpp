@@ -32,7 +32,8 @@ struct bury {
     [[nodiscard]] friend bool operator==(const bury&, const bury&) = default;
 };
 
-/// Handed back untouched: costs no attempt. With `at` it is snoozed until then, else its due time stays.
+/// Handed back untouched: costs no attempt, and says nothing about earlier lapses. With `at` it is snoozed until then,
+/// else its due time stays.
 struct release {
     std::optional<time_point> at{};
     [[nodiscard]] friend bool operator==(const release&, const release&) = default;

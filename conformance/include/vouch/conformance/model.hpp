@@ -153,8 +153,13 @@ class model {
         eligible.resize(std::min(eligible.size(), r.limit));
         std::vector<entry> out;
         for (const auto& [g, e] : eligible) {
+            if (e->state != state::claimed) {
+                e->attempts += 1;
+            } else {
+                e->attempts += e->lapses == 0 ? 0 : 1; // a first lapse may be another entry's fault
+                e->lapses += 1;
+            }
             e->state = state::claimed;
-            e->attempts += 1;
             e->epoch += 1;
             e->lease_until = r.now + r.lease;
             e->woken = false;
@@ -182,6 +187,7 @@ class model {
         }
         const auto unfinished_before = unfinished(e->group);
         const auto due = [&](time_point at) { e->due_at = e->woken && now < at ? now : at; };
+        e->lapses = std::holds_alternative<vouch::release>(s.outcome) ? e->lapses : 0;
         if (const auto* const succeed = std::get_if<vouch::succeed>(&s.outcome)) {
             e->state = state::succeeded;
             e->result = succeed->result;

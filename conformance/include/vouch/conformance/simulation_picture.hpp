@@ -121,8 +121,9 @@ class simulation_picture {
     }
 
     void claim(entry& e, const claim_request& r) {
+        e.attempts += e.state == state::claimed && e.lapses == 0 ? 0U : 1U;
+        e.lapses += e.state == state::claimed ? 1U : 0U;
         e.state = state::claimed;
-        e.attempts += 1;
         e.epoch += 1;
         e.lease_until = r.now + r.lease;
         e.woken = false;
@@ -133,6 +134,7 @@ class simulation_picture {
     /// Says whether it completes the entry's group.
     [[nodiscard]] bool settle(entry& e, const outcome& o, time_point now) {
         const auto due = [&](time_point at) { e.due_at = e.woken ? std::min(at, now) : at; };
+        e.lapses = std::holds_alternative<release>(o) ? e.lapses : 0;
         if (std::holds_alternative<succeed>(o)) {
             e.state = state::succeeded;
         } else if (const auto* const again = std::get_if<retry>(&o)) {

@@ -84,9 +84,9 @@ inline void decode(std::string_view from, header_list& to) {
 /// Reads `sql.hpp`'s entry columns and the payload behind them.
 inline void read_entry(const run& row, entry& e) {
     row.read_all(e.sequence, e.id, e.queue, e.topic, e.key, e.group, e.lane, e.parent, e.predecessor, e.generation,
-                 e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
-                 e.lease_until, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at);
-    constexpr int lists = 24;
+                 e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.lapses, e.failures, e.epoch,
+                 e.due_at, e.lease_until, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at);
+    constexpr int lists = 25;
     decode(row.bytes(lists), e.trail);
     decode(row.bytes(lists + 1), e.headers);
     row.read(lists + 2, e.progress);

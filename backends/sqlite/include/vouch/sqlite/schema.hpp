@@ -37,6 +37,7 @@ CREATE TABLE @entries (
   gate INTEGER,
   state INTEGER NOT NULL,
   attempts INTEGER NOT NULL,
+  lapses INTEGER NOT NULL,
   failures INTEGER NOT NULL,
   epoch INTEGER NOT NULL,
   due_at INTEGER NOT NULL,

@@ -79,7 +79,7 @@ inline constexpr std::string_view name_column = "(SELECT q.name FROM @queues q W
 /// The columns `read_entry` reads but for the payload.
 inline constexpr std::string_view entry_columns =
     R"(e.sequence, e.id, $queue, e.topic, r."key", r."group", r.lane, r.parent, r.predecessor, ifnull(r.generation, 1),
- e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+ e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at, e.trail,
  e.headers, e.progress, e.result)";
 
@@ -89,9 +89,9 @@ inline constexpr std::string_view payload_column =
 inline constexpr std::size_t payload_in_row_max = 1024;
 
 /// A new row. ?1 is now; its own parameters follow in this order.
-inline constexpr std::string_view new_row =
-    "($sequence, $shelf, $gate, $state, 0, 0, 0, $due_at, 0, ?1, NULL, '', '', $id, $topic, $tied, ?1, $attempts_max,"
-    " $expires_at, $trail, $headers, $progress, $result, $payload)";
+inline constexpr std::string_view new_row = "($sequence, $shelf, $gate, $state, 0, 0, 0, 0, $due_at, 0, ?1, NULL, '', "
+                                            "'', $id, $topic, $tied, ?1, $attempts_max,"
+                                            " $expires_at, $trail, $headers, $progress, $result, $payload)";
 inline constexpr auto new_row_parameters = static_cast<std::size_t>(std::count(new_row.begin(), new_row.end(), '$'));
 /// How many rows one statement inserts where there are many: most of what a single one costs is starting it.
 inline constexpr std::size_t rows_at_once = 8;
@@ -178,31 +178,31 @@ inline constexpr std::array statements{
  WHERE e.shelf = ?2 AND e.gate <= ?3 ORDER BY e.gate, e.sequence LIMIT ?4)"},
     sql_text{sql::due_only, R"(SELECT $entry, $payload FROM @entries e INDEXED BY @entries_id
  LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?4 AND e.shelf = ?2 AND e.gate <= ?3)"},
-    sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1, gate = ?4,
- woken = 0, worker = ?5, updated_at = ?3, last_attempt_at = ?3
+    sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + (state <> 2 OR lapses > 0),
+ lapses = lapses + (state = 2), epoch = epoch + 1, gate = ?4, woken = 0, worker = ?5, updated_at = ?3, last_attempt_at = ?3
  WHERE sequence BETWEEN ?1 AND ?2 AND gate <= ?3 AND state < 3)"},
 
     // What most settles come to, a run of sequences at a time: ?1 first, ?2 last, ?3 epoch, ?4 result, ?5 now.
     sql_text{sql::count_ready, R"(SELECT count(*) FROM @entries
  WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
     sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, shelf = shelf + 1, gate = ?5, result = ?4, updated_at = ?5,
- woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
+ lapses = 0, woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
 
     // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
-    sql_text{sql::life, R"(SELECT e.sequence, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+    sql_text{sql::life, R"(SELECT e.sequence, e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.gate, e.shelf >> 2, $name, r."group", r.lane, r.parent
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence
  WHERE e.id = ?1)"},
     sql_text{sql::write_wait, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
- gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, woken = 0
+ gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, lapses = ?11, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_checkpoint, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
- gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, progress = ?11, woken = 0
+ gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, lapses = ?11, progress = ?12, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_hold, R"(UPDATE @entries SET gate = ?4, woken = ?5, updated_at = ?6
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_end, R"(UPDATE @entries SET state = ?4, failures = ?5, epoch = ?6,
- last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, gate = ?9, shelf = ?10, woken = 0
+ last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, gate = ?9, shelf = ?10, lapses = ?11, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::add_dead, "INSERT INTO @dead VALUES (?1, ?2)"},
     sql_text{sql::end_relations, "UPDATE @relations SET is_live = 0 WHERE sequence = ?1"},

@@ -177,7 +177,7 @@ class writing {
             return false;
         }
         std::optional<time_point> gate;
-        row.read_all(e.sequence, e.now.state, e.now.attempts, e.now.failures, e.now.epoch, e.now.due_at,
+        row.read_all(e.sequence, e.now.state, e.now.attempts, e.now.lapses, e.now.failures, e.now.epoch, e.now.due_at,
                      e.now.lease_until, e.now.woken, gate, e.number.value, e.queue, e.group, e.lane, e.parent);
         e.was = e.now.state;
         e.epoch_was = e.now.epoch;
@@ -235,10 +235,10 @@ class writing {
         const auto& l = e.now;
         if (is_checkpoint) {
             row.bind(e.sequence, e.epoch_was, e.was, l.state, l.attempts, l.failures, l.due_at, gate, error,
-                     l.updated_at, optional_blob{l.progress});
+                     l.updated_at, l.lapses, optional_blob{l.progress});
         } else {
             row.bind(e.sequence, e.epoch_was, e.was, l.state, l.attempts, l.failures, l.due_at, gate, error,
-                     l.updated_at);
+                     l.updated_at, l.lapses);
         }
         expect_one(row.finish());
         if (gate) {
@@ -260,7 +260,7 @@ class writing {
             const auto result = l.result ? std::optional{blob{*l.result}} : std::nullopt;
             run row(on_.prepared(sql::write_end));
             row.bind(e.sequence, e.epoch_was, e.was, l.state, l.failures, l.epoch, error, result, l.updated_at,
-                     e.number.shelf(l.state));
+                     e.number.shelf(l.state), l.lapses);
             expect_one(row.finish());
         }
         if (l.state == state::dead) {
