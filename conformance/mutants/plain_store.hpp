@@ -143,12 +143,12 @@ class transaction {
         });
     }
 
-    /// As if neighbours that succeed did so with the result of the first.
+    /// As if neighbours whose claims succeed at the same epoch did so with the result of the first.
     [[nodiscard]] static std::vector<vouch::settle> with_shared_results(std::span<const vouch::settle> settles) {
         std::vector<vouch::settle> out(settles.begin(), settles.end());
         const auto succeeds = [&](std::size_t n) { return std::holds_alternative<vouch::succeed>(out[n].outcome); };
         for (std::size_t n = 1; n < out.size(); ++n) {
-            if (succeeds(n - 1) && succeeds(n)) {
+            if (succeeds(n - 1) && succeeds(n) && out[n - 1].ticket.epoch == out[n].ticket.epoch) {
                 out[n].outcome = out[n - 1].outcome;
             }
         }
