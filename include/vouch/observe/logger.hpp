@@ -57,6 +57,7 @@ enum class log_level : std::uint8_t {
     case event_kind::lease_lost: return log_level::warning;
     case event_kind::dead: return e.error == "undecodable" ? log_level::error : log_level::warning;
     case event_kind::unsettled:
+    case event_kind::hook_failed:
     case event_kind::store_error: return log_level::error;
     }
     return log_level::error;

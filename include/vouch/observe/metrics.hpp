@@ -101,7 +101,8 @@ class metrics {
             n.active += 1;
             n.wait.add(e.late);
             return;
-        case event_kind::started: return;
+        case event_kind::started:
+        case event_kind::hook_failed: return;
         case event_kind::lease_lost:
             n.lost += 1;
             n.active -= e.tag == "unstarted" ? 1 : 0; // no outcome will follow

@@ -24,8 +24,9 @@ enum class event_kind : std::uint8_t {
     retried,
     dead,
     released,
-    stale,     ///< an outcome came too late: another claim had taken over
-    unsettled, ///< the settling transaction was abandoned; the lease will heal the entry
+    stale,       ///< an outcome came too late: another claim had taken over
+    unsettled,   ///< the outcome was given up; the entry stays claimed until its lease is over
+    hook_failed, ///< an audit sink or a group callback threw; the outcome is kept and settled again later
     group_completed,
     lease_lost,  ///< a claim was taken over while in hand; its handler is told, or (tag `unstarted`) never called
     purged,      ///< `count` ended entries were removed
@@ -45,6 +46,7 @@ enum class event_kind : std::uint8_t {
     case event_kind::released: return "released";
     case event_kind::stale: return "stale";
     case event_kind::unsettled: return "unsettled";
+    case event_kind::hook_failed: return "hook_failed";
     case event_kind::group_completed: return "group_completed";
     case event_kind::lease_lost: return "lease_lost";
     case event_kind::purged: return "purged";

@@ -18,10 +18,29 @@ inline namespace v0 {
 
 inline constexpr std::uint32_t default_attempts_max = 8;
 
+/// What is left open is decided elsewhere: for a route by the runner's policy, for a runner by the defaults.
 struct retry_policy {
-    vouch::backoff backoff{};
+    std::optional<vouch::backoff> backoff{}; ///< unset, in the end: exponential, from 30 s to 1 h
     std::uint32_t attempts_max = 0; ///< 0: as many as a schedule has delays, and one; else `default_attempts_max`
 };
+
+/// `own`, with what it leaves open taken from `fallback`. A schedule of its own brings its own number of attempts.
+[[nodiscard]] inline retry_policy filled_up(retry_policy own, const retry_policy& fallback) {
+    const bool is_counted = own.backoff && own.backoff->attempts();
+    if (!own.backoff) {
+        own.backoff = fallback.backoff;
+    }
+    if (own.attempts_max == 0 && !is_counted) {
+        own.attempts_max = fallback.attempts_max;
+    }
+    return own;
+}
+
+/// The wait after attempt `attempt` of this entry; nothing if there is to be no further one.
+[[nodiscard]] inline std::optional<duration> delay_after(const retry_policy& policy, const id& entry,
+                                                         std::uint32_t attempt) {
+    return policy.backoff ? delay_after(*policy.backoff, entry, attempt) : delay_after(backoff{}, entry, attempt);
+}
 
 /// How often this entry may be claimed between two checkpoints.
 [[nodiscard]] inline std::uint32_t attempts_max_of(const entry& e, const retry_policy& policy) noexcept {
@@ -31,7 +50,7 @@ struct retry_policy {
     if (policy.attempts_max != 0) {
         return policy.attempts_max;
     }
-    return policy.backoff.attempts().value_or(default_attempts_max);
+    return policy.backoff ? policy.backoff->attempts().value_or(default_attempts_max) : default_attempts_max;
 }
 
 /// What a failed attempt of a claimed entry comes to: a retry, or a burial when its attempts or its time are used up.
@@ -40,7 +59,7 @@ struct retry_policy {
     if (e.attempts >= attempts_max_of(e, policy)) {
         return bury{.error = std::move(error)};
     }
-    const auto delay = delay_after(policy.backoff, e.id, e.attempts);
+    const auto delay = delay_after(policy, e.id, e.attempts);
     if (!delay) {
         return bury{.error = std::move(error)};
     }

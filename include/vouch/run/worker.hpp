@@ -33,6 +33,7 @@
 #include <vouch/observe/observer.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/run/clerk.hpp>
+#include <vouch/run/exclusion.hpp>
 #include <vouch/run/router.hpp>
 #include <vouch/run/runner.hpp>
 #include <vouch/run/sweeper.hpp>
@@ -59,6 +60,7 @@ class worker {
         check("purge_limit", options_.purge_limit > 0 && options_.purge_limit <= store.capabilities().limits.batch_max);
         check("stop_within",
               !options_.stop_within || (*options_.stop_within >= duration::zero() && *options_.stop_within <= longest));
+        check("stop_tries", options_.stop_tries > 0 && options_.stop_tries <= stop_tries_max);
         check("store_backoff", options_.store_backoff.base > duration::zero() && options_.store_backoff.max <= longest);
     }
     worker(Store&, const outbox&&, worker_options = {}) = delete; // it would outlive its outbox
@@ -74,6 +76,11 @@ class worker {
     worker& serve(const router<Store>& routes, queue_options how) {
         expect_idle();
         check("concurrency", how.concurrency > 0 && how.concurrency <= threads_max);
+        if (options_.settle_within > how.lease / 3) {
+            detail::refuse({"worker", "settle_within"}, "is " + std::to_string(options_.settle_within.count()) +
+                                                            " us, it must be at most a third of the lease, " +
+                                                            std::to_string((how.lease / 3).count()) + " us");
+        }
         for (const auto& p : posts_) {
             if (p->how.queue == how.queue) {
                 detail::refuse({"worker", "queue"}, "is served already");
@@ -120,6 +127,7 @@ class worker {
 
   private:
     static constexpr std::size_t threads_max = 10'000;
+    static constexpr int stop_tries_max = 1'000;
 
     /// A queue and what it takes to serve it.
     struct post {
@@ -129,7 +137,8 @@ class worker {
                                                .worker = of.options_.name,
                                                .batch_size = how.batch_size,
                                                .lease = how.lease,
-                                               .retry = how.retry}) {}
+                                               .retry = how.retry,
+                                               .unhandled = how.unhandled}) {}
         queue_options how;
         vouch::runner<Store> runner;
         bool is_wired = false;
@@ -137,8 +146,8 @@ class worker {
 
     /// One queue during one run. Threads left behind keep it.
     struct service {
-        service(worker& of, post& which)
-            : at(which), clerk(of.store_, of.outbox_, at.runner, of.observers_, of.options_, at.how) {}
+        service(worker& of, post& which, detail::exclusion& among)
+            : at(which), clerk(of.store_, of.outbox_, at.runner, of.observers_, of.options_, at.how, among) {}
         post& at;
         detail::clerk<Store> clerk;
         std::vector<std::jthread> handlers{};
@@ -150,7 +159,7 @@ class worker {
         explicit shift(worker& of) : of_(of) {
             for (auto& p : of.posts_) {
                 of.wire(*p);
-                services_.push_back(std::make_shared<service>(of, *p));
+                services_.push_back(std::make_shared<service>(of, *p, exclusion_));
                 if (detail::sweeper<Store>::has_work(p->how.retention)) {
                     sweepers_.push_back(std::make_unique<detail::sweeper<Store>>(of.store_, of.outbox_, of.observers_,
                                                                                  of.options_, p->how));
@@ -239,11 +248,12 @@ class worker {
         static void handle(service& with) {
             auto& clerk = with.clerk;
             while (auto claim = clerk.hand().take([&] { clerk.interrupt(); })) {
-                const auto ticket = ticket_of(claim->entry);
+                const auto ticket = claim->ticket();
                 const auto start = detail::steady::now();
                 std::optional<handled<Store>> done;
                 try {
-                    done = with.at.runner.handle(std::move(claim->entry), claim->stop.get_token());
+                    done = claim->unrecorded ? with.at.runner.handle_failed_record(std::move(*claim->unrecorded))
+                                             : with.at.runner.handle(std::move(claim->entry), claim->stop.get_token());
                 } catch (...) { // there was not even the memory to make a failure of it
                     clerk.tell_unsettled(ticket.id, "full");
                 }
@@ -270,6 +280,7 @@ class worker {
         }
 
         worker& of_;
+        detail::exclusion exclusion_{};
         std::vector<std::shared_ptr<service>> services_{};
         std::vector<std::unique_ptr<detail::sweeper<Store>>> sweepers_{};
         std::stop_source stop_{};

@@ -269,7 +269,7 @@ class saga_claim : commanding<Store> {
         const auto& policy = definition_.retry_of(step());
         const bool has_rejected = command && command->result;
         p_.tries += 1;
-        const auto delay = delay_after(policy.backoff, entry().id, p_.tries);
+        const auto delay = delay_after(policy, entry().id, p_.tries);
         if (has_rejected || Rules::gives_up(p_.tries, attempts_max_of(entry(), policy)) || !delay) {
             return saga_ruling{bury{.error = code}};
         }
@@ -324,7 +324,7 @@ class saga_claim : commanding<Store> {
         }
         const auto& policy = definition_.retry_of(step());
         const auto attempts = entry().attempts + p_.tries;
-        const auto delay = delay_after(policy.backoff, entry().id, attempts);
+        const auto delay = delay_after(policy, entry().id, attempts);
         if (attempts >= attempts_max_of(entry(), policy) || !delay) {
             return otherwise(why.code);
         }

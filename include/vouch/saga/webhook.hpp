@@ -110,7 +110,7 @@ class webhook {
             code = why.code;
         }
         const auto attempts_max = known->attempts_max != 0 ? known->attempts_max : defaults_.attempts_max;
-        return after_failure(d.entry(), code, {known->backoff.value_or(defaults_.backoff), attempts_max}, d.now());
+        return after_failure(d.entry(), code, {known->backoff ? known->backoff : defaults_.backoff, attempts_max}, d.now());
     }
 
     /// For `runner::audit`: calls `hook(transaction, audit_line)` for every delivery that is given up, in the
