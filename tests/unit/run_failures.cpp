@@ -199,7 +199,7 @@ TEST_CASE("attempts: an entry whose runner dies every time still ends, and the h
     int called = 0;
     box.on("t", [&] { ++called; });
     const auto got = box.emit({.topic = "t"});
-    for (int crash = 0; crash < 8; ++crash) {
+    for (int crash = 0; crash < 9; ++crash) {      // the first is not held against it
         REQUIRE(box.runner().claim().size() == 1); // and the process is gone
         box.pass(5min);
     }

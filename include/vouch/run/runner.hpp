@@ -95,7 +95,14 @@ class runner {
     // Phases. Each is a boundary at which a process may die: what was claimed and not settled comes back when its lease
     // is over.
 
-    [[nodiscard]] std::vector<entry> claim() { return taken(claim_by(plan())); }
+    [[nodiscard]] std::vector<entry> claim() { return claim(options_.batch_size); }
+
+    /// No more than `limit`.
+    [[nodiscard]] std::vector<entry> claim(std::size_t limit) {
+        auto how = plan();
+        how.limit = std::min(how.limit, limit);
+        return taken(claim_by(how));
+    }
 
     /// This entry only, if it is due now.
     [[nodiscard]] std::vector<entry> claim(const id& only) {
@@ -184,7 +191,6 @@ class runner {
         report out;
         const auto now = outbox_.now();
         for (auto& h : handled) {
-            out.held_up += h.landing || h.held_up.empty() ? 0U : 1U;
             note(out, h, now);
         }
         return out;
@@ -341,10 +347,18 @@ class runner {
     }
 
     void note(report& out, handled<Store>& h, time_point now) const {
-        if (!h.landing && !h.held_up.empty() && !std::exchange(h.is_reported, true)) {
-            auto seen = event_of(event_kind::hook_failed, h.entry, now);
-            seen.error = h.held_up;
-            observers_.on(seen);
+        if (!h.landing && !h.held_up.empty()) {
+            out.held_up += 1;
+            out.trace.push_back({.id = h.entry.id,
+                                 .topic = h.entry.topic,
+                                 .attempt = h.entry.attempts,
+                                 .what = event_kind::hook_failed,
+                                 .error = h.held_up});
+            if (!std::exchange(h.is_reported, true)) {
+                auto seen = event_of(event_kind::hook_failed, h.entry, now);
+                seen.error = h.held_up;
+                observers_.on(seen);
+            }
         } else if (h.landing && !h.landing->is_reported) {
             h.landing->is_reported = true;
             note(out, h, *h.landing, now);

@@ -81,6 +81,7 @@ class settling {
     /// How many entries at fault are set apart before the others are no longer tried together.
     static constexpr int culprits_max = 3;
 
+    /// What one entry brings along. A fault of the store in a `record` counts as a hook's: it is held against nobody.
     enum class part : std::uint8_t { record, emission, hook };
 
     /// Thrown past the transaction: what one entry brought along has failed.
@@ -126,6 +127,8 @@ class settling {
                 if (e.is_in_doubt() && ++doubts < transact_tries) {
                     // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
                     std::for_each(todo.begin(), todo.end(), [](auto* h) { h->in_doubt = true; });
+                } else if (e.kind() == error_kind::conflict && todo.size() > 1) {
+                    return settle_rest(std::move(todo), part::emission);
                 } else if (is_fault(e)) {
                     std::for_each(todo.begin(), todo.end(), [&](auto* h) { h->in_doubt |= e.is_in_doubt(); });
                     throw;
@@ -281,17 +284,18 @@ class settling {
         return out;
     }
 
-    /// What goes wrong in a part of one entry is that entry's; a fault of the store is nobody's.
+    /// What goes wrong in a part of one entry is set apart with it, so that the others can be settled. If the store
+    /// itself has failed, that shows when they are.
     template <class Part>
     static void for_each(const waiting& todo, part what, Part&& run) {
         for (std::size_t i = 0; i < todo.size(); ++i) {
             try {
                 run(*todo[i]);
             } catch (const error& e) {
-                if (is_fault(e)) {
+                if (e.kind() == error_kind::conflict || e.is_in_doubt() || (what == part::emission && is_fault(e))) {
                     throw;
                 }
-                throw culprit{i, what, detail::caught::current()};
+                throw culprit{i, is_fault(e) ? part::hook : what, detail::caught::current()};
             } catch (...) {
                 throw culprit{i, what, detail::caught::current()};
             }
