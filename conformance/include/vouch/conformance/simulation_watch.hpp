@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What must hold at any time of a simulation, held against the committed calls of a recording: no ticket twice, no
 // settle but under the ticket that counts, terminal entries as they were, lanes in order, groups completed once per
-// fall to zero, emissions exactly with their settle, handlers called once per ticket and not too often, attempts spent
-// by no process that died of another entry, nothing gone that was not purged. What does not hold is a `failure`.
+// fall to zero, emissions exactly with their settle, handlers called once per ticket and not too often, no entry
+// dead of lapses it shared with others, nothing gone that was not purged. What does not hold is a `failure`.
 #pragma once
 
 #include <cstddef>
@@ -178,7 +178,7 @@ class simulation_watch {
                      "the settle of " + show(s.ticket) + " completes the group " + show(k->entry.group));
     }
 
-    /// Lapses of claims that a process held together with others are no reason to give an entry up.
+    /// An entry uses up its attempts only by lapses of claims that its process held alone.
     void ends_row(const vouch::settle& s) {
         const auto* const end = std::get_if<bury>(&s.outcome);
         trial::expect(end == nullptr || end->error != "attempts_exhausted" || lapsed_alone_.contains(s.ticket.id),
