@@ -87,6 +87,53 @@ TEST_CASE("emit: due and expiry are given as a time or counted from now") {
     });
 }
 
+TEST_CASE("expiry: counts from the time an entry is due, also where the outbox gives the default") {
+    shop s;
+    const auto hasty = s.outbox({}, 60s);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_in = 5min}).expires_at == t0 + 6min);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_at = t0 + 1h}).expires_at == t0 + 1h + 60s);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_in = 5min, .expires_in = 1s}).expires_at == t0 + 5min + 1s);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_at = t0 - 1h}).expires_at == t0 + 60s);
+
+    vouch::router<vouch::memory::store> routes;
+    int called = 0;
+    routes.on("t", [&] { ++called; });
+    vouch::runner(s.store, hasty, routes, {.queue = "q"}).run_until_idle(s.clock);
+    CHECK(called == 4);
+}
+
+TEST_CASE("expiry: an emission that expires before it is due is refused, and nothing is written") {
+    shop s;
+    const auto plain = s.outbox();
+    const auto hasty = s.outbox({}, 0s);
+    const auto is_refused = [&](const vouch::outbox& by, const emission& e) {
+        return kind_of([&] { by.emit(s.store, e); }) == vouch::error_kind::invalid_argument;
+    };
+    CHECK(is_refused(plain, {.queue = "q", .topic = "t", .due_in = 5min, .expires_at = t0 + 60s}));
+    CHECK(is_refused(plain, {.queue = "q", .topic = "t", .due_in = 5min, .expires_at = t0 + 5min}));
+    CHECK(is_refused(plain, {.queue = "q", .topic = "t", .expires_at = t0}));
+    CHECK(is_refused(plain, {.queue = "q", .topic = "t", .expires_in = 0s}));
+    CHECK(is_refused(plain, {.queue = "q", .topic = "t", .expires_in = -1s}));
+    CHECK(is_refused(hasty, {.queue = "q", .topic = "t"}));
+    CHECK(s.store.counts("q").total() == 0);
+    CHECK_FALSE(is_refused(plain, {.queue = "q", .topic = "t", .due_in = 5min, .expires_at = t0 + 5min + 1us}));
+}
+
+TEST_CASE("expiry: of what a handler emits it counts from the emission, however long the handler ran before") {
+    shop s;
+    const auto hasty = s.outbox({}, 60s);
+    vouch::router<vouch::memory::store> routes;
+    int followed = 0;
+    routes.on("slow", [&](vouch::delivery& d) {
+        s.clock.pass(5min);
+        d.emit({.queue = "q", .topic = "follow"});
+    });
+    routes.on("follow", [&] { ++followed; });
+    hasty.emit(s.store, {.queue = "q", .topic = "slow"});
+    vouch::runner(s.store, hasty, routes, {.queue = "q"}).run_until_idle(s.clock);
+    CHECK(followed == 1);
+}
+
 TEST_CASE("emit: many emissions go in one operation, all or none") {
     shop s;
     const auto from = s.outbox();
