@@ -26,10 +26,12 @@
 #include <vouch/memory.hpp>
 #include <vouch/observe/audit.hpp>
 #include <vouch/observe/observer.hpp>
+#include <vouch/observe/saga_mark.hpp>
 #include <vouch/outbox/bindings.hpp>
 #include <vouch/outbox/codec.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/outbox/topic.hpp>
+#include <vouch/outbox/tracking.hpp>
 #include <vouch/outbox/trail.hpp>
 #include <vouch/policy/backoff.hpp>
 #include <vouch/policy/clock.hpp>

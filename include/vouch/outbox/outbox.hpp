@@ -28,6 +28,7 @@
 #include <vouch/contract/verdict.hpp>
 #include <vouch/observe/observer.hpp>
 #include <vouch/outbox/bindings.hpp>
+#include <vouch/outbox/tracking.hpp>
 #include <vouch/outbox/trail.hpp>
 #include <vouch/policy/clock.hpp>
 #include <vouch/policy/id_source.hpp>
@@ -85,10 +86,12 @@ class outbox {
     [[nodiscard]] time_point now() const { return options_.clock(); }
     [[nodiscard]] id fresh_id() const { return options_.ids(); }
 
-    /// A trail for an entry point of the application, so that all it emits can be traced back to it.
+    /// A trail for an entry point of the application, so that all it emits can be traced back to it. `tracking` is the
+    /// same as a scope.
     [[nodiscard]] id_list open_trail() const { return {fresh_id()}; }
 
-    /// Enqueues an emission below the trail `above`: one entry in the named queue, or one per bound queue. One receipt
+    /// Enqueues an emission below the trail `above`, or if that is empty below the trail of the `tracking` scope this
+    /// thread is in, if any: one entry in the named queue, or one per bound queue. One receipt
     /// per entry. Throws `unrouted` if it names no queue and none is bound, and `invalid_argument` if it expires before
     /// it is due; then nothing is written.
     ///
@@ -107,9 +110,10 @@ class outbox {
     template <class Target>
     std::vector<receipt> emit(Target& to, std::span<const emission> emissions, const id_list& above = {}) const {
         const auto at = now();
+        const auto& below = above.empty() && detail::trail_here != nullptr ? *detail::trail_here : above;
         std::vector<draft> all;
         for (const auto& e : emissions) {
-            append_drafts(all, e, above, fresh_id(), at);
+            append_drafts(all, e, below, fresh_id(), at);
         }
         if constexpr (requires {
                           to.begin();
@@ -198,6 +202,8 @@ class outbox {
 
     outbox_options options_;
 };
+
+inline tracking::tracking(const outbox& from) : trail_(trail_below(current(), from.fresh_id())) {}
 
 } // namespace v0
 } // namespace vouch

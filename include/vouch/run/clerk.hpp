@@ -42,7 +42,7 @@ class clerk {
           const worker_options& all, const queue_options& mine)
         : store_(store), outbox_(from), runner_(through), observers_(observers), all_(all), mine_(mine),
           batch_max_(store.capabilities().limits.batch_max),
-          trouble_(all.store_backoff, from, observers, mine.queue, all.name) {}
+          trouble_(all.store_backoff, from, observers, mine.queue, all.name, all.exception_text) {}
 
     [[nodiscard]] detail::hand<Store>& hand() noexcept { return hand_; }
 

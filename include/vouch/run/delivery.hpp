@@ -78,6 +78,11 @@ class delivery {
     void tag(std::string word) { tag_ = std::move(word); }
     [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
 
+    /// The text of an exception that the handler turned into an outcome itself. It reaches observers where the runner
+    /// or the worker was asked for exception texts, and nothing else.
+    void explain(std::string text) { text_ = std::move(text); }
+    [[nodiscard]] const std::string& explanation() const noexcept { return text_; }
+
     /// The drafts of everything emitted so far.
     [[nodiscard]] std::vector<draft> emitted() const {
         std::vector<draft> out;
@@ -100,6 +105,7 @@ class delivery {
     std::stop_token stop_;
     std::vector<emitted_one> emissions_;
     std::string tag_;
+    std::string text_;
 };
 
 } // namespace v0

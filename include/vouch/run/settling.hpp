@@ -22,6 +22,7 @@
 #include <vouch/contract/verdict.hpp>
 #include <vouch/observe/audit.hpp>
 #include <vouch/outbox/outbox.hpp>
+#include <vouch/outbox/tracking.hpp>
 #include <vouch/run/handling.hpp>
 
 namespace vouch {
@@ -112,7 +113,7 @@ class settling {
             } catch (const record_failed& e) {
                 handling_.fail_recording(h, e.why);
             } catch (const hook_failed& e) {
-                h.landing = landing{.what = landing::kind::unsettled, .error = e.why.code};
+                h.landing = landing{.what = landing::kind::unsettled, .error = e.why.code, .text = e.why.text};
             } catch (const error& e) {
                 h.in_doubt = h.in_doubt || e.is_in_doubt();
                 if (e.is_in_doubt() ? left == 1 : is_fault(e) || e.kind() == error_kind::conflict) {
@@ -148,7 +149,10 @@ class settling {
         const auto now = outbox_.now();
         transaction tx = store_.begin();
         for (auto& h : batch) {
-            guard<record_failed>([&] { h.record ? h.record(tx) : void(); });
+            guard<record_failed>([&] {
+                const detail::trail_scope scope(h.entry.trail);
+                h.record ? h.record(tx) : void();
+            });
         }
         for (auto& h : batch) {
             if (!h.emissions.empty()) {

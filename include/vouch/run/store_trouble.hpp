@@ -27,8 +27,9 @@ class store_trouble {
 
     /// All but `waits` outlive it.
     store_trouble(const exponential& waits, const outbox& from, const observer_list& observers, std::string_view queue,
-                  std::string_view worker)
-        : waits_(waits), outbox_(from), observers_(observers), queue_(queue), worker_(worker) {}
+                  std::string_view worker, bool exception_text = false)
+        : waits_(waits), outbox_(from), observers_(observers), queue_(queue), worker_(worker),
+          exception_text_(exception_text) {}
 
     /// Runs `work`, which goes to the store. Says whether it went through; rethrows what no repeat can cure.
     template <class Work>
@@ -45,7 +46,7 @@ class store_trouble {
             work();
             return true;
         } catch (const error& e) {
-            note(name_of(e.kind()));
+            note(name_of(e.kind()), e.what());
             if (!e.is_transient()) {
                 throw;
             }
@@ -65,7 +66,7 @@ class store_trouble {
     [[nodiscard]] std::size_t total() const noexcept { return total_; }
 
   private:
-    void note(std::string_view error) {
+    void note(std::string_view error, std::string_view text = {}) {
         row_ += 1;
         total_ += 1;
         // Workers that failed together should not come back together.
@@ -76,6 +77,7 @@ class store_trouble {
                        .queue = queue_,
                        .worker = worker_,
                        .error = error,
+                       .text = exception_text_ ? text : std::string_view{},
                        .attempt = row_});
     }
 
@@ -84,6 +86,7 @@ class store_trouble {
     const observer_list& observers_;
     std::string_view queue_;
     std::string_view worker_;
+    bool exception_text_;
     std::uint32_t row_ = 0;
     std::size_t total_ = 0;
     steady::time_point until_{};
