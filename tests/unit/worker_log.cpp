@@ -108,8 +108,8 @@ struct office {
 TEST_CASE("log: a worker without a logger writes warnings and errors to stderr, and nothing else") {
     const auto text = office{}.work();
     CHECK(text.find(" warning dead queue=q topic=bad ") != std::string::npos);
-    CHECK(text.find(" error=no_such_address why=rejected ") != std::string::npos);
-    CHECK(text.find(" error=std::runtime_error why=exhausted ") != std::string::npos);
+    CHECK(text.find(" error=no_such_address reason=rejected ") != std::string::npos);
+    CHECK(text.find(" error=std::runtime_error reason=exhausted ") != std::string::npos);
     CHECK(text.find("topic=good") == std::string::npos);
     CHECK(text.find("ada@") == std::string::npos);
 }

@@ -148,8 +148,8 @@ class logger {
             add("delay_us", std::to_string(e.delay.count()));
         }
         add("error", e.error);
-        if (e.why != death::none) {
-            add("why", name_of(e.why));
+        if (e.reason != death::none) {
+            add("reason", name_of(e.reason));
         }
         add("text", e.text);
         add("tag", e.tag);

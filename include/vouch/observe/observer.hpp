@@ -94,7 +94,7 @@ struct event {
     vouch::id id{};
     std::uint32_t attempt = 0;
     std::size_t count = 1;
-    death why{};          ///< dead: the reason
+    death reason{};       ///< dead: why
     bool is_saga = false; ///< claimed, and all that ends a claim: the entry's progress is a saga's
     duration age{};       ///< claimed, and all that ends a claim: since the entry was enqueued
     duration late{};      ///< claimed: since it was due

@@ -79,7 +79,7 @@ struct tally {
         } else if (e.what == event_kind::dead) {
             failures[e.error] += 1;
             for (std::size_t i = 0; i < death_reasons.size(); ++i) {
-                dead[i] += death_reasons[i] == e.why ? 1U : 0U;
+                dead[i] += death_reasons[i] == e.reason ? 1U : 0U;
             }
             sagas_dead += e.is_saga ? 1U : 0U;
         }

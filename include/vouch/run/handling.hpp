@@ -55,7 +55,7 @@ struct handled {
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
     std::string tag{};  ///< the handler's word about the outcome
-    death why{};        ///< the reason, if the outcome is to bury
+    death reason{};     ///< if the outcome is to bury
     std::string text{}; ///< of the exception behind the outcome; for observers that asked for it, never stored
     std::function<void(typename Store::transaction&)> record{};
     std::optional<duration> took{}; ///< from the handler's call to its end; none if it was not called
@@ -104,7 +104,8 @@ struct caught {
 
     static constexpr std::size_t text_max = 1000;
     [[nodiscard]] static std::string text_of(const std::exception& e) {
-        return std::string(std::string_view(e.what()).substr(0, text_max));
+        const char* const text = e.what();
+        return text == nullptr ? std::string{} : std::string(std::string_view(text).substr(0, text_max));
     }
 
     /// Call inside a catch clause.
@@ -140,7 +141,7 @@ class handling {
         const auto* const route = router_.find(h.entry.topic);
         if (route == nullptr) {
             h.outcome = bury{.error = "no_handler"};
-            h.why = death::no_handler;
+            h.reason = death::no_handler;
             return h;
         }
         delivery d(h.entry, outbox_, outbox_.now(), stop);
@@ -218,7 +219,7 @@ class handling {
                                                const detail::caught& why) const {
         h.text = why.text;
         if (why.is_permanent) {
-            h.why = death::rejected;
+            h.reason = death::rejected;
             // An entry with a parent is a saga's command: that it was rejected, and has not just died, is the reply.
             h.outcome = bury{.error = why.code, .result = reply_of_rejecting(h.entry)};
             return std::nullopt;
@@ -253,7 +254,7 @@ class handling {
     /// failed attempt is left. A claim beyond twice attempts_max calls nobody.
     void end(handled<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
         h.record = nullptr;
-        h.why = spent.why == ending::expired ? death::expired : death::exhausted;
+        h.reason = spent.why == ending::expired ? death::expired : death::exhausted;
         const std::uint64_t most = attempts_max(h.entry, route);
         const std::uint64_t claims = h.entry.attempts;
         if (!route.handler.ended || claims > 2 * most) {
@@ -267,7 +268,7 @@ class handling {
         } catch (...) {
             const auto error = detail::caught::current();
             h.text = error.text;
-            h.why = error.is_permanent ? death::rejected : death::exhausted;
+            h.reason = error.is_permanent ? death::rejected : death::exhausted;
             const auto again = claims < most ? claims : claims - most + 1; // the delays begin anew
             const auto delay = delay_after(policy_of(route).backoff, h.entry.id, static_cast<std::uint32_t>(again));
             if (error.is_permanent || claims == 2 * most || !delay) {
@@ -286,7 +287,7 @@ class handling {
         h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
         const bool is_as_meant = h.outcome.index() == meant;
         h.tag = is_as_meant ? d.tag() : std::string{};
-        h.why = !is_as_meant ? death::invalid : h.why == death::none ? death::buried : h.why;
+        h.reason = !is_as_meant ? death::invalid : h.reason == death::none ? death::buried : h.reason;
         if (detail::goes_on(h.outcome)) {
             try {
                 h.emissions = d.emitted();
@@ -294,7 +295,7 @@ class handling {
                 return;
             } catch (const error& e) {
                 h.tag.clear();
-                h.why = death::invalid;
+                h.reason = death::invalid;
                 h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
             }
         }

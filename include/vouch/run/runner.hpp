@@ -257,7 +257,7 @@ class runner {
         seen.error = line.error;
         seen.tag = landed ? std::string_view(h.tag) : std::string_view{};
         seen.took = h.took;
-        seen.why = line.what == event_kind::dead ? h.why : death::none;
+        seen.reason = line.what == event_kind::dead ? h.reason : death::none;
         if (const auto* const again = std::get_if<retry>(&h.outcome); again != nullptr && landed) {
             seen.delay = std::max(again->at - now, duration::zero());
         }
