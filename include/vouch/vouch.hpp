@@ -16,6 +16,7 @@
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/request.hpp>
+#include <vouch/contract/saga_mark.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/ticket.hpp>
@@ -30,6 +31,7 @@
 #include <vouch/outbox/codec.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/outbox/topic.hpp>
+#include <vouch/outbox/tracking.hpp>
 #include <vouch/outbox/trail.hpp>
 #include <vouch/policy/backoff.hpp>
 #include <vouch/policy/clock.hpp>

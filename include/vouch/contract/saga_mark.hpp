@@ -13,7 +13,7 @@ inline constexpr std::string_view saga_mark = "saga"; ///< a byte for the format
 /// Whether these bytes claim to be the progress of a saga.
 [[nodiscard]] constexpr bool is_saga_progress(std::string_view bytes) noexcept {
     return bytes.size() > saga_mark.size() && bytes.substr(0, saga_mark.size()) == saga_mark &&
-           static_cast<unsigned char>(bytes[saga_mark.size()]) < 0x20;
+           bytes[saga_mark.size()] > '\0' && bytes[saga_mark.size()] < ' ';
 }
 
 } // namespace v0

@@ -50,7 +50,8 @@ namespace detail {
 template <class Store, class Rules>
 class saga_claim : commanding<Store> {
     using base = commanding<Store>;
-    using base::call_back, base::definition_, base::delivery_, base::entry, base::find_command, base::forget_command;
+    using base::call_back, base::caught_here, base::definition_, base::delivery_, base::entry, base::find_command,
+        base::forget_command;
     using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_;
 
   public:
@@ -118,7 +119,7 @@ class saga_claim : commanding<Store> {
             step_call call(delivery_, p_, p_.at, {});
             record().result = step().forward(call);
         } catch (...) {
-            const auto why = caught::current();
+            const auto why = caught_here();
             if (why.is_permanent) {
                 return fail_step(step_state::failed, why.code);
             }
@@ -145,7 +146,7 @@ class saga_claim : commanding<Store> {
                 return fail_step(step_state::failed, "invalid_command");
             }
         } catch (...) { // nothing has been sent
-            return try_again_or(caught::current(),
+            return try_again_or(caught_here(),
                                 [&](const std::string& code) { return fail_step(step_state::failed, code); });
         }
         return checkpoint(*p_.deadline);
@@ -285,7 +286,7 @@ class saga_claim : commanding<Store> {
                 return moved_ ? checkpoint(now_) : saga_ruling{bury{.error = "invalid_command"}};
             }
         } catch (...) {
-            const auto why = caught::current();
+            const auto why = caught_here();
             return moved_ ? checkpoint(now_)
                           : try_again_or(why, [](const std::string& code) { return saga_ruling{bury{.error = code}}; });
         }
@@ -301,7 +302,7 @@ class saga_claim : commanding<Store> {
             step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
             static_cast<void>(step().undo(call));
         } catch (...) {
-            return try_again_or(caught::current(), stuck);
+            return try_again_or(caught_here(), stuck);
         }
         record().state = step_state::undone;
         return checkpoint(now_);

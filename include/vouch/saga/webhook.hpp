@@ -108,6 +108,7 @@ class webhook {
                 throw;
             }
             code = why.code;
+            d.explain(why.text);
         }
         const auto attempts_max = known->attempts_max != 0 ? known->attempts_max : defaults_.attempts_max;
         return after_failure(d.entry(), code, {known->backoff ? known->backoff : defaults_.backoff, attempts_max}, d.now());
