@@ -11,6 +11,7 @@
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/inbox.hpp>
 #include <vouch/saga/inspect.hpp>
+#include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
 #include <vouch/saga/rules.hpp>
 #include <vouch/saga/saga.hpp>

@@ -48,6 +48,8 @@ enum class bug {
     undoes_what_was_never_claimed,
     forgets_steps_that_used_up_their_attempts,
     forgets_steps_that_crashed,
+    takes_a_later_rejection_for_the_first,
+    takes_a_participants_later_rejection_for_its_first,
 };
 
 constexpr std::pair<bug, std::string_view> planted_bugs[] = {
@@ -67,6 +69,8 @@ constexpr std::pair<bug, std::string_view> planted_bugs[] = {
     {bug::undoes_what_was_never_claimed, "undoes what was never claimed"},
     {bug::forgets_steps_that_used_up_their_attempts, "forgets steps that used up their attempts"},
     {bug::forgets_steps_that_crashed, "forgets steps that crashed when it is turned round"},
+    {bug::takes_a_later_rejection_for_the_first, "forgets what was done before a rejection"},
+    {bug::takes_a_participants_later_rejection_for_its_first, "forgets what a participant did before a rejection"},
 };
 
 bug planted = bug::none;
@@ -83,7 +87,11 @@ struct planted_rules : vouch::saga_rules {
             return c->epoch == 0 ? step_state::failed : step_state::unknown;
         }
         if (planted == bug::undoes_what_was_never_claimed && c != nullptr && c->state == state::dead) {
-            return c->result ? step_state::failed : step_state::unknown;
+            return c->result && c->epoch == 1 ? step_state::failed : step_state::unknown;
+        }
+        if (planted == bug::takes_a_participants_later_rejection_for_its_first && c != nullptr && c->result &&
+            c->state == state::dead) {
+            return step_state::failed;
         }
         return right::learned_from(c);
     }
@@ -95,8 +103,11 @@ struct planted_rules : vouch::saga_rules {
         return planted == bug::forgets_steps_that_used_up_their_attempts ? step_state::failed
                                                                          : right::learned_from_failing();
     }
-    static step_state learned_from_claims(std::uint32_t attempts) {
-        return planted == bug::forgets_steps_that_crashed ? step_state::failed : right::learned_from_claims(attempts);
+    static step_state learned_from_rejecting(bool is_first_try) {
+        return right::learned_from_rejecting(is_first_try || planted == bug::takes_a_later_rejection_for_the_first);
+    }
+    static step_state learned_from_claims(bool is_first_try) {
+        return right::learned_from_claims(is_first_try || planted == bug::forgets_steps_that_crashed);
     }
     static std::size_t after(std::size_t step) {
         return planted == bug::repeats_a_step && step == 1 ? step
@@ -212,7 +223,7 @@ TEST_CASE("saga: any steps in any trouble") {
         });
         const auto attempts = *rc::gen::element<std::uint32_t>(1, 2, 3);
         const auto way = rc::gen::weightedElement<std::size_t>(
-            {{60, 0}, {2, 1}, {2, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {1, 7}, {2, 8}, {2, 9}});
+            {{60, 0}, {2, 1}, {2, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {1, 7}, {1, 8}, {2, 9}, {2, 10}});
         const auto courses = *rc::gen::container<std::vector<std::vector<std::size_t>>>(
             20, rc::gen::container<std::vector<std::size_t>>(100, way));
         for (const auto& ways : courses) {

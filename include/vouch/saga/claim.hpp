@@ -30,6 +30,7 @@
 #include <vouch/saga/cancel.hpp>
 #include <vouch/saga/commanding.hpp>
 #include <vouch/saga/definition.hpp>
+#include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
 
 namespace vouch {
@@ -57,8 +58,8 @@ class saga_claim : commanding<Store> {
     saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
         : base(store, what, std::move(at), d) {
         if (p_.owner != entry().id) {
-            is_resumed_ = !p_.owner.is_nil();
-            p_.origin = p_.origin.is_nil() ? entry().id : p_.origin;
+            p_.origin = p_.origin.is_nil() ? first_entry_of(store_, entry()) : p_.origin;
+            is_resumed_ = !p_.owner.is_nil() || p_.origin != entry().id;
             p_.owner = entry().id;
             p_.tries = 0;
             p_.since = now_;
@@ -111,7 +112,7 @@ class saga_claim : commanding<Store> {
         if (entry().attempts > attempts_max_of(entry(), policy)) {
             return fail_step(Rules::learned_from_failing(), "attempts_exhausted");
         }
-        if (is_too_late(now_) && entry().attempts > 1) {
+        if (is_too_late(now_) && !is_first_try()) {
             return fail_step(Rules::learned_from_failing(), "timed_out");
         }
         try {
@@ -120,7 +121,7 @@ class saga_claim : commanding<Store> {
         } catch (...) {
             const auto why = caught::current();
             if (why.is_permanent) {
-                return fail_step(step_state::failed, why.code);
+                return fail_step(Rules::learned_from_rejecting(is_first_try()), why.code);
             }
             auto next = after_failure(entry(), why.code, policy, now_);
             const auto* const again = std::get_if<retry>(&next);
@@ -191,8 +192,7 @@ class saga_claim : commanding<Store> {
         p_.tries = 0;
         if (p_.at < p_.steps.size() && record().state == step_state::begun && !p_.is_waiting()) {
             const bool may_have_run = !definition_.steps[p_.at].is_remote();
-            record().state = may_have_run ? Rules::learned_from_claims(entry().attempts + (is_resumed_ ? 1U : 0U))
-                                          : step_state::failed;
+            record().state = may_have_run ? Rules::learned_from_claims(is_first_try()) : step_state::failed;
         }
         moved_ = true;
         return go_back();
@@ -394,6 +394,12 @@ class saga_claim : commanding<Store> {
         }
     }
 
+    /// Whether no earlier claim can have called the action whose turn it is. A checkpoint sets attempts and lapses to
+    /// 0; since then every claim but this one was handed back untouched, because any other way to end leaves a trace in
+    /// one of the two. What the entries did that this one was resumed from is not known.
+    [[nodiscard]] bool is_first_try() const noexcept {
+        return !is_resumed_ && entry().attempts == 1 && entry().lapses == 0;
+    }
     [[nodiscard]] bool is_too_late(time_point at) const {
         return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
     }

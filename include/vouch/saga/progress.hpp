@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/time.hpp>
 
 namespace vouch {
@@ -80,7 +81,6 @@ struct saga_progress {
 
 namespace detail {
 
-inline constexpr std::string_view progress_mark = "saga";
 inline constexpr char progress_format = 1;
 
 [[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
@@ -109,7 +109,7 @@ enum class progress_field : std::uint8_t {
 
 class progress_writer {
   public:
-    progress_writer() : out_(progress_mark) { out_.push_back(progress_format); }
+    progress_writer() : out_(saga_progress_mark) { out_.push_back(progress_format); }
 
     void bytes(progress_field field, std::string_view content) {
         if (!content.empty()) {
@@ -262,14 +262,9 @@ inline void read_field(saga_progress& p, std::uint64_t field, progress_reader& f
     return std::move(out).finish();
 }
 
-/// Whether these bytes claim to be the progress of a saga.
-[[nodiscard]] constexpr bool is_saga_progress(std::string_view bytes) noexcept {
-    return bytes.substr(0, detail::progress_mark.size()) == detail::progress_mark;
-}
-
 /// Nothing, if the bytes are not what `encode_progress` of this format wrote.
 [[nodiscard]] inline std::optional<saga_progress> decode_progress(std::string_view bytes) {
-    constexpr std::size_t head = detail::progress_mark.size() + 1;
+    constexpr std::size_t head = saga_progress_mark.size() + 1;
     constexpr std::size_t tail = 4;
     if (!is_saga_progress(bytes) || bytes.size() < head + tail || bytes[head - 1] != detail::progress_format) {
         return std::nullopt;

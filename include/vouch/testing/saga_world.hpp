@@ -36,7 +36,7 @@ class saga_world {
         bool was_tried = false;    ///< called, or claimed by somebody who died over it: it may have done something
         bool has_rejected = false; ///< its last word
         bool was_undone = false;   ///< its compensation has been called
-        enum class habit { none, fails, crashes } forward = habit::none, undo = habit::none;
+        enum class habit { none, fails, crashes, rejects } forward = habit::none, undo = habit::none;
     };
 
     /// The forward action. Gives its result, or throws as actions do.
@@ -47,13 +47,13 @@ class saga_world {
         }
         complain_if(last_undone_.has_value(), i, "runs forward after the saga has turned round");
         complain_if(has_ended_, i, "runs after the saga has ended");
-        s.was_tried = true;
+        const bool was_tried_before = std::exchange(s.was_tried, true);
         s.has_rejected = false;
         const auto way = s.forward == step::habit::none && !s.has_effect ? fate_.choose(name(i), trouble(i)) : 0;
         go_wrong_before(way, s.forward);
-        if (way == 6) {
+        if (way == 6 || s.forward == step::habit::rejects) {
             s.has_rejected = true;
-            s.was_tried = false;
+            s.was_tried = was_tried_before;
             throw reject("rejected");
         }
         s.has_effect = true;
@@ -77,7 +77,7 @@ class saga_world {
         s.was_undone = true;
         const auto way = s.undo == step::habit::none ? fate_.choose("undo " + name(i), trouble(i)) : 0;
         go_wrong_before(way, s.undo);
-        if (way == 6) {
+        if (way == 6 || s.undo == step::habit::rejects) {
             s.undo = step::habit::fails;
             throw reject("undo_rejected");
         }
@@ -121,7 +121,8 @@ class saga_world {
                                            "crashes after its effect",
                                            "crashes always",
                                            "rejects",
-                                           "fails after its effect, and always"};
+                                           "fails after its effect, and always",
+                                           "fails after its effect, then rejects"};
         if (definition_.steps[i].is_remote()) {
             ways.insert(ways.end(), {"answers late", "answers after its lease"});
         }
@@ -143,11 +144,11 @@ class saga_world {
             process_.die();
             throw failure("crash");
         }
-        if (way == 7) {
-            habit = step::habit::fails;
+        if (way == 7 || way == 8) {
+            habit = way == 7 ? step::habit::fails : step::habit::rejects;
             throw failure("failed");
         }
-        answering_ = way == 8 ? answering::late : way == 9 ? answering::too_late : answering::at_once;
+        answering_ = way == 9 ? answering::late : way == 10 ? answering::too_late : answering::at_once;
     }
 
     void complain_if(bool wrong, std::size_t i, std::string_view what) {
