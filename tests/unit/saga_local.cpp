@@ -242,6 +242,50 @@ TEST_CASE("saga: a compensation is tried again; out of retries the saga is dead,
     }
 }
 
+TEST_CASE("requeue: a dead saga pays again only if requeue_saga asks for that by name; resume keeps its keys") {
+    stage on;
+    std::vector<vouch::id> paid;
+    const auto d = define({.version = 7})
+                       .step(
+                           "pay", [&](step_call& call) { paid.push_back(call.key()); }, on.does("refund"))
+                       .step("ship", on.does("ship"))
+                       .build();
+    on.play({d, define({.version = 8}).step("new", on.does("new")).build()});
+    const auto id = on.begin(d);
+    auto dying = on.runner();
+    std::ignore = dying.handle(dying.claim().front()); // it has paid, and no checkpoint says so
+    on.pass(5min);
+    std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.cancel(id, "abandoned", on.clock()); });
+    const auto replaced = [&](const auto& how) {
+        return vouch::transact(on.store, [&](auto& tx) { return how(tx, id, on.outbox.fresh_id(), on.clock()); });
+    };
+    CHECK(replaced([](auto& tx, const auto&... with) { return vouch::requeue(tx, with...); }) == vouch::receipt{});
+    SECTION("resume") {
+        const auto next = replaced([](auto& tx, const auto&... with) { return vouch::resume(tx, with...); });
+        on.run();
+        CHECK(paid.size() == 2);
+        CHECK(paid.front() == paid.back());
+        CHECK(on.status(next.id).origin == id);
+    }
+    SECTION("requeue_saga: another saga, of the same version") {
+        const auto next = replaced([](auto& tx, const auto&... with) { return vouch::requeue_saga(tx, with...); });
+        on.run();
+        CHECK(paid.size() == 2);
+        CHECK(paid.front() != paid.back());
+        CHECK(on.status(next.id).origin == next.id);
+        CHECK(on.status(next.id).version == 7);
+        CHECK(replaced([](auto& tx, const auto&... with) { return vouch::requeue_saga(tx, with...); }).id == next.id);
+    }
+    SECTION("requeue_saga of what is no saga, or not dead, is refused") {
+        const auto plain = on.emit({.queue = "sagas", .topic = "t"});
+        for (const auto& other : {plain, on.begin(d), id_of(99)}) {
+            CHECK(vouch::transact(on.store, [&](auto& tx) {
+                      return vouch::requeue_saga(tx, other, on.outbox.fresh_id(), on.clock());
+                  }) == vouch::receipt{});
+        }
+    }
+}
+
 TEST_CASE("saga: a compensation that is rejected, or kills its runner every time, is stuck too") {
     stage on;
     const bool by_crash = GENERATE(false, true);
