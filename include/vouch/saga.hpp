@@ -8,6 +8,7 @@
 #include <vouch/saga/claim.hpp>
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/commanding.hpp>
+#include <vouch/saga/compensation.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/inbox.hpp>
 #include <vouch/saga/inspect.hpp>

@@ -50,6 +50,7 @@ enum class bug {
     forgets_steps_that_crashed,
     takes_a_later_rejection_for_the_first,
     takes_a_participants_later_rejection_for_its_first,
+    gives_a_command_sent_again_another_key,
 };
 
 constexpr std::pair<bug, std::string_view> planted_bugs[] = {
@@ -71,6 +72,7 @@ constexpr std::pair<bug, std::string_view> planted_bugs[] = {
     {bug::forgets_steps_that_crashed, "forgets steps that crashed when it is turned round"},
     {bug::takes_a_later_rejection_for_the_first, "forgets what was done before a rejection"},
     {bug::takes_a_participants_later_rejection_for_its_first, "forgets what a participant did before a rejection"},
+    {bug::gives_a_command_sent_again_another_key, "gives a command that is sent again another key"},
 };
 
 bug planted = bug::none;
@@ -136,6 +138,10 @@ struct planted_rules : vouch::saga_rules {
                : planted == bug::hands_on_the_first_result ? right::handed_to_undo(p, 0)
                                                            : right::handed_to_undo(p, step);
     }
+    static vouch::id key_of(const vouch::saga_progress& p) {
+        const auto key = right::key_of(p);
+        return planted == bug::gives_a_command_sent_again_another_key ? derive(key, std::to_string(p.tries)) : key;
+    }
     static bool gives_up(std::uint32_t tries, std::uint32_t tries_max) {
         return planted != bug::never_gives_up && right::gives_up(tries, tries_max);
     }
@@ -185,6 +191,14 @@ TEST_CASE("verify: sagas of one step, without compensations, and of mixed steps 
         INFO(to_string(found));
         CHECK(found.is_sound());
     }
+}
+
+TEST_CASE("verify: participants that know a command by its id undo twice, and are caught; by its key they do not") {
+    const auto with_participants = shape({3, 0}, 2);
+    const auto by_id = verify(with_participants, {.dedup = vouch::testing::dedup_by::command_id});
+    INFO(to_string(by_id));
+    CHECK(by_id.complaint == "step s0 is undone twice, under two keys");
+    CHECK(verify(with_participants).is_sound());
 }
 
 TEST_CASE("verify: it says on which path it went wrong, and does not go on for ever") {

@@ -52,7 +52,8 @@ template <class Store, class Rules>
 class saga_claim : commanding<Store> {
     using base = commanding<Store>;
     using base::call_back, base::definition_, base::delivery_, base::entry, base::find_command, base::forget_command;
-    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_;
+    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_,
+        base::undo_fits;
 
   public:
     saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
@@ -142,7 +143,7 @@ class saga_claim : commanding<Store> {
     [[nodiscard]] saga_ruling send_forward() {
         try {
             step_call call(delivery_, p_, p_.at, {});
-            if (!send(step().topic, step().forward(call))) {
+            if (!undo_fits(std::nullopt) || !send(step().topic, step().forward(call), Rules::key_of(p_))) {
                 return fail_step(step_state::failed, "invalid_command");
             }
         } catch (...) { // nothing has been sent
@@ -165,6 +166,10 @@ class saga_claim : commanding<Store> {
         }
         record().state = learned;
         record().result = command->result.value_or(std::string{});
+        if (!undo_fits(record().result)) {
+            record().result.clear();
+            return fail_step(step_state::unknown, "result_too_large");
+        }
         come_to(Rules::after(p_.at));
         if (is_too_large()) {
             return drop_result();
@@ -236,7 +241,7 @@ class saga_claim : commanding<Store> {
         record().state = Rules::learned_late(command ? &*command : nullptr);
         if (record().state == step_state::done) {
             record().result = command->result.value_or(std::string{});
-            if (is_too_large()) {
+            if (is_too_large() || !undo_fits(record().result)) {
                 record().result.clear();
                 record().state = step_state::unknown;
             }
@@ -281,7 +286,7 @@ class saga_claim : commanding<Store> {
     [[nodiscard]] saga_ruling send_undo() {
         try {
             step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
-            if (!send(step().undo_topic, step().undo(call))) {
+            if (!send(step().undo_topic, step().undo(call), Rules::key_of(p_))) {
                 return moved_ ? checkpoint(now_) : saga_ruling{bury{.error = "invalid_command"}};
             }
         } catch (...) {

@@ -31,6 +31,7 @@
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/saga/call.hpp>
+#include <vouch/saga/compensation.hpp>
 #include <vouch/saga/progress.hpp>
 
 namespace vouch {
@@ -64,6 +65,7 @@ struct saga_step {
     std::string undo_topic{};
     std::optional<retry_policy> retry{};
     duration timeout{};
+    bool carries_compensation = false; ///< its compensating command has a `compensation` for its payload
 
     [[nodiscard]] bool is_remote() const noexcept { return !queue.empty(); }
     [[nodiscard]] bool has_undo() const noexcept { return static_cast<bool>(undo); }
@@ -215,18 +217,21 @@ class saga_builder {
         return *this;
     }
 
-    /// A step at a participant. The forward command carries the saga's payload, the compensating one what the forward
-    /// one's reply was.
+    /// A step at a participant. The forward command carries the saga's payload, the compensating one a `compensation`:
+    /// that payload and the forward command's reply. Both together fit into a payload, or the saga turns round.
     saga_builder& command(std::string name, command_options how) {
-        return command(
-            std::move(name), std::move(how), [](step_call& call) { return call.payload(); },
-            [](step_call& call) { return std::string(call.result()); });
+        return command(std::move(name), std::move(how), [](step_call& call) { return call.payload(); });
     }
     /// The same, with payloads made by these.
     template <class Forward>
     saga_builder& command(std::string name, command_options how, Forward&& payload) {
-        return command(std::move(name), std::move(how), std::forward<Forward>(payload),
-                       [](step_call& call) { return std::string(call.result()); });
+        const bool can_undo = !how.undo.empty();
+        command(std::move(name), std::move(how), std::forward<Forward>(payload), [](step_call& call) {
+            return compensation{call.payload(),
+                                call.is_known() ? std::optional(std::string(call.result())) : std::nullopt};
+        });
+        made_.steps.back().carries_compensation = can_undo;
+        return *this;
     }
     template <class Forward, class Undo>
     saga_builder& command(std::string name, command_options how, Forward&& payload, Undo&& undo_payload) {

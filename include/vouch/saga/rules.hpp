@@ -10,7 +10,9 @@
 #include <string_view>
 
 #include <vouch/contract/entry.hpp>
+#include <vouch/contract/id.hpp>
 #include <vouch/contract/state.hpp>
+#include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
 
 namespace vouch {
@@ -70,6 +72,11 @@ struct saga_rules {
     /// The forward result handed to a compensation.
     [[nodiscard]] static std::string_view handed_to_undo(const saga_progress& p, std::size_t step) noexcept {
         return p.steps[step].result;
+    }
+
+    /// The idempotency key of the command that is sent for the step whose turn it is.
+    [[nodiscard]] static id key_of(const saga_progress& p) noexcept {
+        return saga_key(p.origin, p.steps[p.at].name, p.direction == saga_direction::back);
     }
 
     /// Whether a compensation whose commands have failed so often is given up.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,11 +49,19 @@ struct trial_result {
     std::uint64_t calls = 0; ///< stands for the sequence of store calls
 };
 
+/// What a participant knows a command by that it has carried out already. By its id alone it acts again on a
+/// compensating command that is sent again.
+enum class dedup_by : std::uint8_t { key, command_id };
+
+struct trial_options {
+    dedup_by dedup = dedup_by::key;
+};
+
 template <class Rules = saga_rules>
 class saga_trial {
   public:
-    saga_trial(const saga_definition& shape, choices& fate)
-        : process_(std::make_shared<process>(process{.fate = fate})), fate_(fate), shape_(shape),
+    saga_trial(const saga_definition& shape, choices& fate, trial_options how = {})
+        : how_(how), process_(std::make_shared<process>(process{.fate = fate})), fate_(fate), shape_(shape),
           world_(shape_, fate, *process_), definition_(acted_out(shape)),
           outbox_({.clock = clock_, .ids = counting_ids(), .bindings = bindings{}.bind("#", "ends")}) {
         restart();
@@ -102,11 +111,13 @@ class saga_trial {
         for (std::size_t i = 0; i < d.steps.size(); ++i) {
             auto& s = d.steps[i];
             const bool is_remote = s.is_remote();
-            s.forward = [this, i, is_remote](step_call&) { return is_remote ? std::string{} : world_.act(i); };
+            s.forward = [this, i, is_remote](step_call& call) {
+                return is_remote ? std::string{} : world_.act(i, call.key());
+            };
             if (s.undo) {
                 s.undo = [this, i, is_remote](step_call& call) {
                     if (!is_remote) {
-                        world_.undo(i, call.result(), is_on_record(i));
+                        world_.undo(i, call.result(), is_on_record(i), call.key());
                     }
                     return std::string(call.result());
                 };
@@ -140,10 +151,11 @@ class saga_trial {
             return {};
         }
         const auto i = command->number - 1;
+        const auto& known_by = how_.dedup == dedup_by::key ? command->key : command->id;
         if (!command->is_compensation) {
-            return world_.act(i);
+            return world_.act(i, known_by);
         }
-        world_.undo(i, command->payload, is_on_record(i));
+        world_.undo(i, command->payload, is_on_record(i), known_by);
         return {};
     }
 
@@ -392,6 +404,7 @@ class saga_trial {
         check(end);
     }
 
+    trial_options how_;
     manual_clock clock_{};
     time_point start_ = clock_();
     memory::store work_{};

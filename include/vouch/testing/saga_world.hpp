@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/contract/id.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/run/failure.hpp>
 #include <vouch/saga/definition.hpp>
@@ -36,11 +37,14 @@ class saga_world {
         bool was_tried = false;    ///< called, or claimed by somebody who died over it: it may have done something
         bool has_rejected = false; ///< its last word
         bool was_undone = false;   ///< its compensation has been called
+        id done_under{};           ///< the key its effect happened under
+        id undone_under{};         ///< the key its effect was undone under
         enum class habit { none, fails, crashes, rejects } forward = habit::none, undo = habit::none;
     };
 
-    /// The forward action. Gives its result, or throws as actions do.
-    std::string act(std::size_t i) {
+    /// The forward action. Gives its result, or throws as actions do. What has the key of an earlier call is done
+    /// already.
+    std::string act(std::size_t i, const id& key) {
         auto& s = steps_[i];
         for (std::size_t earlier = 0; earlier < i; ++earlier) {
             complain_if(!steps_[earlier].has_effect, i, "runs before the steps before it are done");
@@ -56,13 +60,15 @@ class saga_world {
             s.was_tried = was_tried_before;
             throw reject("rejected");
         }
+        complain_if(s.has_effect && s.done_under != key, i, "is done twice, under two keys");
         s.has_effect = true;
+        s.done_under = key;
         go_wrong_after(way, s.forward);
         return result_of(i);
     }
 
     /// The compensation, handed `result`; `is_answered`: it is on record that the forward action succeeded.
-    void undo(std::size_t i, std::string_view result, bool is_answered) {
+    void undo(std::size_t i, std::string_view result, bool is_answered, const id& key) {
         auto& s = steps_[i];
         for (auto later = i + 1; later < steps_.size(); ++later) {
             complain_if(steps_[later].has_effect && definition_.steps[later].has_undo(), i,
@@ -81,7 +87,8 @@ class saga_world {
             s.undo = step::habit::fails;
             throw reject("undo_rejected");
         }
-        s.has_effect = false;
+        complain_if(!s.undone_under.is_nil() && s.undone_under != key, i, "is undone twice, under two keys");
+        s.undone_under = std::exchange(s.has_effect, false) ? key : s.undone_under;
         go_wrong_after(way, s.undo);
     }
 

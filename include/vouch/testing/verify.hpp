@@ -3,7 +3,7 @@
 // each step failing, rejecting, timing out, crashing before and after its effect and around every commit, answering
 // late, its compensation failing; requests to cancel, expiry, runners slower than their lease. Each must end completed,
 // compensated, or dead for an operator and then, resumed, compensated; and every effect that happened is undone exactly
-// when it should be.
+// when it should be, and only once for a participant that knows a command by its key.
 //
 //   CHECK(vouch::testing::verify(order_saga).is_sound());
 //
@@ -29,6 +29,7 @@ namespace testing {
 struct verify_options {
     std::size_t troubles_max = 2;       ///< at once; a habit, such as failing always, is one
     std::size_t trials_max = 1'000'000; ///< after which it is given up, and not sound
+    dedup_by dedup = dedup_by::key;     ///< what the participants know a command by that they have carried out
 };
 
 struct verification {
@@ -62,7 +63,7 @@ template <class Rules = saga_rules>
             return out;
         }
         choices fate(std::move(ways), how.troubles_max);
-        const auto result = saga_trial<Rules>(definition, fate).run();
+        const auto result = saga_trial<Rules>(definition, fate, {.dedup = how.dedup}).run();
         out.trials += 1;
         if (seen.insert(result.calls).second) {
             out.paths += 1;
