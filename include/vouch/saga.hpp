@@ -15,6 +15,7 @@
 #include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
 #include <vouch/saga/requeue.hpp>
+#include <vouch/saga/results.hpp>
 #include <vouch/saga/rules.hpp>
 #include <vouch/saga/saga.hpp>
 #include <vouch/saga/webhook.hpp>

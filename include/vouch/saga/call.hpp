@@ -19,6 +19,7 @@
 #include <vouch/run/failure.hpp>
 #include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
+#include <vouch/saga/results.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -65,13 +66,10 @@ class step_call {
     }
     /// Of another step, if it is known to have succeeded.
     [[nodiscard]] std::optional<std::string_view> result_of(std::string_view step) const noexcept {
-        for (const auto& record : progress_.steps) {
-            if (record.name == step && record.state == step_state::done) {
-                return record.result;
-            }
-        }
-        return std::nullopt;
+        return results().of(step);
     }
+    /// Of all steps so far.
+    [[nodiscard]] step_results results() const noexcept { return step_results(progress_); }
 
   private:
     const delivery& delivery_;

@@ -32,6 +32,7 @@
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
+#include <vouch/saga/results.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -105,7 +106,29 @@ class saga_claim : commanding<Store> {
         if (p_.is_waiting()) {
             return hear_reply();
         }
+        if (record().state == step_state::undecided) {
+            return choose();
+        }
         return step().is_remote() ? send_forward() : run_forward();
+    }
+
+    /// Asks the step's condition. A definition that has lost it does the step.
+    [[nodiscard]] saga_ruling choose() {
+        bool answer = true;
+        try {
+            answer = !step().condition || step().condition(delivery_, step_results(p_));
+        } catch (...) {
+            return try_again_or(caught::current(),
+                                [&](const std::string& code) { return fail_step(step_state::failed, code); });
+        }
+        if (Rules::is_chosen(answer)) {
+            record().state = step_state::begun;
+        } else {
+            record().state = step_state::skipped;
+            delivery_.tag("skipped " + step().name);
+            come_to(Rules::after(p_.at));
+        }
+        return Rules::records_answers() ? checkpoint(now_) : go_forward();
     }
 
     [[nodiscard]] saga_ruling run_forward() {
@@ -174,7 +197,8 @@ class saga_claim : commanding<Store> {
         if (is_too_large()) {
             return drop_result();
         }
-        const bool executes = p_.at < definition_.steps.size() && !step().is_remote();
+        const bool executes =
+            p_.at < definition_.steps.size() && !step().is_remote() && record().state == step_state::begun;
         return executes ? checkpoint(now_) : go_forward();
     }
 
@@ -198,6 +222,9 @@ class saga_claim : commanding<Store> {
         if (p_.at < p_.steps.size() && record().state == step_state::begun && !p_.is_waiting()) {
             const bool may_have_run = !definition_.steps[p_.at].is_remote();
             record().state = may_have_run ? Rules::learned_from_claims(is_first_try()) : step_state::failed;
+        }
+        if (p_.at < p_.steps.size() && record().state == step_state::undecided) {
+            record().state = step_state::failed;
         }
         moved_ = true;
         return go_back();
@@ -395,7 +422,9 @@ class saga_claim : commanding<Store> {
         p_.at = next;
         p_.since = now_;
         if (next < definition_.steps.size() && p_.steps.size() == next) {
-            p_.steps.push_back({.name = definition_.steps[next].name});
+            const auto& coming = definition_.steps[next];
+            p_.steps.push_back(
+                {.name = coming.name, .state = coming.condition ? step_state::undecided : step_state::begun});
         }
     }
 

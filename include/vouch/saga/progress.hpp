@@ -32,12 +32,14 @@ enum class saga_direction : std::uint8_t { forward, back };
 
 /// What is known of a step.
 enum class step_state : std::uint8_t {
-    begun,   ///< it is its turn; whether it has done anything is not known yet
-    done,    ///< it succeeded; its result is kept
-    failed,  ///< known to have done nothing: it rejected, or was never started. Not undone
-    unknown, ///< it may have done something: crash, timeout, attempts spent. Undone
-    undone,  ///< its compensation has succeeded
-    kept,    ///< it was done or unknown, and has no compensation
+    begun,     ///< it is its turn; whether it has done anything is not known yet
+    done,      ///< it succeeded; its result is kept
+    failed,    ///< known to have done nothing: it rejected at once, or was never started. Not undone
+    unknown,   ///< it may have done something: crash, timeout, attempts spent. Undone
+    undone,    ///< its compensation has succeeded
+    kept,      ///< it was done or unknown, and has no compensation
+    skipped,   ///< its condition said no. Not undone
+    undecided, ///< it is its turn, and its condition has not answered yet
 };
 
 [[nodiscard]] constexpr std::string_view name_of(step_state s) noexcept {
@@ -48,6 +50,8 @@ enum class step_state : std::uint8_t {
     case step_state::unknown: return "unknown";
     case step_state::undone: return "undone";
     case step_state::kept: return "kept";
+    case step_state::skipped: return "skipped";
+    case step_state::undecided: return "undecided";
     }
     return "?";
 }
@@ -210,7 +214,7 @@ class progress_reader {
 [[nodiscard]] inline step_record read_step(progress_reader& from) {
     step_record out;
     const auto state = from.number();
-    if (state > static_cast<std::uint64_t>(step_state::kept)) {
+    if (state > static_cast<std::uint64_t>(step_state::undecided)) {
         from.fail();
     }
     out.state = static_cast<step_state>(state);

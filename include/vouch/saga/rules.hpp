@@ -53,7 +53,14 @@ struct saga_rules {
         return is_first_try ? step_state::failed : step_state::unknown;
     }
 
-    /// The step after one that is done.
+    /// Whether a step is done whose condition has answered; else it is skipped.
+    [[nodiscard]] static bool is_chosen(bool answer) noexcept { return answer; }
+
+    /// Whether a condition's answer is recorded before anything follows from it. Else a condition that answers
+    /// otherwise later would have a step skipped that was done, or done that was skipped.
+    [[nodiscard]] static bool records_answers() noexcept { return true; }
+
+    /// The step after one that is done or skipped.
     [[nodiscard]] static std::size_t after(std::size_t step) noexcept { return step + 1; }
 
     /// Whether what the saga waits for may still come to something, so that nothing earlier is undone yet.

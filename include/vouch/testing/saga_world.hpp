@@ -27,12 +27,18 @@ enum class answering { at_once, late, too_late };
 
 class saga_world {
   public:
-    saga_world(const saga_definition& d, choices& fate, process& in) : definition_(d), fate_(fate), process_(in) {
+    /// Steps whose condition answers no are named by `skipped`.
+    saga_world(const saga_definition& d, choices& fate, process& in, const std::vector<bool>& skipped)
+        : definition_(d), fate_(fate), process_(in) {
         steps_.resize(d.steps.size());
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            steps_[i].is_skipped = i < skipped.size() && skipped[i];
+        }
     }
 
     /// Truth about a step.
     struct step {
+        bool is_skipped = false; ///< its condition says no
         bool has_effect = false;
         bool was_tried = false;    ///< called, or claimed by somebody who died over it: it may have done something
         bool has_rejected = false; ///< its last word
@@ -47,8 +53,10 @@ class saga_world {
     std::string act(std::size_t i, const id& key) {
         auto& s = steps_[i];
         for (std::size_t earlier = 0; earlier < i; ++earlier) {
-            complain_if(!steps_[earlier].has_effect, i, "runs before the steps before it are done");
+            complain_if(!steps_[earlier].has_effect && !steps_[earlier].is_skipped, i,
+                        "runs before the steps before it are done");
         }
+        complain_if(s.is_skipped, i, "runs though its condition says no");
         complain_if(last_undone_.has_value(), i, "runs forward after the saga has turned round");
         complain_if(has_ended_, i, "runs after the saga has ended");
         const bool was_tried_before = std::exchange(s.was_tried, true);
