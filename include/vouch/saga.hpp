@@ -8,10 +8,14 @@
 #include <vouch/saga/claim.hpp>
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/commanding.hpp>
+#include <vouch/saga/compensation.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/inbox.hpp>
 #include <vouch/saga/inspect.hpp>
+#include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
+#include <vouch/saga/requeue.hpp>
+#include <vouch/saga/results.hpp>
 #include <vouch/saga/rules.hpp>
 #include <vouch/saga/saga.hpp>
 #include <vouch/saga/webhook.hpp>

@@ -10,13 +10,13 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/contract/limits.hpp>
 #include <vouch/contract/matches.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/request.hpp>
-#include <vouch/contract/saga_mark.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/ticket.hpp>

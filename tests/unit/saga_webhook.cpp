@@ -89,6 +89,54 @@ TEST_CASE("webhook: limits and delays are the subscription's where it has them, 
     CHECK(on.box.find(slow)->last_error == "http_503");
 }
 
+TEST_CASE("webhook: a subscription's schedule is used to its end, however long it is") {
+    delivering on;
+    on.known["patient"] = {.id = "patient", .backoff = vouch::schedule(std::vector<vouch::duration>(12, 1min))};
+    on.status = 503;
+    const auto id = on.route("e1", "patient").id;
+    on.box.run_until_idle();
+    CHECK(on.sent.size() == 13);
+    CHECK(on.box.find(id)->state == state::dead);
+    CHECK(on.box.clock()() == on.box.start() + 12min);
+}
+
+TEST_CASE("webhook: a limit that changes after routing holds from the next attempt on") {
+    delivering on;
+    on.status = 503;
+    const auto id = on.route("e1", "slow").id; // two attempts, an hour apart
+    on.box.run_once();
+    SECTION("raised") {
+        on.known["slow"].attempts_max = 5;
+        on.box.run_until_idle();
+        CHECK(on.sent.size() == 5);
+    }
+    SECTION("lowered: there is no further attempt") {
+        on.known["slow"].attempts_max = 1;
+        on.box.run_until_idle();
+        CHECK(on.sent.size() == 1);
+        CHECK(on.box.find(id)->last_error == "attempts_exhausted");
+    }
+    SECTION("taken away: the default's, with its delays") {
+        on.known["slow"] = {.id = "slow"};
+        on.box.run_until_idle();
+        CHECK(on.sent.size() == 3);
+        CHECK(on.box.clock()() == on.box.start() + 1h + 1min);
+    }
+    CHECK(on.box.find(id)->state == state::dead);
+}
+
+TEST_CASE("webhook: a delivery that kills its process every time ends at the subscription's limit") {
+    delivering on;
+    const auto id = on.route("e1", "slow").id;
+    for (int crashes = 0; crashes < 3; ++crashes) { // a first lapse costs no attempt
+        std::ignore = on.box.runner().claim();
+        on.box.pass(5min);
+    }
+    on.box.run_until_idle();
+    CHECK(on.sent.empty());
+    CHECK(on.box.find(id)->last_error == "attempts_exhausted");
+}
+
 TEST_CASE("webhook: the final error is kept after a success, as a code and not as a message") {
     delivering on;
     on.status = 0;

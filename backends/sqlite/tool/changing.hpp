@@ -80,14 +80,29 @@ inline int cancel(database& in, const arguments& with) {
 
 inline int requeue(database& in, const arguments& with) {
     const auto id = subject_of(with);
+    if (with.resume && with.afresh) {
+        throw bad_usage("requeue wants --resume or --afresh, not both");
+    }
     auto& store = in.store();
-    if (!store.find(id)) {
+    const auto found = store.find(id);
+    if (!found) {
         return answered(with, vouch::verdict::unknown, {}, {}, {});
+    }
+    const bool is_saga = sagas::is_saga(*found);
+    if (is_saga && !with.resume && !with.afresh) {
+        std::fprintf(stderr,
+                     "vouch: refused: it is a saga; --resume carries it on, --afresh does all its work again\n");
+        return refused;
+    }
+    if (is_saga && with.afresh && !is_confirmed(with, "do all the work of saga " + with.subject + " again")) {
+        return refused;
     }
     const vouch::outbox outbox;
     const auto fresh = outbox.fresh_id();
     const auto got = vouch::transact(store, [&](auto& tx) {
-        return with.resume ? vouch::resume(tx, id, fresh, outbox.now()) : vouch::requeue(tx, id, fresh, outbox.now());
+        return with.resume ? vouch::resume(tx, id, fresh, outbox.now())
+               : is_saga   ? sagas::requeue_saga(tx, id, fresh, outbox.now())
+                           : vouch::requeue(tx, id, fresh, outbox.now());
     });
     using kind = vouch::receipt::kind;
     if (with.json) {

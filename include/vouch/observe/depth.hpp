@@ -15,8 +15,8 @@
 #include <vector>
 
 #include <vouch/contract/entry.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/query.hpp>
-#include <vouch/contract/saga_mark.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/observe/label_counts.hpp>

@@ -33,7 +33,8 @@ class delivery {
     delivery& operator=(const delivery&) = delete;
 
     [[nodiscard]] const vouch::entry& entry() const noexcept { return entry_; }
-    [[nodiscard]] const vouch::id& id() const noexcept { return entry_.id; } ///< the idempotency key to hand on
+    /// The idempotency key to hand on; of a saga's command that is the header `saga-key`.
+    [[nodiscard]] const vouch::id& id() const noexcept { return entry_.id; }
     [[nodiscard]] const std::string& queue() const noexcept { return entry_.queue; }
     [[nodiscard]] const std::string& topic() const noexcept { return entry_.topic; }
     [[nodiscard]] const std::string& payload() const noexcept { return entry_.payload; }

@@ -21,8 +21,8 @@
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/outcome.hpp>
-#include <vouch/contract/saga_mark.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>

@@ -27,9 +27,9 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/request.hpp>
-#include <vouch/contract/saga_mark.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/observe/audit.hpp>
