@@ -130,7 +130,7 @@ class webhook {
     }
 
     /// For `runner::audit`: calls `hook(transaction, audit_line)` for every delivery that is given up, in the
-    /// transaction in which it dies. If it throws, the delivery is not dead, and its lease heals it.
+    /// transaction in which it dies. If it throws, the delivery is not dead yet; it is settled again later.
     template <class Transaction, class Hook>
     [[nodiscard]] static audit_sink<Transaction> dead_letters(Hook&& hook) {
         return [hook = std::forward<Hook>(hook)](Transaction& tx, const audit_line& line) {
