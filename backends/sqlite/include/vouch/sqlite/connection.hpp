@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@
 #include <vouch/sqlite/error.hpp>
 #include <vouch/sqlite/options.hpp>
 #include <vouch/sqlite/schema.hpp>
+#include <vouch/sqlite/shelf.hpp>
 #include <vouch/sqlite/sql.hpp>
 #include <vouch/sqlite/statement.hpp>
 #include <vouch/sqlite/turnstile.hpp>
@@ -167,6 +169,11 @@ class connection {
         return rc == SQLITE_OK && moved != 0;
     }
 
+    /// Where the last purge of these two shelves stopped because it had looked at enough.
+    [[nodiscard]] shelf_place& purged_until(std::int64_t succeeded, std::int64_t dead) {
+        return purged_until_[{succeeded, dead}];
+    }
+
     /// Whether it was opened when the file could not be written.
     [[nodiscard]] bool is_read_only() const noexcept { return sqlite3_db_readonly(handle(), "main") == 1; }
 
@@ -286,6 +293,7 @@ class connection {
     turnstile turnstile_{};
     bool has_looked_for_turnstile_ = false;
     standing ended_ = standing::open;
+    std::map<std::pair<std::int64_t, std::int64_t>, shelf_place> purged_until_{};
     patience patience_; // outlives the connection, which calls it
     std::unique_ptr<sqlite3, closer> db_{};
     std::array<statement, detail::statements.size()> statements_{}; // finalised before the connection closes
