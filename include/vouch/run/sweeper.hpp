@@ -87,7 +87,7 @@ class sweeper {
                            .count = gone,
                            .took = std::chrono::duration_cast<duration>(steady::now() - start)});
         }
-        return gone >= all_.purge_limit;
+        return gone > 0; // fewer than the limit may mean that the store has looked at enough for one call
     }
 
     Store& store_;

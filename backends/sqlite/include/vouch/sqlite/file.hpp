@@ -25,14 +25,27 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
+/// A statement of the application's has ended our transaction on its connection. An operation says so without doubt: it
+/// has done nothing itself. A commit is in doubt unless all is known to be gone.
+[[nodiscard]] inline error ended_by_application(standing how, bool is_commit) {
+    const std::string who = "sqlite: a statement of the application's on the transaction's connection has ";
+    const error::details more{.in_doubt = is_commit && how != standing::rolled_back};
+    switch (how) {
+    case standing::rolled_back: return {error_kind::misuse, who + "rolled back all of it; begin again", more};
+    case standing::committed: return {error_kind::misuse, who + "committed what it had done so far", more};
+    default: return {error_kind::misuse, who + "ended it; what it had done so far is stored or gone", more};
+    }
+}
+
 class file {
   public:
     file(std::string path, options how)
-        : options_(std::move(how)), writer_(std::make_unique<connection>(path, connection::role::writer, options_)) {
+        : options_(checked(std::move(how))),
+          writer_(std::make_unique<connection>(path, connection::role::writer, options_)) {
         finish_opening();
     }
     file(sqlite3* application, options how)
-        : options_(std::move(how)), writer_(std::make_unique<connection>(application, options_)) {
+        : options_(checked(std::move(how))), writer_(std::make_unique<connection>(application, options_)) {
         finish_opening();
     }
 
@@ -43,14 +56,16 @@ class file {
     // The writer's turn.
 
     void begin() {
-        hub_->enter();
+        const auto since = patience::clock::now();
+        hub_->enter(options_.busy_limit);
         try {
             expect_in_place();
             if (writer_->in_transaction()) {
                 throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
                                                 "sqlite::joined writes inside it");
             }
-            writer_->begin();
+            writer_->begin(since);
+            hub_->write_on(writer_->handle());
         } catch (const error& e) {
             if (e.kind() == error_kind::read_only) {
                 forget_connections(); // what they share says so, even when it is no longer true
@@ -65,10 +80,9 @@ class file {
 
     /// Ends the turn in any case.
     void commit(const std::vector<std::string>& stirred) {
-        if (!writer_->in_transaction()) {
-            hub_->leave({});
-            throw error(error_kind::misuse, "sqlite: commit: the application has ended the transaction itself",
-                        {.in_doubt = true});
+        if (const auto how = writer_->stands(); how != standing::open) {
+            roll_back();
+            throw ended_by_application(how, true);
         }
         try {
             writer_->execute_patiently(sql::commit);

@@ -85,6 +85,7 @@ CREATE UNIQUE INDEX @relations_key ON @relations (queue, "key", generation) WHER
 CREATE INDEX @relations_group ON @relations ("group") WHERE "group" IS NOT NULL;
 CREATE INDEX @relations_lane ON @relations (queue, lane) WHERE lane IS NOT NULL AND is_live = 1;
 CREATE INDEX @relations_parent ON @relations (parent) WHERE parent IS NOT NULL;
+CREATE INDEX @relations_live_child ON @relations (parent) WHERE parent IS NOT NULL AND is_live = 1;
 CREATE UNIQUE INDEX @relations_replaces ON @relations (replaces) WHERE replaces IS NOT NULL;
 CREATE TABLE @groups (
   name TEXT PRIMARY KEY,
