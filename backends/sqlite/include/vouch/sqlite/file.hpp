@@ -3,10 +3,12 @@
 // that watches for commits of other processes.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,9 +29,12 @@ namespace sqlite::detail {
 
 class file {
   public:
-    file(std::string path, options how)
-        : options_(std::move(how)), writer_(std::make_unique<connection>(path, connection::role::writer, options_)) {
-        finish_opening();
+    file(const std::string& path, options how) : options_(std::move(how)) {
+        patiently([&] {
+            writer_.reset();
+            writer_ = std::make_unique<connection>(path, connection::role::writer, options_);
+            finish_opening();
+        });
     }
     file(sqlite3* application, options how)
         : options_(std::move(how)), writer_(std::make_unique<connection>(application, options_)) {
@@ -155,9 +160,28 @@ class file {
         forget_connections();
         auto how = options_;
         how.create = false;
-        auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
-        expect_schema(opened->handle(), options_.prefix);
-        writer_ = std::move(opened);
+        patiently([&] {
+            auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
+            expect_schema(opened->handle(), options_.prefix);
+            writer_ = std::move(opened);
+        });
+    }
+
+    /// Opens, again and again while others have the file locked. Opening and the switch to a write-ahead log take locks
+    /// for which SQLite does not ask the busy handler, because waiting inside them could be a deadlock.
+    template <class Open>
+    void patiently(const Open& open) const {
+        using clock = std::chrono::steady_clock;
+        for (const auto since = clock::now();;) {
+            try {
+                return open();
+            } catch (const error& e) {
+                if (e.kind() != error_kind::busy || clock::now() - since >= options_.busy_limit) {
+                    throw;
+                }
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
     }
 
     /// All but those in use elsewhere and the application's. They share how the file and its index were opened.
