@@ -213,6 +213,13 @@ class connection {
             detail::execute(handle(), "PRAGMA query_only = 1", "configure");
             return;
         }
+        // The switch changes the file, and a file that is refused stays as it is.
+        if (how.create) {
+            expect_utf8(handle());
+            refuse_newer(stored_version(handle(), prefix_), migrations.size());
+        } else {
+            expect_schema(handle(), prefix_);
+        }
         const statement wal(handle(), "PRAGMA journal_mode = WAL");
         run switching(wal);
         if (!switching.step() || switching.bytes(0) != "wal") {

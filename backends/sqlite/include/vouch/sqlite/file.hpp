@@ -201,12 +201,6 @@ class file {
         auto* const db = writer_->handle();
         hub_ = hub::of(db);
         path_ = sqlite3_db_filename(db, "main");
-        const statement encoding(db, "PRAGMA encoding");
-        run reading(encoding);
-        if (!reading.step() || reading.bytes(0) != "UTF-8") {
-            throw error(error_kind::unsupported,
-                        "sqlite: the database is not encoded in UTF-8, which would change names");
-        }
         if (options_.create) {
             sqlite::migrate(db, options_.prefix);
         } else {
