@@ -34,9 +34,7 @@ void move_database(const std::string& from, const std::string& to) {
     }
 }
 
-vouch::receipt put_into(store& s, std::uint64_t n) {
-    return vouch::enqueue(s, std::array{draft_of(n)}, t0).front();
-}
+vouch::receipt put_into(store& s, std::uint64_t n) { return vouch::enqueue(s, std::array{draft_of(n)}, t0).front(); }
 
 } // namespace
 
