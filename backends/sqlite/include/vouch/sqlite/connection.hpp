@@ -247,6 +247,13 @@ class connection {
             detail::execute(handle(), "PRAGMA query_only = 1", "configure");
             return;
         }
+        // The switch changes the file, and a file that is refused stays as it is.
+        if (how.create) {
+            expect_utf8(handle());
+            refuse_newer(stored_version(handle(), prefix_), migrations.size());
+        } else {
+            expect_schema(handle(), prefix_);
+        }
         const statement wal(handle(), "PRAGMA journal_mode = WAL");
         run switching(wal);
         if (!switching.step() || switching.bytes(0) != "wal") {
@@ -274,12 +281,14 @@ class connection {
     /// Beside a file of the system's own; what another VFS has at its path, nobody knows.
     void find_turnstile() {
         sqlite3_vfs* vfs = nullptr;
-        if (std::exchange(has_looked_for_turnstile_, true) || is_read_only() ||
-            sqlite3_file_control(handle(), "main", SQLITE_FCNTL_VFS_POINTER, &vfs) != SQLITE_OK || vfs == nullptr ||
-            !std::string_view(vfs->zName).starts_with("unix")) {
+        if (has_looked_for_turnstile_ || is_read_only()) {
             return;
         }
-        turnstile_ = turnstile(sqlite3_db_filename(handle(), "main"));
+        if (sqlite3_file_control(handle(), "main", SQLITE_FCNTL_VFS_POINTER, &vfs) == SQLITE_OK && vfs != nullptr &&
+            std::string_view(vfs->zName).starts_with("unix")) {
+            turnstile_ = turnstile(sqlite3_db_filename(handle(), "main"));
+        }
+        has_looked_for_turnstile_ = true;
     }
 
     /// What ends a transaction must not need memory to be prepared.

@@ -21,6 +21,7 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/error.hpp>
+#include <vouch/sqlite/watch.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -123,6 +124,9 @@ class hub {
 
     // Wakes.
 
+    /// For commits of others.
+    [[nodiscard]] detail::watch& watch() noexcept { return watch_; }
+
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
         const std::lock_guard lock(mutex_);
         return count_of(queue);
@@ -168,6 +172,7 @@ class hub {
         }
     }
 
+    detail::watch watch_{};
     std::mutex mutex_;
     std::condition_variable turn_over_;
     std::condition_variable_any stirred_;

@@ -240,8 +240,8 @@ class store {
     static constexpr int contract_level = vouch::contract_level;
 
     /// Opens the file, in WAL mode, and by default creates what is missing: the file and the tables.
-    explicit store(std::string path, options how = {})
-        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(std::move(path), std::move(how)); })) {}
+    explicit store(const std::string& path, options how = {})
+        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(path, std::move(how)); })) {}
 
     /// Writes through a connection of the application's, which is neither configured nor closed; readers of our own are
     /// opened on the same file. While a transaction of ours is open, what the application does on that connection is
