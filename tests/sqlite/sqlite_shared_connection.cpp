@@ -168,7 +168,7 @@ TEST_CASE("shared connection: on a connection of the application's own an ended 
     CHECK(app.number("SELECT count(*) FROM vouch_entries") == 0);
 }
 
-TEST_CASE("shared connection: a record that swallows its rolled-back payment leaves the entry unsettled") {
+TEST_CASE("shared connection: a record that swallows its rolled-back payment has failed, and the entry is tried again") {
     till at;
     const vouch::manual_clock clock(t0);
     const vouch::outbox work({.clock = clock, .ids = vouch::counting_ids{}});
@@ -181,9 +181,10 @@ TEST_CASE("shared connection: a record that swallows its rolled-back payment lea
     vouch::enqueue(at.store, std::array{draft_of(1), other}, t0);
 
     const auto done = runner.run_once();
-    CHECK(done.unsettled == 1);
+    CHECK(done.retried == 1);
     CHECK(done.succeeded == 1); // the neighbour has nothing to do with it
-    CHECK(at.store.find(id_of(1))->state == state::claimed);
+    CHECK(at.store.find(id_of(1))->state == state::retrying);
+    CHECK(at.store.find(id_of(1))->last_error == "misuse");
     CHECK(at.store.find(id_of(2))->state == state::succeeded);
 
     at.app.execute("DELETE FROM payments"); // what was in the way has gone
