@@ -2,7 +2,7 @@
 // Everything of vouch that needs no database: the contract, the policies, the outbox, the runner, and the memory store.
 #pragma once
 
-#include <vouch/version.hpp> // first: it tells the split headers from the single one
+#include <vouch/version.hpp> // first: it says what the compiler lacks
 #include <vouch/contract/bytes.hpp>
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/draft.hpp>

@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+#include <vouch/version.hpp>
+
 namespace vouch {
 inline namespace v0 {
 namespace memory {

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include <vouch/contract/error.hpp>
+#include <vouch/version.hpp>
 
 namespace vouch {
 inline namespace v0 {
