@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/version.hpp>
+
 namespace vouch {
 inline namespace v0 {
 namespace detail {
