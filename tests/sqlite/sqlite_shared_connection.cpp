@@ -168,7 +168,8 @@ TEST_CASE("shared connection: on a connection of the application's own an ended 
     CHECK(app.number("SELECT count(*) FROM vouch_entries") == 0);
 }
 
-TEST_CASE("shared connection: a record that swallows its rolled-back payment has failed, and the entry is tried again") {
+TEST_CASE(
+    "shared connection: a record that swallows its rolled-back payment has failed, and the entry is tried again") {
     till at;
     const vouch::manual_clock clock(t0);
     const vouch::outbox work({.clock = clock, .ids = vouch::counting_ids{}});
