@@ -281,7 +281,7 @@ TEST_CASE("logger: a text that is asked for is cut, and comes from hooks, from `
     };
     using texts = std::vector<std::string>;
     CHECK(texts_of({.queue = "q", .topic = "long"}) == texts{"retried " + std::string(1000, 'x')});
-    CHECK(texts_of({.queue = "q", .topic = "fine"}) == texts{"unsettled audit is full"});
+    CHECK(texts_of({.queue = "q", .topic = "fine"}) == texts{"hook_failed audit is full"});
     CHECK(texts_of({.queue = "q", .topic = "ends", .expires_in = 1s}) == texts{"retried no way back"});
     CHECK(texts_of({.queue = "q", .topic = "order"}) == texts{"retried bank is closed"});
 }

@@ -101,7 +101,8 @@ struct handled {
 
     // Kept by settling, so that a batch can be given again after a fault of the store or of a hook.
     std::optional<vouch::landing> landing{};
-    std::string held_up{}; ///< a code for what an audit sink or a group callback threw; the outcome is kept
+    std::string held_up{};      ///< a code for what an audit sink or a group callback threw; the outcome is kept
+    std::string held_up_text{}; ///< its text, as in `text`
     std::optional<detail::caught> record_failure{}; ///< `record` threw; what follows is yet to be decided
     bool is_reported = false;                       ///< to the observers: that it is held up
     std::vector<receipt> receipts{};                ///< of the emissions, as the last try got them

@@ -360,6 +360,7 @@ class runner {
             if (!std::exchange(h.is_reported, true)) {
                 auto seen = event_of(event_kind::hook_failed, h.entry, now);
                 seen.error = h.held_up;
+                seen.text = options_.exception_text ? std::string_view(h.held_up_text) : std::string_view{};
                 observers_.on(seen);
             }
         } else if (h.landing && !h.landing->is_reported) {

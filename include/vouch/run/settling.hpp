@@ -166,6 +166,7 @@ class settling {
             h.record_failure = c.why;
         } else if (c.what == part::hook) {
             h.held_up = c.why.code;
+            h.held_up_text = c.why.text;
         } else {
             h.landing = landing{.what = landing::kind::unsettled, .error = c.why.code};
         }
