@@ -608,7 +608,7 @@ TEST_CASE("faults: whichever allocation fails, every step is whole or absent") {
 
 namespace {
 
-constexpr int all_there_is = 14; // tables and indexes
+constexpr int all_there_is = 15; // tables and indexes
 
 /// Creates a store where there is nothing, which fails; then looks whether nothing or everything is there.
 template <class Arm, class Heal>

@@ -20,6 +20,7 @@
 
 #include "catch.hpp"
 #include "sqlite/application.hpp"
+#include "sqlite/faulty_vfs.hpp"
 #include "sqlite/folder.hpp"
 #include "unit/support.hpp"
 
@@ -27,6 +28,7 @@ namespace sqlite_plans_test {
 
 using namespace support;
 using sqlite_test::application;
+using sqlite_test::faulty_vfs;
 using sqlite_test::folder;
 using vouch::query;
 using vouch::sqlite::detail::sql;
@@ -74,7 +76,7 @@ bool has_no_plan(sql which) {
 /// These write to a place that they do not have to find.
 bool has_an_empty_plan(sql which) {
     return is_any_of(which, {sql::insert, sql::insert_payload, sql::insert_relations, sql::add_queue, sql::add_dead,
-                             sql::group_enter});
+                             sql::group_enter, sql::settle_doubt});
 }
 
 // A connection with many rows that do not concern anybody.
@@ -331,6 +333,17 @@ void use_everything(const std::string& path) {
     });
     std::ignore = look(store);
     std::ignore = look(store.begin()); // and rolled back
+
+    {
+        faulty_vfs vfs("faulty");
+        sqlite::store failing(path, {.vfs = vfs.name()});
+        auto tx = failing.begin();
+        tx.enqueue(std::array{draft_of(60)}, t0);
+        vfs.matters = [](faulty_vfs::call which, std::string_view) { return which == faulty_vfs::call::sync; };
+        vfs.next = {.nth = 1};
+        const auto e = error_of([&] { tx.commit(); });
+        CHECK((e && e->is_in_doubt()));
+    }
 
     application app(path);
     sqlite::joined joined(app.connection());

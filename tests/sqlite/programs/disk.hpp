@@ -104,6 +104,8 @@ class disk {
         requests_left_ = count;
     }
     void cut_now() noexcept { has_power_ = false; }
+    /// The next request of this kind fails, and the power stays; `nothing` takes that back.
+    void fail_next(request what) noexcept { fail_wanted_ = what; }
     [[nodiscard]] request cut_at() const noexcept { return cut_at_; }
 
     /// The power comes back, and everything is as the disk kept it. Nobody has a file open.
@@ -139,6 +141,13 @@ class disk {
     template <class Effect>
     [[nodiscard]] bool carry_out(request what, Effect&& effect) {
         if (!has_power_) {
+            return false;
+        }
+        if (what == fail_wanted_) {
+            fail_wanted_ = request::nothing;
+            if (below(2) == 0) {
+                effect(); // done, and reported as failed
+            }
             return false;
         }
         if (what != cut_wanted_ || requests_left_-- > 1) {
@@ -197,6 +206,7 @@ class disk {
     std::map<std::string, std::shared_ptr<file>> deleted_{};
     bool has_power_ = true;
     request cut_wanted_ = request::nothing;
+    request fail_wanted_ = request::nothing;
     std::uint64_t requests_left_ = 0;
     request cut_at_ = request::nothing;
 };

@@ -22,6 +22,7 @@ struct findings {
     std::size_t acknowledged = 0; ///< transactions whose commit returned
     std::size_t in_doubt = 0;     ///< transactions whose commit said so
     std::size_t landed = 0;       ///< of these
+    std::size_t answered = 0;     ///< of these: readers were told what is there before the power went
     std::size_t lost = 0;         ///< acknowledged transactions that were gone
     std::size_t points_with_loss = 0;
     std::size_t mixed = 0;   ///< times half a transaction came back, or a later one without an earlier

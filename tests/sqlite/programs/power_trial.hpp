@@ -161,18 +161,46 @@ class trial {
         for (const auto& id : touched) {
             made[id] = tx.find(id);
         }
+        if (mode_ != mode::off && below(8) == 0) {
+            disk_->fail_next(below(2) == 0 ? disk::request::write_log : disk::request::sync_log);
+        }
         try {
             tx.commit();
         } catch (const vouch::error& e) {
+            disk_->fail_next(disk::request::nothing);
             if (e.is_in_doubt()) {
                 found_.in_doubt += 1;
                 doubtful_ = made;
+                if (disk_->has_power()) {
+                    return answer(now);
+                }
             }
             throw;
         }
+        disk_->fail_next(disk::request::nothing);
         found_.acknowledged += 1;
         done_.push_back(made);
         return made;
+    }
+
+    /// What a reader sees of the transaction in doubt: that is what is to stay, though the power goes.
+    [[nodiscard]] changes answer(const world& before) {
+        auto with = before;
+        bring(with, *doubtful_);
+        world seen = before;
+        for (const auto& [id, e] : *doubtful_) {
+            bring(seen, {{id, connection_.store->find(id)}});
+        }
+        found_.answered += 1;
+        const auto made = std::exchange(doubtful_, std::nullopt);
+        if (seen == before) {
+            return {};
+        }
+        if (seen != with) {
+            throw std::logic_error("half a transaction is seen");
+        }
+        done_.push_back(*made);
+        return *made;
     }
 
     [[nodiscard]] std::vector<vouch::id> enqueue(vouch::sqlite::transaction& tx) {

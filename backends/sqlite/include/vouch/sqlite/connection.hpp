@@ -224,6 +224,14 @@ class connection {
         mine.has_lock = true;
     }
 
+    /// What commits wait for from now on, on a connection of our own.
+    void wait_for_disk(synchronous how) {
+        if (is_owned()) {
+            const bool full = how == synchronous::full;
+            detail::execute(handle(), full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", "configure");
+        }
+    }
+
     /// Runs a statement that has no parameters and no rows.
     void execute(sql which) { run(prepared(which)).step(); }
 
@@ -260,8 +268,7 @@ class connection {
             throw error(error_kind::unsupported,
                         "sqlite: the database cannot use a write-ahead log; it must be a file, on a local disk");
         }
-        const bool full = how.synchronous == synchronous::full;
-        detail::execute(handle(), full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", "configure");
+        wait_for_disk(how.synchronous);
         // What a long reader made the log grow to is given back when the reader has gone.
         detail::execute(handle(), "PRAGMA journal_size_limit = 8388608", "configure");
     }

@@ -68,6 +68,9 @@ class file {
                 throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
                                                 "sqlite::joined writes inside it");
             }
+            if (hub_->is_in_doubt()) {
+                settle_doubt(since);
+            }
             writer_->begin(since);
             hub_->write_on(writer_->handle());
         } catch (const error& e) {
@@ -101,6 +104,10 @@ class file {
             // A commit that had no room never wrote its last frame, and one that was only busy is still open. After
             // anything else the frames may be on the disk, and whoever recovers the log may find them.
             const bool in_doubt = !writer_->in_transaction() && (e.code() & 0xff) != SQLITE_FULL;
+            if (in_doubt) {
+                hub_->set_doubt(true);
+                try_to_settle_doubt();
+            }
             roll_back();
             if (e.code() == 0) { // there was no memory to say more
                 throw in_doubt ? out_of_memory_in_doubt : out_of_memory;
@@ -126,6 +133,10 @@ class file {
     // Readers: as many as read at the same time.
 
     [[nodiscard]] std::unique_ptr<connection> take_reader() {
+        if (hub_->is_in_doubt()) {
+            begin(); // which settles it
+            roll_back();
+        }
         for (;;) {
             std::unique_ptr<connection> taken;
             {
@@ -155,6 +166,35 @@ class file {
     [[nodiscard]] std::uint64_t look_for_commits() { return hub_->watch().look(path_, options_); }
 
   private:
+    /// A commit of its own is written over the frames of the one in doubt, from the first of them on, and waits for the
+    /// disk; so what readers see is what a recovery finds. For the one that has the turn, outside of a transaction.
+    void settle_doubt(patience::clock::time_point since) {
+        try {
+            writer_->wait_for_disk(synchronous::full);
+            writer_->begin(since);
+            run(writer_->prepared(sql::settle_doubt)).finish();
+            writer_->execute_patiently(sql::commit);
+            writer_->wait_for_disk(options_.synchronous);
+        } catch (const error& e) {
+            writer_->roll_back();
+            if (e.code() == 0) { // there was no memory to say more
+                throw;
+            }
+            throw error_of(e.code(), "a commit is in doubt and cannot be settled yet");
+        } catch (...) {
+            writer_->roll_back();
+            throw;
+        }
+        hub_->set_doubt(false);
+    }
+
+    void try_to_settle_doubt() noexcept {
+        try {
+            settle_doubt(patience::clock::now());
+        } catch (...) { // it stays in doubt: whoever comes next tries again
+        }
+    }
+
     /// Commits into a file that was deleted or replaced would be lost. Whatever is at its path now is opened instead,
     /// if it has our tables; nothing is created there. And what could not be written when it was opened may be by now.
     void expect_in_place() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sqlite3.h>
@@ -36,18 +38,23 @@ class hub {
             throw error(error_kind::unsupported,
                         "sqlite: a database without a file cannot be shared; use a path, or vouch::memory::store");
         }
+        struct known {
+            std::weak_ptr<hub> at{};
+            std::shared_ptr<std::atomic<bool>> doubt = std::make_shared<std::atomic<bool>>(false); // outlives the hub
+        };
         static std::mutex mutex;
-        static std::map<std::string, std::weak_ptr<hub>, std::less<>> hubs;
+        static std::map<std::string, known, std::less<>> hubs;
         const std::lock_guard lock(mutex);
-        std::erase_if(hubs, [](const auto& one) { return one.second.expired(); });
-        auto& known = hubs[name];
-        auto found = known.lock();
+        std::erase_if(hubs, [](const auto& one) { return one.second.at.expired() && !*one.second.doubt; });
+        auto& mine = hubs[name];
+        auto found = mine.at.lock();
         if (!found) {
-            found = std::make_shared<hub>();
-            known = found;
+            found = std::make_shared<hub>(mine.doubt);
+            mine.at = found;
         }
         return found;
     }
+    explicit hub(std::shared_ptr<std::atomic<bool>> doubt) noexcept : doubt_(std::move(doubt)) {}
 
     // Turns.
 
@@ -105,6 +112,13 @@ class hub {
             stirred_.notify_all();
         }
     }
+
+    // Doubt.
+
+    /// Whether a commit of this process is in doubt: its frames may be in the log, behind the last that readers see. A
+    /// recovery would find them, so until they are overwritten nobody may be told what is there.
+    [[nodiscard]] bool is_in_doubt() const noexcept { return *doubt_; }
+    void set_doubt(bool is_in_doubt) noexcept { *doubt_ = is_in_doubt; }
 
     // Joined transactions.
 
@@ -181,6 +195,7 @@ class hub {
     bool is_writing_ = false;
     std::thread::id writer_{}; // the thread that used the transaction last; none after a move
     sqlite3* writes_on_ = nullptr;
+    std::shared_ptr<std::atomic<bool>> doubt_;
     std::vector<joining> joined_{};
     std::map<std::string, std::uint64_t, std::less<>> wakes_{};
     std::uint64_t uncounted_ = 0;

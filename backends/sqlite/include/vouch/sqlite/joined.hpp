@@ -10,7 +10,8 @@
 //
 // It never commits, and its destruction changes nothing. Each call is all or nothing by a savepoint of its own. After
 // `conflict` (the transaction began by reading, and somebody has written since) roll back and begin again, best with
-// BEGIN IMMEDIATE. Finalise first, close later: destroy it before the connection.
+// BEGIN IMMEDIATE. A COMMIT that fails with an I/O error is in doubt: until the next commit to the file succeeds, a
+// crash may bring it back. Finalise first, close later: destroy it before the connection.
 #pragma once
 
 #include <memory>
@@ -68,7 +69,14 @@ class joined : public detail::writer<joined> {
             throw error(error_kind::misuse,
                         "sqlite: joined needs a transaction open on the application's connection; there is none");
         }
-        detail::in_memory([&] { place_->hub->join(place_.get(), place_->on.handle()); });
+        detail::in_memory([&] {
+            place_->hub->join(place_.get(), place_->on.handle());
+            // One that writes settles it by its commit.
+            if (place_->hub->is_in_doubt() && sqlite3_txn_state(place_->on.handle(), "main") != SQLITE_TXN_WRITE) {
+                throw error(error_kind::io, "sqlite: a commit is in doubt and joined cannot settle it; begin a "
+                                            "transaction of the store, or this one with BEGIN IMMEDIATE");
+            }
+        });
     }
 
     template <class Operation>

@@ -26,6 +26,7 @@ enum class sql : std::uint8_t {
     release,
     roll_back_to,
     data_version,
+    settle_doubt,
     queue,
     add_queue,
     find,
@@ -110,6 +111,9 @@ inline constexpr std::array statements{
     sql_text{sql::release, "RELEASE vouch_call"},
     sql_text{sql::roll_back_to, "ROLLBACK TO vouch_call"},
     sql_text{sql::data_version, "PRAGMA data_version"},
+    // What it counts is for people; that it changes a page is what matters.
+    sql_text{sql::settle_doubt,
+             "INSERT INTO @meta VALUES ('doubts', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"},
 
     // Queues have numbers, which never change.
     sql_text{sql::queue, "SELECT number FROM @queues WHERE name = ?1"},
