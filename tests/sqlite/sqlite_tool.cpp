@@ -395,7 +395,9 @@ struct at_rest {
 } // namespace
 
 TEST_CASE("tool: looking at a database leaves it as it is, in its journal mode, with nothing beside it") {
-    const at_rest o("DELETE");
+    const std::string mode = GENERATE("DELETE", "WAL");
+    CAPTURE(mode);
+    const at_rest o(mode);
     const auto before = contents_of(o.in);
     REQUIRE(before.size() == 1);
     for (const auto& look : o.looks()) {

@@ -71,12 +71,21 @@ class database {
             // In WAL mode SQLite wants to write beside the file even to read it. Where it may not, and nothing lies
             // there, the file is all there is to read.
             std::error_code none;
-            if (std::filesystem::file_size(path_ + "-wal", none) > 0 && !none) {
-                throw vouch::error(e.kind(), path_ + " has its newest changes in " + path_ +
-                                                 "-wal, which cannot be read without writing beside it: copy both to a "
+            if (std::filesystem::file_size(log_path(), none) > 0 && !none) {
+                throw vouch::error(e.kind(), path_ + " has its newest changes in " + log_path() +
+                                                 ", which cannot be read without writing beside it: copy both to a "
                                                  "folder you may write, or use a user who may write this one");
             }
             look_through(open(uri_of(path_) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI));
+        }
+    }
+
+    database(const database&) = delete;
+    database& operator=(const database&) = delete;
+    ~database() {
+        try {
+            close();
+        } catch (const vouch::error&) { // NOLINT(bugprone-empty-catch): it could not be left tidier
         }
     }
 
@@ -144,17 +153,6 @@ class database {
         return *store_;
     }
 
-    /// What was changed goes from the write-ahead log into the file, as far as those who read it at the moment allow,
-    /// so that a copy of the file has it.
-    void close() {
-        store_.reset();
-        if (writing_) {
-            sqlite3_busy_timeout(writing_.get(), 1000);
-            sqlite3_wal_checkpoint_v2(writing_.get(), "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
-            writing_.reset();
-        }
-    }
-
   private:
     struct closer {
         void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
@@ -183,6 +181,26 @@ class database {
         return out;
     }
 
+    void close() {
+        view_.reset();
+        looking_.reset();
+        store_.reset();
+        if (writing_) {
+            // What was changed goes from the write-ahead log into the file, as far as those who read it at the moment
+            // allow, so that a copy of the file has it.
+            sqlite3_busy_timeout(writing_.get(), 1000);
+            sqlite3_wal_checkpoint_v2(writing_.get(), "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+            writing_.reset();
+        } else if (!had_log_ && has_log()) {
+            // Looking made a log. The last to close it removes it, if it is one that could write.
+            const auto last = open(path_, SQLITE_OPEN_READWRITE);
+            sqlite3_exec(last.get(), "SELECT 1 FROM sqlite_master", nullptr, nullptr, nullptr);
+        }
+    }
+
+    [[nodiscard]] std::string log_path() const { return path_ + "-wal"; }
+    [[nodiscard]] bool has_log() const { return access(log_path().c_str(), F_OK) == 0; }
+
     void look_through(handle opened) {
         vouch::sqlite::detail::expect_utf8(opened.get());
         version_ = vouch::sqlite::stored_schema_version(opened.get(), prefix_);
@@ -197,6 +215,7 @@ class database {
 
     std::string path_;
     std::string prefix_;
+    bool had_log_ = has_log();
     std::optional<std::int64_t> version_{};
     handle looking_{};
     std::optional<view> view_{};

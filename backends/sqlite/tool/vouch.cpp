@@ -44,9 +44,7 @@ int run(const tool::arguments& with) {
                 static_cast<void>(tool::subject_of(with));
             }
             tool::database in(with);
-            const int code = v.carry_out(in, with);
-            in.close();
-            return code;
+            return v.carry_out(in, with);
         }
     }
     throw tool::bad_usage("there is no verb " + with.verb);
