@@ -6,6 +6,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,12 +17,14 @@
 
 #include <sqlite3.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <vouch/saga.hpp>
 #include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
+#include "sqlite/application.hpp"
 #include "sqlite/folder.hpp"
 
 #ifdef VOUCH_TOOL // it is built wherever these tests are, unless somebody has switched it off
@@ -71,8 +77,8 @@ struct answer {
     std::string said{}; ///< on both streams
 };
 
-[[nodiscard]] answer ask_tool(const std::string& arguments) {
-    const auto command = std::string(VOUCH_TOOL) + ' ' + arguments + " 2>&1 </dev/null";
+[[nodiscard]] answer ask(const std::string& call) {
+    const auto command = "( " + call + " ) 2>&1 </dev/null";
     auto* const pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
     answer out;
@@ -83,6 +89,8 @@ struct answer {
     out.code = WEXITSTATUS(pclose(pipe));
     return out;
 }
+
+[[nodiscard]] answer ask_tool(const std::string& arguments) { return ask(std::string(VOUCH_TOOL) + ' ' + arguments); }
 
 [[nodiscard]] bool says(const answer& a, const std::string& what) {
     UNSCOPED_INFO(a.said);
@@ -360,6 +368,218 @@ TEST_CASE("tool: a database of a newer schema is left alone, and every answer sa
         CHECK(says(refused, "nothing was read or changed"));
     }
     CHECK(o.bytes() == o.before);
+}
+
+namespace {
+
+std::string all_bytes_of(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Everything in a folder, by name.
+std::map<std::string, std::string> contents_of(const sqlite_test::folder& in) {
+    std::map<std::string, std::string> out;
+    for (const auto& file : std::filesystem::directory_iterator(in.path())) {
+        out[file.path().filename().string()] = all_bytes_of(file.path().string());
+    }
+    return out;
+}
+
+/// A database that no process has open, with one entry in each of two queues.
+struct at_rest {
+    sqlite_test::folder in{};
+    std::string path = in.fresh_path();
+    vouch::id first{};
+    vouch::id second{};
+
+    explicit at_rest(const std::string& journal_mode) {
+        {
+            vouch::sqlite::store store(path);
+            const vouch::outbox outbox;
+            first = outbox.emit(store, {.queue = "b", .topic = "one"}).front().id;
+            second = outbox.emit(store, {.queue = "a", .topic = "two"}).front().id;
+        }
+        sqlite_test::application(path).execute("PRAGMA journal_mode = " + journal_mode);
+        std::filesystem::remove(path + "-turn");
+    }
+    [[nodiscard]] std::vector<std::string> looks() const {
+        return {"stats " + path, "list " + path, "show " + path + ' ' + to_string(first), "schema " + path};
+    }
+};
+
+/// As `ask_tool`, by a user who may not write what is not his: the folder and everything in it.
+[[nodiscard]] answer ask_tool_as_a_guest(const sqlite_test::folder& in, const std::string& arguments) {
+    namespace fs = std::filesystem;
+    const sqlite_test::folder bin;
+    const auto tool = bin.file("vouch");
+    fs::copy_file(VOUCH_TOOL, tool);
+    fs::permissions(bin.path(), fs::perms(0755));
+    for (const auto& file : fs::directory_iterator(in.path())) {
+        fs::permissions(file.path(), fs::perms(0444));
+    }
+    fs::permissions(in.path(), fs::perms(0555));
+    const std::string as_guest = geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
+    auto out = ask(as_guest + tool + ' ' + arguments);
+    fs::permissions(in.path(), fs::perms(0755));
+    for (const auto& file : fs::directory_iterator(in.path())) {
+        fs::permissions(file.path(), fs::perms(0644));
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("tool: looking at a database leaves it as it is, in its journal mode, with nothing beside it") {
+    const std::string mode = GENERATE("DELETE", "WAL");
+    CAPTURE(mode);
+    const at_rest o(mode);
+    const auto before = contents_of(o.in);
+    REQUIRE(before.size() == 1);
+    for (const auto& look : o.looks()) {
+        CAPTURE(look);
+        CHECK(ask_tool(look).code == 0);
+        CHECK((contents_of(o.in) == before));
+    }
+}
+
+TEST_CASE("tool: a database that can only be read is looked at, and nothing is written beside it") {
+    const std::string mode = GENERATE("DELETE", "WAL");
+    CAPTURE(mode);
+    const at_rest o(mode);
+    const auto before = contents_of(o.in);
+    for (const auto& look : o.looks()) {
+        CAPTURE(look);
+        const auto a = ask_tool_as_a_guest(o.in, look);
+        UNSCOPED_INFO(a.said);
+        CHECK(a.code == 0);
+        CHECK((contents_of(o.in) == before));
+    }
+    CHECK(says(ask_tool_as_a_guest(o.in, "list " + o.path), to_string(o.first)));
+    const auto refused = ask_tool_as_a_guest(o.in, "cancel --yes " + o.path + ' ' + to_string(o.first));
+    CHECK(refused.code == 4);
+    CHECK((contents_of(o.in) == before));
+}
+
+TEST_CASE("tool: newest changes that cannot be read are named, and no older state is shown for them") {
+    const at_rest o("WAL");
+    {
+        vouch::sqlite::store store(o.path);
+        const vouch::outbox outbox;
+        outbox.emit(store, {.queue = "b", .topic = "three"});
+        const auto wal = all_bytes_of(o.path + "-wal");
+        REQUIRE_FALSE(wal.empty());
+        std::filesystem::copy_file(o.path, o.in.file("copy.db"));
+        std::ofstream(o.in.file("copy.db-wal"), std::ios::binary) << wal;
+    }
+    const auto a = ask_tool_as_a_guest(o.in, "stats " + o.in.file("copy.db"));
+    CHECK(a.code == 4);
+    CHECK(says(a, "copy.db-wal, which cannot be read without writing beside it"));
+}
+
+TEST_CASE("tool: a changing verb keeps the journal mode, and leaves no write-ahead log behind") {
+    const std::string mode = GENERATE("delete", "wal");
+    CAPTURE(mode);
+    const at_rest o(mode);
+    CHECK(ask_tool("cancel --yes " + o.path + ' ' + to_string(o.first)).code == 0);
+    CHECK_FALSE(std::filesystem::exists(o.path + "-wal"));
+    CHECK(sqlite_test::application(o.path).text("PRAGMA journal_mode") == mode);
+    std::filesystem::copy_file(o.path, o.in.file("copy.db"));
+    CHECK(vouch::sqlite::store(o.in.file("copy.db")).find(o.first)->state == state::dead);
+}
+
+TEST_CASE("tool: what it changed beside an open application is in the file itself") {
+    const at_rest o("WAL");
+    const vouch::sqlite::store application(o.path);
+    REQUIRE(application.find(o.first));
+    CHECK(ask_tool("cancel --yes " + o.path + ' ' + to_string(o.first)).code == 0);
+    std::filesystem::copy_file(o.path, o.in.file("copy.db")); // without its -wal, as people do
+    CHECK(vouch::sqlite::store(o.in.file("copy.db")).find(o.first)->state == state::dead);
+}
+
+TEST_CASE("tool: list shows entries of all queues oldest first, and its pages drop none") {
+    const sqlite_test::folder in;
+    const auto path = in.fresh_path();
+    std::vector<std::string> emitted;
+    {
+        vouch::sqlite::store store(path);
+        const vouch::outbox outbox;
+        for (int i = 0; i < 12; ++i) {
+            const std::string queue(1, static_cast<char>('a' + (i * 5 + 2) % 3));
+            emitted.push_back(to_string(outbox.emit(store, {.queue = queue, .topic = "t"}).front().id));
+        }
+    }
+    const auto listed = [&](const std::string& more) {
+        std::vector<std::string> ids;
+        std::istringstream lines(ask_tool("list " + path + more).said);
+        for (std::string line; std::getline(lines, line);) {
+            ids.push_back(line.substr(0, line.find(' ')));
+        }
+        return ids;
+    };
+    CHECK(listed("") == emitted);
+    std::vector<std::string> paged;
+    for (std::size_t after = 0; after < emitted.size(); after += 5) { // sequences count from 1, without gaps here
+        const auto page = listed(" --limit 5 --after " + std::to_string(after));
+        paged.insert(paged.end(), page.begin(), page.end());
+    }
+    CHECK(paged == emitted);
+}
+
+TEST_CASE("tool: output that cannot be written is not a success") {
+    const at_rest o("WAL");
+    for (const auto& look : o.looks()) {
+        CAPTURE(look);
+        const auto a = ask(std::string(VOUCH_TOOL) + ' ' + look + " 2>&1 >/dev/full");
+        CHECK(a.code == 5);
+        CHECK(says(a, "the output could not be written"));
+    }
+}
+
+TEST_CASE("tool: retry of an entry that a worker holds says that it is due when the claim ends") {
+    operated o;
+    const auto retry = "retry " + o.path + ' ' + to_string(o.held);
+    CHECK(says(ask_tool(retry), "a worker holds it; if it is to run again, it is due as soon as that claim ends"));
+    CHECK(says(ask_tool(retry), "it was marked already"));
+    CHECK(o.store.find(o.held)->woken);
+}
+
+TEST_CASE("tool: the first and the last time there is are shown as what they are") {
+    operated o;
+    vouch::draft last{.id = {.high = 1, .low = 1}, .queue = "far", .topic = "last"};
+    last.due_at = vouch::time_point::max();
+    vouch::draft first{.id = {.high = 1, .low = 2}, .queue = "far", .topic = "first"};
+    first.due_at = vouch::time_point::min();
+    vouch::enqueue(o.store, std::array{last, first}, o.outbox.now());
+    const auto latest = ask_tool("show " + o.path + ' ' + to_string(last.id));
+    CHECK(says(latest, "due +294247-01-10T04:00:54.775807Z (in 1067"));
+    const auto earliest = ask_tool("show " + o.path + ' ' + to_string(first.id));
+    CHECK(says(earliest, "due since -290308-12-21T19:59:05.224192Z (106751991 days ago)"));
+    CHECK(says(ask_tool("stats " + o.path), "next due 106751991 days ago"));
+    CHECK(says(ask_tool("show --json " + o.path + ' ' + to_string(last.id)),
+               R"("due_at": "+294247-01-10T04:00:54.775807Z")"));
+}
+
+TEST_CASE("tool: characters that turn, hide or break a line do not reach the terminal") {
+    operated o;
+    for (const std::string hidden :
+         {"\xe2\x80\xae", "\xe2\x80\xaa", "\xe2\x81\xa6", "\xe2\x81\xa9", "\xe2\x80\x8e", "\xe2\x80\x8f", "\xd8\x9c",
+          "\xe2\x80\x8b", "\xe2\x80\x8d", "\xe2\x81\xa0", "\xef\xbb\xbf", "\xc2\x85", "\xc2\x9b", "\xe2\x80\xa8",
+          "\xc2\xad", "\xf3\xa0\x81\x81"}) {
+        const auto id = o.emit({.topic = "a" + hidden + "b"});
+        CAPTURE(id);
+        for (const std::string verb : {"list ", "list --json "}) {
+            const auto a = ask_tool(verb + o.path + " --after " + std::to_string(o.store.find(id)->sequence - 1));
+            CHECK(says(a, to_string(id)));
+            CHECK(a.said.find(hidden) == std::string::npos);
+        }
+    }
+    const auto turned = o.emit({.topic = "a\xe2\x80\xae"
+                                         "b\xf3\xa0\x81\x81"});
+    CHECK(says(ask_tool("show " + o.path + ' ' + to_string(turned)), R"(a\xe2\x80\xaeb\xf3\xa0\x81\x81)"));
+    CHECK(says(ask_tool("show --json " + o.path + ' ' + to_string(turned)), R"("topic": "a\u202eb\udb40\udc41")"));
+    CHECK(says(ask_tool("stats 'no-such\xe2\x80\xae-file'"), R"(no-such\xe2\x80\xae-file)"));
+    CHECK(says(ask_tool("'dance\x1b[2J' x"), R"(there is no verb dance\x1b[2J)"));
 }
 
 #endif

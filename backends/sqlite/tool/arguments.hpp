@@ -22,6 +22,7 @@ enum exit_code : int {
     usage = 2,       ///< the command line makes no sense
     not_found = 3,   ///< no such entry
     store_error = 4, ///< the database cannot be opened, read or written, or is of another schema
+    unwritten = 5,   ///< what there was to print could not be written
 };
 
 inline constexpr std::string_view help = R"(vouch: looks after the work in a SQLite file
@@ -43,7 +44,7 @@ inline constexpr std::string_view help = R"(vouch: looks after the work in a SQL
   --prefix P    of the tables, vouch_         --yes     do not ask
   DURATION      90s, 15m, 36h, 7d
 
-exit: 0 done, 1 refused or not confirmed, 2 usage, 3 no such entry, 4 the database
+exit: 0 done, 1 refused or not confirmed, 2 usage, 3 no such entry, 4 the database, 5 the output
 )";
 
 /// The command line makes no sense.

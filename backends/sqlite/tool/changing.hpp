@@ -52,9 +52,17 @@ namespace tool {
 
 inline int retry(database& in, const arguments& with) {
     const auto id = subject_of(with);
-    const auto v = vouch::transact(in.store(), [&](auto& tx) { return tx.nudge(id, vouch::system_now()); });
-    return answered(with, v, "it is due now", "it was due already",
-                    "it has ended; `requeue` gives a dead entry a successor");
+    bool is_held = false;
+    const auto v = vouch::transact(in.store(), [&](auto& tx) {
+        const auto found = tx.find(id);
+        is_held = found && found->state == vouch::state::claimed;
+        return tx.nudge(id, vouch::system_now());
+    });
+    return answered(
+        with, v,
+        is_held ? "a worker holds it; if it is to run again, it is due as soon as that claim ends" : "it is due now",
+        is_held ? "a worker holds it, and it was marked already to be due when that claim ends" : "it was due already",
+        "it has ended; `requeue` gives a dead entry a successor");
 }
 
 inline int cancel(database& in, const arguments& with) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,9 +58,9 @@ inline int stats(database& in, const arguments& with) {
             }
         }
     } else {
-        auto& store = in.store();
+        const auto& stored = in.stored();
         for (const auto& queue : queues_of(in, with)) {
-            add(queue, store.counts(queue), store.next_due(queue));
+            add(queue, stored.counts(queue), stored.next_due(queue));
         }
     }
     print(with.json ? json_list(rows) + "\n" : text.empty() ? "nothing is stored\n" : text);
@@ -71,10 +72,7 @@ inline int list(database& in, const arguments& with) {
     if (in.is_to_be_looked_at_only()) {
         return older::list(in, with);
     }
-    auto& store = in.store();
-    std::vector<std::string> rows;
-    std::string text;
-    const auto now = vouch::system_now();
+    std::vector<vouch::entry> page;
     for (const auto& queue : queues_of(in, with)) {
         auto wanted = with.state == vouch::state::dead            ? query::dead(queue)
                       : with.state && vouch::is_live(*with.state) ? query::live(queue)
@@ -82,11 +80,19 @@ inline int list(database& in, const arguments& with) {
         wanted.state = with.state;
         wanted.topic = with.topic;
         wanted.after = with.after;
-        wanted.limit = with.limit - std::min(with.limit, rows.size());
-        for (const auto& e : store.list(wanted)) {
-            rows.push_back(json_of(e).str());
-            text += line_of(e, now);
-        }
+        wanted.limit = with.limit;
+        auto found = in.stored().list(wanted);
+        page.insert(page.end(), std::move_iterator(found.begin()), std::move_iterator(found.end()));
+        // Sequences are the store's, not the queue's: the page is the lowest of all queues, and the next begins behind.
+        std::sort(page.begin(), page.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+        page.resize(std::min(page.size(), with.limit));
+    }
+    std::vector<std::string> rows;
+    std::string text;
+    const auto now = vouch::system_now();
+    for (const auto& e : page) {
+        rows.push_back(json_of(e).str());
+        text += line_of(e, now);
     }
     print(with.json ? json_list(rows) + "\n" : text);
     return done;
@@ -142,15 +148,15 @@ inline int show(database& in, const arguments& with) {
     if (in.is_to_be_looked_at_only()) {
         return older::show(in, with, subject_of(with));
     }
-    const auto& store = in.store();
-    const auto found = store.find(subject_of(with));
+    const auto& stored = in.stored();
+    const auto found = stored.find(subject_of(with));
     if (!found) {
         std::fprintf(stderr, "vouch: there is no entry %s\n", with.subject.c_str());
         return not_found;
     }
     const auto now = vouch::system_now();
-    const auto why = why_not_running(store, *found, now);
-    const auto saga = sagas::is_saga(*found) ? sagas::standing(store, *found, now) : std::string{};
+    const auto why = why_not_running(stored, *found, now);
+    const auto saga = sagas::is_saga(*found) ? sagas::standing(stored, *found, now) : std::string{};
     if (with.json) {
         auto out = json_of(*found);
         std::vector<std::string> waits_for;
@@ -177,7 +183,8 @@ inline int show(database& in, const arguments& with) {
         print(out.str() + "\n");
         return done;
     }
-    print(text_of(*found, now) + (saga.empty() ? "" : "saga             " + saga + "\n") + "\n" + why.sentence + "\n");
+    print(text_of(*found, now) + (saga.empty() ? "" : "saga             " + plain(saga) + "\n") + "\n" + why.sentence +
+          "\n");
     if (with.payload) {
         print("\n" + plain(found->payload) + "\n");
     }

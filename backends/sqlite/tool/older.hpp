@@ -71,7 +71,7 @@ inline int show(const database& in, const arguments& with, const vouch::id& want
         out.raw(name, type == SQLITE_INTEGER ? value
                       : type == SQLITE_TEXT  ? json_object::quoted(row.bytes(i))
                                              : json_object::quoted(value));
-        text += name + std::string(name.size() < 17 ? 17 - name.size() : 1, ' ') + value + "\n";
+        text += plain(name) + std::string(name.size() < 17 ? 17 - name.size() : 1, ' ') + value + "\n";
     }
     print(with.json ? out.str() + "\n" : "id               " + to_string(wanted) + "\n" + text);
     return done;

@@ -2,6 +2,7 @@
 // What is printed: text for people, JSON for scripts. Neither lets a stored byte do anything to a terminal or a parser.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -13,53 +14,99 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/observe.hpp>
 #include <vouch/vouch.hpp>
 
 namespace tool {
 
 inline void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-/// How many bytes of the text's beginning are one printable character beyond ASCII; 0 if they are not.
-[[nodiscard]] inline std::size_t utf8_length(std::string_view text) {
+/// Whether everything printed so far has been written.
+[[nodiscard]] inline bool is_written() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+/// A character of UTF-8 beyond ASCII.
+struct character {
+    std::uint32_t point = 0;
+    std::size_t length = 0; ///< in bytes; 0: the text does not begin with one
+};
+
+[[nodiscard]] inline character character_of(std::string_view text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : '\0'); };
     const auto first = byte(0);
     const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
     if (length == 0 || first > 0xf4) {
-        return 0;
+        return {};
     }
     std::uint32_t point = first & (0x7fU >> length);
     for (std::size_t i = 1; i < length; ++i) {
         if ((byte(i) & 0xc0U) != 0x80U) {
-            return 0;
+            return {};
         }
         point = (point << 6U) | (byte(i) & 0x3fU);
     }
-    const std::uint32_t least = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0xa0; // below 0xa0: control characters
+    const std::uint32_t least = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0x80;
     const bool surrogate = point >= 0xd800 && point < 0xe000;
-    return point >= least && point <= 0x10ffff && !surrogate ? length : 0;
+    return point >= least && point <= 0x10ffff && !surrogate ? character{point, length} : character{};
 }
 
-/// With everything that is not plain text escaped, byte by byte.
-[[nodiscard]] inline std::string escaped(std::string_view text, bool quotes) {
+/// Whether a character shows as itself: no control character, none that turns the direction of others, none without a
+/// width, no end of a line.
+[[nodiscard]] inline bool is_visible(std::uint32_t point) {
+    struct range {
+        std::uint32_t first;
+        std::uint32_t last;
+    };
+    constexpr std::array hidden{range{0x80, 0x9f},       range{0xad, 0xad},       range{0x34f, 0x34f},
+                                range{0x61c, 0x61c},     range{0x115f, 0x1160},   range{0x17b4, 0x17b5},
+                                range{0x180b, 0x180f},   range{0x200b, 0x200f},   range{0x2028, 0x202e},
+                                range{0x2060, 0x206f},   range{0x3164, 0x3164},   range{0xfe00, 0xfe0f},
+                                range{0xfeff, 0xfeff},   range{0xffa0, 0xffa0},   range{0xfff0, 0xfffb},
+                                range{0x1bca0, 0x1bca3}, range{0x1d173, 0x1d17a}, range{0xe0000, 0xe0fff}};
+    for (const auto& r : hidden) {
+        if (point >= r.first && point <= r.last) {
+            return false;
+        }
+    }
+    return true;
+}
+
+inline void append_hex(std::string& to, std::uint32_t value, unsigned digits) {
     constexpr std::string_view hex = "0123456789abcdef";
+    while (digits-- > 0) {
+        to += hex[(value >> (4 * digits)) & 0xfU];
+    }
+}
+
+/// `\u200b`, as JSON has it: two of them beyond the first 65,536 characters.
+inline void append_json_escape(std::string& to, std::uint32_t point) {
+    if (point >= 0x10000) {
+        append_json_escape(to, 0xd800 + ((point - 0x10000) >> 10U));
+        append_json_escape(to, 0xdc00 + ((point - 0x10000) & 0x3ffU));
+        return;
+    }
+    to += "\\u";
+    append_hex(to, point, 4);
+}
+
+/// With everything that is not plain text escaped: byte by byte, or in JSON as the characters they are.
+[[nodiscard]] inline std::string escaped(std::string_view text, bool is_json) {
     std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
+    for (std::size_t i = 0; i < text.size();) {
         const char c = text[i];
         const auto byte = static_cast<unsigned char>(c);
-        if (const auto length = utf8_length(text.substr(i)); length > 0) {
+        const auto beyond = character_of(text.substr(i));
+        const auto length = beyond.length > 0 ? beyond.length : 1;
+        if (beyond.length > 0 ? is_visible(beyond.point) : byte >= 0x20 && byte < 0x7f) {
+            out += is_json && (c == '"' || c == '\\') ? "\\" : "";
             out += text.substr(i, length);
-            i += length - 1;
-        } else if (quotes && (c == '"' || c == '\\')) {
-            out += '\\';
-            out += c;
-        } else if (byte < 0x20 || byte >= 0x7f) {
-            out += quotes ? "\\u00" : "\\x";
-            out += hex[byte >> 4U];
-            out += hex[byte & 0xfU];
+        } else if (is_json) {
+            append_json_escape(out, beyond.length > 0 ? beyond.point : byte);
         } else {
-            out += c;
+            for (const char hidden : text.substr(i, length)) {
+                out += "\\x";
+                append_hex(out, static_cast<unsigned char>(hidden), 2);
+            }
         }
+        i += length;
     }
     return out;
 }
@@ -68,11 +115,9 @@ inline void print(std::string_view text) { std::fwrite(text.data(), 1, text.size
 [[nodiscard]] inline std::string plain(std::string_view text) { return escaped(text, false); }
 
 [[nodiscard]] inline std::string hex_of(std::string_view bytes) {
-    constexpr std::string_view hex = "0123456789abcdef";
     std::string out;
     for (const char c : bytes) {
-        out += hex[static_cast<unsigned char>(c) >> 4U];
-        out += hex[static_cast<unsigned char>(c) & 0xfU];
+        append_hex(out, static_cast<unsigned char>(c), 2);
     }
     return out;
 }
@@ -95,11 +140,39 @@ inline void print(std::string_view text) { std::fwrite(text.data(), 1, text.size
 
 /// "in 3 min" or "2 h ago".
 [[nodiscard]] inline std::string relative(vouch::time_point at, vouch::time_point now) {
-    return at > now ? "in " + roughly(at - now) : roughly(now - at) + " ago";
+    const auto left = vouch::later(at, -now.time_since_epoch()).time_since_epoch();
+    return left > vouch::duration::zero() ? "in " + roughly(left)
+                                          : roughly(-std::max(left, -vouch::duration::max())) + " ago";
+}
+
+/// `2026-11-16T16:13:34.123456Z` for every time there is; years of more than four digits have a sign, as ISO 8601 has
+/// it.
+[[nodiscard]] inline std::string utc_of(vouch::time_point at) {
+    constexpr std::int64_t day_length = 86'400'000'000;
+    auto day = std::int64_t{at.time_since_epoch().count()} / day_length;
+    auto rest = std::int64_t{at.time_since_epoch().count()} % day_length;
+    if (rest < 0) {
+        rest += day_length;
+        day -= 1;
+    }
+    // The calendar repeats itself every 400 years, which is within what the standard library knows.
+    constexpr std::int64_t era_days = 146'097;
+    const auto era = (day - (day % era_days + era_days) % era_days) / era_days;
+    const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{day - era * era_days}}};
+    const auto year = static_cast<int>(date.year()) + 400 * era;
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), year < 0 || year > 9999 ? "%+07lld-%02u-%02uT" : "%04lld-%02u-%02uT",
+                  static_cast<long long>(year), static_cast<unsigned>(date.month()), // NOLINT(google-runtime-int)
+                  static_cast<unsigned>(date.day()));
+    std::string out = text.data();
+    const auto seconds = static_cast<int>(rest / 1'000'000);
+    std::snprintf(text.data(), text.size(), "%02d:%02d:%02d.%06dZ", seconds / 3600, seconds / 60 % 60, seconds % 60,
+                  static_cast<int>(rest % 1'000'000));
+    return out + text.data();
 }
 
 [[nodiscard]] inline std::string with_time(vouch::time_point at, vouch::time_point now) {
-    return vouch::to_utc(at) + " (" + relative(at, now) + ')';
+    return utc_of(at) + " (" + relative(at, now) + ')';
 }
 
 /// A JSON object being written.
@@ -108,7 +181,7 @@ class json_object {
     json_object& text(std::string_view name, std::string_view value) { return raw(name, quoted(value)); }
     json_object& number(std::string_view name, std::uint64_t value) { return raw(name, std::to_string(value)); }
     json_object& time(std::string_view name, const std::optional<vouch::time_point>& value) {
-        return raw(name, value ? quoted(vouch::to_utc(*value)) : "null");
+        return raw(name, value ? quoted(utc_of(*value)) : "null");
     }
     json_object& id(std::string_view name, const vouch::id& value) {
         return raw(name, value.is_nil() ? "null" : quoted(to_string(value)));

@@ -3,11 +3,13 @@
 // round and compensate. Nor does a dead one do its work twice, unless that is asked for: it is resumed.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include <vouch/saga.hpp>
-#include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
+
+#include "database.hpp"
 
 namespace tool::sagas {
 
@@ -16,9 +18,11 @@ using vouch::request_cancel;
 using vouch::requeue_saga;
 
 /// Where it stands, in words; times count from now.
-[[nodiscard]] inline std::string standing(const vouch::sqlite::store& store, const vouch::entry& e,
-                                          vouch::time_point now) {
-    const auto status = vouch::inspect(store, e.id);
+[[nodiscard]] inline std::string standing(const view& in, const vouch::entry& e, vouch::time_point now) {
+    auto status = vouch::inspect(in, e.id);
+    if (status && status->waits_until) { // none is so long ago that the time since then has no number
+        status->waits_until = std::max(*status->waits_until, vouch::time_point::min() + now.time_since_epoch());
+    }
     return status ? to_string(*status, now) : "its progress cannot be read";
 }
 

@@ -53,16 +53,23 @@ int run(const tool::arguments& with) {
 } // namespace
 
 int main(int argc, char** argv) {
+    // Even a path may hold what commands a terminal.
+    const auto failed = [](const std::exception& e, const char* more, int code) {
+        std::fprintf(stderr, "vouch: %s%s\n", tool::plain(e.what()).c_str(), more);
+        return code;
+    };
     try {
-        return run(tool::parse(std::vector<std::string>(argv + 1, argv + argc)));
+        const int code = run(tool::parse(std::vector<std::string>(argv + 1, argv + argc)));
+        if (!tool::is_written()) {
+            std::fprintf(stderr, "vouch: the output could not be written; the verb itself was carried out\n");
+            return code == tool::done ? tool::unwritten : code;
+        }
+        return code;
     } catch (const tool::bad_usage& e) {
-        std::fprintf(stderr, "vouch: %s; `vouch help` tells more\n", e.what());
-        return tool::usage;
+        return failed(e, "; `vouch help` tells more", tool::usage);
     } catch (const vouch::error& e) {
-        std::fprintf(stderr, "vouch: %s\n", e.what());
-        return e.kind() == vouch::error_kind::invalid_argument ? tool::usage : tool::store_error;
+        return failed(e, "", e.kind() == vouch::error_kind::invalid_argument ? tool::usage : tool::store_error);
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "vouch: %s\n", e.what());
-        return tool::store_error;
+        return failed(e, "", tool::store_error);
     }
 }

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
 
+#include "database.hpp"
 #include "output.hpp"
 
 namespace tool {
@@ -20,14 +20,13 @@ struct reason {
 };
 
 /// The live entry that stands before this one in its lane, if any.
-[[nodiscard]] inline std::optional<vouch::entry> head_of_lane(const vouch::sqlite::store& store,
-                                                              const vouch::entry& e) {
+[[nodiscard]] inline std::optional<vouch::entry> head_of_lane(const view& in, const vouch::entry& e) {
     if (e.lane.empty()) {
         return std::nullopt;
     }
     auto page = vouch::query::live(e.queue);
     page.limit = 1000;
-    for (auto found = store.list(page); !found.empty(); found = store.list(page)) {
+    for (auto found = in.list(page); !found.empty(); found = in.list(page)) {
         for (const auto& other : found) {
             if (other.sequence >= e.sequence) {
                 return std::nullopt;
@@ -42,10 +41,9 @@ struct reason {
 }
 
 /// Its commands that have not ended.
-[[nodiscard]] inline std::vector<vouch::entry> replies_awaited(const vouch::sqlite::store& store,
-                                                               const vouch::entry& e) {
+[[nodiscard]] inline std::vector<vouch::entry> replies_awaited(const view& in, const vouch::entry& e) {
     std::vector<vouch::entry> out;
-    for (auto& child : store.list(vouch::query::children(e.id))) {
+    for (auto& child : in.list(vouch::query::children(e.id))) {
         if (is_live(child.state)) {
             out.push_back(std::move(child));
         }
@@ -53,8 +51,7 @@ struct reason {
     return out;
 }
 
-[[nodiscard]] inline reason why_not_running(const vouch::sqlite::store& store, const vouch::entry& e,
-                                            vouch::time_point now) {
+[[nodiscard]] inline reason why_not_running(const view& in, const vouch::entry& e, vouch::time_point now) {
     using vouch::state;
     if (e.state == state::succeeded) {
         return {"succeeded", "it has succeeded, " + relative(e.updated_at, now)};
@@ -73,7 +70,7 @@ struct reason {
                                   "; the next claim takes it over. Is a worker running for queue " + plain(e.queue) +
                                   '?'};
     }
-    if (const auto head = head_of_lane(store, e)) {
+    if (const auto head = head_of_lane(in, e)) {
         return {"blocked",
                 "blocked in lane " + plain(e.lane) + " behind " + to_string(head->id) + ", which is " +
                     std::string(name_of(head->state)),
@@ -81,7 +78,7 @@ struct reason {
     }
     if (e.due_at > now) {
         reason out{"due_later", "due " + with_time(e.due_at, now)};
-        for (const auto& command : replies_awaited(store, e)) {
+        for (const auto& command : replies_awaited(in, e)) {
             out.code = "waits_for_reply";
             out.sentence += (out.entries.empty() ? "; waits for the reply of " : ", ") + to_string(command.id) + " (" +
                             plain(command.topic) + ", " + std::string(name_of(command.state)) + ')';

@@ -129,7 +129,9 @@ class enqueuing {
             if (!row.bind(d.predecessor).step()) {
                 return {};
             }
-            row.read_all(sequence, was, queue, key, group, lane, generation, successor);
+            row.read_all(sequence, was, queue, or_none{key}, or_none{group}, or_none{lane}, generation,
+                         or_none{successor});
+            run::expect(generation < UINT32_MAX, "sqlite: an entry's generation stands at its end");
         }
         const auto wanted = session_.find(on_, d.queue);
         if (was != state::dead || !wanted || queue != wanted->value) {

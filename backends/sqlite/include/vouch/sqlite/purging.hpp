@@ -107,7 +107,9 @@ class purging {
             if (!row.bind(g.sequence).step()) {
                 break; // purged before
             }
-            row.read_all(g.replaces, g.ended, g.group, g.has_relations, g.has_payload_apart, is_needed);
+            row.read_all(g.replaces, g.ended, or_none{g.group}, g.has_relations, g.has_payload_apart, is_needed);
+            run::expect(is_terminal(g.ended) && (!g.replaces || *g.replaces < g.sequence),
+                        "sqlite: an entry to be purged has not ended, or replaces a later one");
             if (is_needed) {
                 going_.resize(static_cast<std::size_t>(first));
                 return;

@@ -48,7 +48,7 @@ class reading {
         }
         switch (q.by) {
         case query::path::key: return list_by(sql::list_key, q, q.queue, queue->value, q.key);
-        case query::path::dead: return list_by(sql::list_dead, q, q.queue, queue->value);
+        case query::path::dead: return list_dead(q, *queue);
         default: return list_shelves(q, *queue);
         }
     }
@@ -61,6 +61,10 @@ class reading {
             for (const auto s : all_states) {
                 counts[s] = static_cast<std::size_t>(row.integer(static_cast<int>(s)));
             }
+            constexpr int live = 5;
+            run::expect(counts.total() - counts[state::succeeded] - counts[state::dead] ==
+                            static_cast<std::size_t>(row.integer(live)),
+                        "sqlite: an entry among the live ones is none");
         }
         return counts;
     }
@@ -81,7 +85,15 @@ class reading {
     [[nodiscard]] std::vector<entry> list_by(sql which, const query& q, const auto& path, const Path&... more) {
         run row(on_.prepared(which));
         row.bind(path, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads, more...);
-        return entries_of(row);
+        return entries_of(row, q.payloads);
+    }
+
+    [[nodiscard]] std::vector<entry> list_dead(const query& q, queue_number queue) {
+        auto found = list_by(sql::list_dead, q, q.queue, queue.value);
+        for (const auto& e : found) {
+            run::expect(e.state == state::dead, "sqlite: an entry among the dead ones is none");
+        }
+        return found;
     }
 
     /// A page of a queue's shelves. No index has them in sequence, because every enqueue would pay for it. Most pages
@@ -106,7 +118,7 @@ class reading {
         run row(on_.prepared(sql::list_near));
         row.bind(q.queue, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads, shelves.first, shelves.last,
                  until);
-        return entries_of(row);
+        return entries_of(row, q.payloads);
     }
 
     [[nodiscard]] std::vector<entry> list_far(const query& q, shelf_range shelves) {
@@ -131,16 +143,16 @@ class reading {
         std::vector<entry> found(chosen.size());
         for (std::size_t i = 0; i < chosen.size(); ++i) {
             run row(on_.prepared(sql::at));
-            row.bind(chosen[i], q.payloads).step();
-            read_entry(row, found[i]);
+            run::expect(row.bind(chosen[i], q.payloads).step(), "sqlite: an index names an entry that is not there");
+            read_entry(row, found[i], q.payloads);
         }
         return found;
     }
 
-    [[nodiscard]] static std::vector<entry> entries_of(run& row) {
+    [[nodiscard]] static std::vector<entry> entries_of(run& row, bool has_payloads) {
         std::vector<entry> found;
         while (row.step()) {
-            read_entry(row, found.emplace_back());
+            read_entry(row, found.emplace_back(), has_payloads);
         }
         return found;
     }

@@ -81,17 +81,36 @@ inline void decode(std::string_view from, header_list& to) {
     }
 }
 
-/// Reads `sql.hpp`'s entry columns and the payload behind them.
-inline void read_entry(const run& row, entry& e) {
-    row.read_all(e.sequence, e.id, e.queue, e.topic, e.key, e.group, e.lane, e.parent, e.predecessor, e.generation,
-                 e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.lapses, e.failures, e.epoch,
-                 e.due_at, e.lease_until, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at);
+[[nodiscard]] inline std::string_view bytes_or_none(const run& row, int column) {
+    return row.is_null(column) ? std::string_view{} : row.blob_at(column);
+}
+
+/// Throws `corrupt` for a life that no verb can have led to, or that the next one could not count on.
+inline void expect_sound(const life& l) {
+    const bool is_held = l.lease_until && l.attempts > 0 && l.epoch > 0;
+    run::expect(l.state != state::claimed || is_held, "sqlite: a claimed entry has no lease, attempt or epoch");
+    run::expect(l.attempts < UINT32_MAX && l.lapses < UINT32_MAX && l.failures < UINT32_MAX && l.epoch < INT64_MAX,
+                "sqlite: an entry's counter stands at its end");
+}
+
+/// Reads `sql.hpp`'s entry columns and the payload behind them, if it was asked for.
+inline void read_entry(const run& row, entry& e, bool has_payload = true) {
+    row.read_all(e.sequence, e.id, e.queue, e.topic, or_none{e.key}, or_none{e.group}, or_none{e.lane},
+                 or_none{e.parent}, or_none{e.predecessor}, e.generation, e.attempts_max, e.expires_at, e.created_at,
+                 e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at, e.lease_until, e.woken, e.worker,
+                 e.last_error, e.updated_at, e.last_attempt_at);
     constexpr int lists = 25;
-    decode(row.bytes(lists), e.trail);
-    decode(row.bytes(lists + 1), e.headers);
-    row.read(lists + 2, e.progress);
-    row.read(lists + 3, e.result);
-    row.read(lists + 4, e.payload);
+    decode(bytes_or_none(row, lists), e.trail);
+    decode(bytes_or_none(row, lists + 1), e.headers);
+    e.progress = bytes_or_none(row, lists + 2);
+    if (!row.is_null(lists + 3)) {
+        row.read(lists + 3, blob_into{e.result.emplace()});
+    }
+    if (has_payload) {
+        row.read(lists + 4, blob_into{e.payload}); // NULL: it lies apart, and is not there
+    }
+    run::expect(e.sequence > 0, "sqlite: an entry's sequence is 0");
+    expect_sound(e);
 }
 
 } // namespace sqlite::detail

@@ -178,7 +178,8 @@ inline void expect_utf8(sqlite3* db) {
     if (!reading.step()) {
         throw error(error_kind::corrupt, "sqlite: " + meta + " has no schema_version");
     }
-    return reading.integer(0);
+    constexpr std::int64_t least = 0;
+    return reading.integer_between(0, least);
 }
 
 inline void refuse_newer(std::int64_t stored, std::size_t known) {

@@ -21,19 +21,29 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
+/// Throws `corrupt` if a queue of that number could not have shelves.
+[[nodiscard]] inline queue_number expect_number(std::int64_t number) {
+    run::expect(number > 0 && number < INT64_MAX / 8, "sqlite: a queue's number is out of its range");
+    return {number};
+}
+
 /// The queue's number, if anything was ever enqueued there.
 [[nodiscard]] inline std::optional<queue_number> find_queue(connection& on, std::string_view name) {
     run row(on.prepared(sql::queue));
     if (!row.bind(name).step()) {
         return std::nullopt;
     }
-    return queue_number{row.integer(0)};
+    return expect_number(row.integer(0));
 }
 
 /// 0 if there is no such entry.
 [[nodiscard]] inline std::uint64_t find_sequence(connection& on, const id& wanted) {
     run row(on.prepared(sql::sequence_of));
-    return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
+    std::uint64_t found = 0;
+    if (row.bind(wanted).step()) {
+        row.read(0, found);
+    }
+    return found;
 }
 
 /// The highest sequence ever used.
@@ -42,6 +52,7 @@ namespace sqlite::detail {
     std::uint64_t last = 0;
     row.step();
     row.read(0, last);
+    run::expect(last < INT64_MAX / 2, "sqlite: the highest sequence is out of its range");
     return last;
 }
 
@@ -73,7 +84,7 @@ class session {
             return *found;
         }
         run(on.prepared(sql::add_queue)).bind(queue).finish();
-        const queue_number added{sqlite3_last_insert_rowid(on.handle())};
+        const auto added = expect_number(sqlite3_last_insert_rowid(on.handle()));
         known_.emplace(queue, added);
         return added;
     }

@@ -80,9 +80,12 @@ inline constexpr std::string_view name_column = "(SELECT q.name FROM @queues q W
 /// The columns `read_entry` reads but for the payload.
 inline constexpr std::string_view entry_columns =
     R"(e.sequence, e.id, $queue, e.topic, r."key", r."group", r.lane, r.parent, r.predecessor, ifnull(r.generation, 1),
- e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
+ e.attempts_max, e.expires_at, e.created_at, $state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at, e.trail,
  e.headers, e.progress, e.result)";
+
+/// The state; NULL if the entry does not stand on the shelf of its state.
+inline constexpr std::string_view state_column = "CASE WHEN e.shelf & 3 = max(e.state - 2, 0) THEN e.state END";
 
 /// Small payloads lie in the row, larger ones apart, so that a change of the row does not write them again.
 inline constexpr std::string_view payload_column =
@@ -152,7 +155,7 @@ inline constexpr std::array statements{
     // ?1 is the queue's first shelf: of the live, behind it those of the succeeded and of the dead.
     sql_text{sql::counts, R"(SELECT sum(state = 0), sum(state = 1), sum(state = 2),
  (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 1),
- (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 2)
+ (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 2), count(*)
  FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1)"},
     // Blocked entries have no gate and stand before all others.
     sql_text{sql::next_due, R"(SELECT gate FROM @entries INDEXED BY @entries_gate
@@ -170,7 +173,7 @@ inline constexpr std::array statements{
     sql_text{sql::newest_of_key, R"(SELECT e.id FROM @relations r INDEXED BY @relations_key
  CROSS JOIN @entries e ON e.sequence = r.sequence
  WHERE r.queue = ?1 AND r."key" = ?2 ORDER BY r.generation DESC LIMIT 1)"},
-    sql_text{sql::predecessor, R"(SELECT e.sequence, e.state, e.shelf >> 2, r."key", r."group", r.lane,
+    sql_text{sql::predecessor, R"(SELECT e.sequence, $state, e.shelf >> 2, r."key", r."group", r.lane,
  ifnull(r.generation, 1), (SELECT n.id FROM @relations s INDEXED BY @relations_replaces
  CROSS JOIN @entries n ON n.sequence = s.sequence WHERE s.replaces = e.sequence)
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?1)"},
@@ -186,14 +189,15 @@ inline constexpr std::array statements{
  lapses = lapses + (state = 2), epoch = epoch + 1, gate = ?4, woken = 0, worker = ?5, updated_at = ?3, last_attempt_at = ?3
  WHERE sequence BETWEEN ?1 AND ?2 AND gate <= ?3 AND state < 3)"},
 
-    // What most settles come to, a run of sequences at a time: ?1 first, ?2 last, ?3 epoch, ?4 result, ?5 now.
+    // What most settles come to, a run of sequences at a time: ?1 first, ?2 last, ?3 epoch, ?4 result, ?5 now. An entry
+    // on a wrong shelf is left to the long way, which finds the damage.
     sql_text{sql::count_ready, R"(SELECT count(*) FROM @entries
- WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
+ WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0 AND $live)"},
     sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, shelf = shelf + 1, gate = ?5, result = ?4, updated_at = ?5,
- lapses = 0, woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
+ lapses = 0, woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0 AND $live)"},
 
     // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
-    sql_text{sql::life, R"(SELECT e.sequence, e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
+    sql_text{sql::life, R"(SELECT e.sequence, $state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.gate, e.shelf >> 2, $name, r."group", r.lane, r.parent
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence
  WHERE e.id = ?1)"},
@@ -236,7 +240,7 @@ inline constexpr std::array statements{
  EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
  FROM @entries e INDEXED BY @entries_gate WHERE shelf = ?2 AND gate < ?3 AND (gate, sequence) > (?4, ?5)
  ORDER BY gate, sequence)"},
-    sql_text{sql::purge_generation, R"(SELECT r.replaces, e.state, r."group", r.sequence IS NOT NULL, e.payload IS NULL,
+    sql_text{sql::purge_generation, R"(SELECT r.replaces, $state, r."group", r.sequence IS NOT NULL, e.payload IS NULL,
  EXISTS (SELECT 1 FROM @groups g WHERE g.name = r."group" AND g.live > 0)
  OR EXISTS (SELECT 1 FROM @relations c INDEXED BY @relations_live_child
  WHERE c.parent = e.id AND c.is_live = 1)
@@ -289,6 +293,8 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
 [[nodiscard]] inline std::string text_of(sql which, std::string_view prefix) {
     std::string text(statements[static_cast<std::size_t>(which)].text);
     replace_all(text, "$entry", entry_columns);
+    replace_all(text, "$state", state_column);
+    replace_all(text, "$live", "typeof(shelf) = 'integer' AND shelf & 3 = 0");
     replace_all(text, "$payload", payload_column);
     replace_all(text, "$queue", is_told_the_queue(which) ? "?1" : "$name");
     replace_all(text, "$name", name_column);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A prepared statement, and one run of it: bound, stepped, read, and reset when the run ends, however it ends. Every
-// value is bound, never spliced. Bound bytes are not copied, so they must live as long as the run.
+// value is bound, never spliced. Bound bytes are not copied, so they must live as long as the run. What is read must be
+// of the type and in the range the store writes there, else the file is damaged: `corrupt`.
 #pragma once
 
 #include <array>
@@ -42,6 +43,19 @@ struct optional_blob {
 struct optional_id {
     const id& value;
 };
+
+/// Reads a blob; a plain string reads text.
+struct blob_into {
+    std::string& to;
+};
+
+/// Reads NULL as "none": an empty text, no bytes, the nil id.
+template <class T>
+struct or_none {
+    T& to;
+};
+template <class T>
+or_none(T&) -> or_none<T>;
 
 class statement {
   public:
@@ -120,30 +134,27 @@ class run {
         return {data, data == nullptr ? 0 : size};
     }
 
-    void read(int column, std::string& to) const { to.assign(bytes(column)); }
-    void read(int column, std::int64_t& to) const noexcept { to = sqlite3_column_int64(handle_, column); }
-    void read(int column, std::uint64_t& to) const noexcept { to = static_cast<std::uint64_t>(integer(column)); }
-    void read(int column, std::uint32_t& to) const noexcept { to = static_cast<std::uint32_t>(integer(column)); }
-    void read(int column, bool& to) const noexcept { to = integer(column) != 0; }
-    void read(int column, time_point& to) const noexcept { to = time_point{duration{integer(column)}}; }
-    void read(int column, state& to) const {
-        const auto value = integer(column);
-        if (value < 0 || value >= static_cast<std::int64_t>(all_states.size())) {
-            throw error(error_kind::corrupt, "sqlite: a stored state is none of the five");
-        }
-        to = static_cast<state>(value);
+    void read(int column, std::string& to) const {
+        expect(sqlite3_column_type(handle_, column) == SQLITE_TEXT, "sqlite: a stored text is none");
+        to.assign(bytes(column));
     }
-    /// NULL is the nil id.
+    void read(int column, blob_into into) const { into.to.assign(blob_at(column)); }
+    void read(int column, std::int64_t& to) const { to = integer_between(column, INT64_MIN, INT64_MAX); }
+    void read(int column, std::uint64_t& to) const { to = static_cast<std::uint64_t>(integer_between(column, 0)); }
+    void read(int column, std::uint32_t& to) const {
+        to = static_cast<std::uint32_t>(integer_between(column, 0, UINT32_MAX));
+    }
+    void read(int column, bool& to) const { to = integer_between(column, 0, 1) != 0; }
+    void read(int column, time_point& to) const {
+        to = time_point{duration{integer_between(column, INT64_MIN, INT64_MAX)}};
+    }
+    void read(int column, state& to) const {
+        to = static_cast<state>(integer_between(column, 0, static_cast<std::int64_t>(all_states.size()) - 1));
+    }
     void read(int column, id& to) const {
-        const auto from = bytes(column);
-        if (from.empty()) {
-            to = {};
-            return;
-        }
+        const auto from = blob_at(column);
         std::array<std::uint8_t, 16> raw{};
-        if (from.size() != raw.size()) {
-            throw error(error_kind::corrupt, "sqlite: a stored id has not 16 bytes");
-        }
+        expect(from.size() == raw.size(), "sqlite: a stored id has not 16 bytes");
         std::memcpy(raw.data(), from.data(), raw.size());
         to = id::from_bytes(raw);
     }
@@ -155,14 +166,40 @@ class run {
             read(column, to.emplace());
         }
     }
+    template <class T>
+    void read(int column, or_none<T> into) const {
+        if (is_null(column)) {
+            into.to = {};
+        } else {
+            read(column, into.to);
+        }
+    }
 
     /// Reads columns from the first on, in order.
     template <class... Values>
-    void read_all(Values&... values) const {
+    void read_all(Values&&... values) const {
         int column = -1;
         (read(++column, values), ...);
     }
 
+    /// The bytes of a blob, until the next step.
+    [[nodiscard]] std::string_view blob_at(int column) const {
+        expect(sqlite3_column_type(handle_, column) == SQLITE_BLOB, "sqlite: stored bytes are none");
+        return bytes(column);
+    }
+    [[nodiscard]] std::int64_t integer_between(int column, std::int64_t least, std::int64_t most = INT64_MAX) const {
+        expect(sqlite3_column_type(handle_, column) == SQLITE_INTEGER, "sqlite: a stored number is none");
+        const auto value = integer(column);
+        expect(value >= least && value <= most, "sqlite: a stored number is out of its range");
+        return value;
+    }
+    static void expect(bool is_sound, const char* damage) {
+        if (!is_sound) {
+            throw error(error_kind::corrupt, damage);
+        }
+    }
+
+    /// Of a number that the statement has made.
     [[nodiscard]] std::int64_t integer(int column) const noexcept { return sqlite3_column_int64(handle_, column); }
 
   private:

@@ -178,16 +178,19 @@ class writing {
         }
         std::optional<time_point> gate;
         row.read_all(e.sequence, e.now.state, e.now.attempts, e.now.lapses, e.now.failures, e.now.epoch, e.now.due_at,
-                     e.now.lease_until, e.now.woken, gate, e.number.value, e.queue, e.group, e.lane, e.parent);
+                     e.now.lease_until, e.now.woken, gate, e.number.value, e.queue, or_none{e.group}, or_none{e.lane},
+                     or_none{e.parent});
+        expect_sound(e.now);
         e.was = e.now.state;
         e.epoch_was = e.now.epoch;
         e.is_blocked = is_live(e.was) && !gate;
         return true;
     }
 
+    /// Nothing else writes inside the transaction, so what was read is what is there, or the file is damaged.
     static void expect_changed(int changed, std::size_t expected) {
         if (static_cast<std::size_t>(changed) != expected) {
-            throw error(error_kind::conflict, "sqlite: an entry was changed by somebody else under the fence");
+            throw error(error_kind::corrupt, "sqlite: an entry cannot be written as it was read");
         }
     }
     static void expect_one(int changed) { expect_changed(changed, 1); }
@@ -283,7 +286,7 @@ class writing {
         if (!row.bind(e.group, has_succeeded).step()) {
             throw vouch::error(error_kind::corrupt, "sqlite: a group has members but is not counted");
         }
-        return has_succeeded && row.integer(0) == 0;
+        return row.integer_between(0, 0) == 0 && has_succeeded;
     }
 
     connection& on_;
