@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An order as a saga: payment is a remote participant, stock and shipping are here; what fails is undone in reverse.
+// An order as a saga: payment is a remote participant, stock, insurance and shipping are here; what is dear is insured,
+// else that step is skipped; what fails is undone in reverse.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -32,6 +33,9 @@ vouch::saga_definition order_saga() {
             },
             [](vouch::step_call& call) { say("stock: released the " + std::string(call.result())); })
         .step(
+            "insurance", [] { say("insurance: bought"); }, [] { say("insurance: returned"); })
+        .when([](const std::string& order) { return order == "a piano"; }) // asked once, and recorded
+        .step(
             "shipping",
             [](const std::string& order, vouch::step_call& call) {
                 if (order == "a piano") { // tried three times; then it is unknown what has happened
@@ -54,11 +58,20 @@ int main() {
     vouch::router<store_type> orders;
     vouch::add_saga(orders, store, saga);
     vouch::router<store_type> payment;
-    payment.on("charge", [](vouch::delivery& d) {
-        say("payment: charged for " + d.payload());
-        return "charge for " + d.payload();
+    // A participant keeps the command's key in mind, which is the same however often a command is delivered or sent.
+    const auto once = [&](const vouch::delivery& d, const auto& work) {
+        const auto key = vouch::command_of(d.entry())->key;
+        return vouch::transact(store, [&](auto& tx) { return vouch::inbox::once(tx, "payment", key, d.now(), work); });
+    };
+    payment.on("charge", [&](vouch::delivery& d) {
+        return once(d, [&] {
+            say("payment: charged for " + d.payload());
+            return "charge for " + d.payload();
+        });
     });
-    payment.on("refund", [](vouch::delivery& d) { say("payment: refunded the " + d.payload()); });
+    payment.on<vouch::compensation>("refund", [&](const vouch::compensation& c, vouch::delivery& d) {
+        once(d, [&] { say("payment: refunded the " + c.reply.value_or("charge, if any, for " + c.context)); });
+    });
     vouch::router<store_type> mail;
     mail.on("order.*", [](vouch::delivery& d) {
         say("mail: " + d.topic() + ", " + std::string(d.header("saga-reason").value_or("as ordered")));
@@ -66,7 +79,9 @@ int main() {
 
     const auto place = [&](const std::string& order, bool is_cancelled = false) {
         std::printf("%s\n", order.c_str());
-        const auto id = outbox.emit(store, saga.begin(outbox, "orders", order)).front().id;
+        auto placed = saga.begin(outbox, "orders", order);
+        placed.lane = order; // the commands of one order stay in order
+        const auto id = outbox.emit(store, placed).front().id;
         vouch::testing::recorder recorder;
         vouch::runner run_orders(store, outbox, orders, {.queue = "orders"});
         vouch::runner run_payment(store, outbox, payment, {.queue = "payment"});

@@ -234,6 +234,31 @@ TEST_CASE("tool: a saga says where it stands, and is asked to turn round instead
     CHECK(o.store.find(other)->state == state::dead);
 }
 
+TEST_CASE("tool: a dead saga is resumed, and does its work again only if --afresh asks for that") {
+    operated o;
+    const auto saga = vouch::define_saga<std::string>("order").step("pay", [] {}).build();
+    const auto id = o.outbox.emit(o.store, saga.begin(o.outbox, "orders", std::string("a lamp"))).front().id;
+    const auto requeue = [&](const std::string& how) {
+        return ask_tool("requeue " + how + o.path + ' ' + to_string(id));
+    };
+    CHECK(ask_tool("cancel --yes --abandon " + o.path + ' ' + to_string(id)).code == 0);
+    CHECK(says(ask_tool("show " + o.path + ' ' + to_string(id)), "; `requeue --resume` carries it on"));
+    CHECK(requeue("").code == 1);
+    CHECK(says(requeue(""), "it is a saga; --resume carries it on, --afresh does all its work again"));
+    CHECK(requeue("--resume --afresh ").code == 2);
+    CHECK(requeue("--afresh ").code == 1); // nobody can be asked
+    CHECK(o.store.counts("orders").total() == 1);
+    const auto successor = [&] { return o.store.list(vouch::query::live("orders")).at(0); };
+    SECTION("resumed") {
+        CHECK(says(requeue("--resume "), "its successor is "));
+        CHECK(successor().progress == o.store.find(id)->progress);
+    }
+    SECTION("afresh: another saga, with keys of its own") {
+        CHECK(says(requeue("--afresh --yes "), "its successor is "));
+        CHECK(vouch::inspect(successor())->origin == successor().id);
+    }
+}
+
 TEST_CASE("tool: schema prints the tables, and a file's version beside ours") {
     const operated o;
     CHECK(says(ask_tool("schema"), "CREATE TABLE vouch_entries"));

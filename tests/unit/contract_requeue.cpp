@@ -130,6 +130,19 @@ TEST_CASE("requeue: what has a parent is refused; the parent is what can be requ
     CHECK(!store.find(id_of(3)));
 }
 
+TEST_CASE("requeue: a saga is refused, since it would do its work twice; resume carries it on") {
+    vouch::memory::store store;
+    auto saga = draft_of(1);
+    saga.progress = std::string(vouch::saga_progress_mark) + "\1 and so on";
+    put(store, saga);
+    cancel(store, id_of(1));
+    const auto before = look(store);
+    CHECK(requeue_in(store, id_of(1), id_of(2)) == receipt{kind::refused, {}});
+    CHECK(look(store) == before);
+    CHECK(resume_in(store, id_of(1), id_of(2)) == receipt{kind::inserted, id_of(2)});
+    CHECK(store.find(id_of(2))->progress == saga.progress);
+}
+
 TEST_CASE("requeue: a bad id for the successor is refused by validation and changes nothing") {
     vouch::memory::store store;
     bury(store, 1);

@@ -67,6 +67,49 @@ TEST_CASE("saga: a rejected step is not undone; what was done before it is, in r
     CHECK(on.line(id) == "order v1 compensated because address_undeliverable [s1 undone, s2 undone, s3 failed]");
 }
 
+TEST_CASE("saga: a rejection is proof that nothing was done only on the first try of its step") {
+    stage on;
+    bool has_paid = false;
+    const auto d = three(on, 2, [&](step_call&) -> std::string {
+        on.note("do 2");
+        if (has_paid) {
+            throw vouch::reject("paid_already");
+        }
+        has_paid = true;
+        throw vouch::failure("no_answer");
+    });
+    on.play(d);
+    const auto id = on.begin(d);
+    on.runner().run_once();
+    SECTION("a try before it failed: what that has done is undone") {
+        on.run_out();
+        CHECK(on.log == lines{"do 1", "do 2", "do 2", "undo 2 <>", "undo 1 <r1>"});
+        CHECK(on.status(id).reason == "paid_already");
+    }
+    SECTION("the claim before it lapsed, which counts as no attempt: what that has done is undone") {
+        auto dying = on.runner();
+        std::ignore = dying.handle(dying.claim().front()); // it has paid, and is not heard of again
+        on.pass(5min);
+        SECTION("at once") { on.run_out(); }
+        SECTION("also if the next claim is handed back unstarted") {
+            auto stopping = on.runner();
+            const auto ticket = ticket_of(stopping.claim().front());
+            settle(on.store, ticket, vouch::release{}, on.clock());
+            on.run_out();
+        }
+        CHECK(on.log == lines{"do 1", "do 2", "do 2", "undo 2 <>", "undo 1 <r1>"});
+    }
+    SECTION("the claim before it was handed back unstarted: there is nothing to undo") {
+        has_paid = true;
+        auto stopping = on.runner();
+        const auto ticket = ticket_of(stopping.claim().front());
+        settle(on.store, ticket, vouch::release{}, on.clock());
+        on.run_out();
+        CHECK(on.log == lines{"do 1", "do 2", "undo 1 <r1>"});
+        CHECK(on.line(id) == "order v1 compensated because paid_already [s1 undone, s2 failed]");
+    }
+}
+
 TEST_CASE("saga: the first step is rejected, and there is nothing to undo") {
     stage on;
     const auto d = three(on, 1, on.rejects("do 1", "no"));
@@ -114,7 +157,7 @@ TEST_CASE("saga: a step that kills its runner every time is unknown in the end, 
     on.play(d);
     const auto id = on.begin(d);
     on.runner().run_once();
-    for (int crashes = 0; crashes < 2; ++crashes) {
+    for (int crashes = 0; crashes < 3; ++crashes) {
         on.crash();
         on.pass(5min);
     }
@@ -199,6 +242,50 @@ TEST_CASE("saga: a compensation is tried again; out of retries the saga is dead,
     }
 }
 
+TEST_CASE("requeue: a dead saga pays again only if requeue_saga asks for that by name; resume keeps its keys") {
+    stage on;
+    std::vector<vouch::id> paid;
+    const auto d = define({.version = 7})
+                       .step(
+                           "pay", [&](step_call& call) { paid.push_back(call.key()); }, on.does("refund"))
+                       .step("ship", on.does("ship"))
+                       .build();
+    on.play({d, define({.version = 8}).step("new", on.does("new")).build()});
+    const auto id = on.begin(d);
+    auto dying = on.runner();
+    std::ignore = dying.handle(dying.claim().front()); // it has paid, and no checkpoint says so
+    on.pass(5min);
+    std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.cancel(id, "abandoned", on.clock()); });
+    const auto replaced = [&](const auto& how) {
+        return vouch::transact(on.store, [&](auto& tx) { return how(tx, id, on.outbox.fresh_id(), on.clock()); });
+    };
+    CHECK(replaced([](auto& tx, const auto&... with) { return vouch::requeue(tx, with...); }) == vouch::receipt{});
+    SECTION("resume") {
+        const auto next = replaced([](auto& tx, const auto&... with) { return vouch::resume(tx, with...); });
+        on.run();
+        CHECK(paid.size() == 2);
+        CHECK(paid.front() == paid.back());
+        CHECK(on.status(next.id).origin == id);
+    }
+    SECTION("requeue_saga: another saga, of the same version") {
+        const auto next = replaced([](auto& tx, const auto&... with) { return vouch::requeue_saga(tx, with...); });
+        on.run();
+        CHECK(paid.size() == 2);
+        CHECK(paid.front() != paid.back());
+        CHECK(on.status(next.id).origin == next.id);
+        CHECK(on.status(next.id).version == 7);
+        CHECK(replaced([](auto& tx, const auto&... with) { return vouch::requeue_saga(tx, with...); }).id == next.id);
+    }
+    SECTION("requeue_saga of what is no saga, or not dead, is refused") {
+        const auto plain = on.emit({.queue = "sagas", .topic = "t"});
+        for (const auto& other : {plain, on.begin(d), id_of(99)}) {
+            CHECK(vouch::transact(on.store, [&](auto& tx) {
+                      return vouch::requeue_saga(tx, other, on.outbox.fresh_id(), on.clock());
+                  }) == vouch::receipt{});
+        }
+    }
+}
+
 TEST_CASE("saga: a compensation that is rejected, or kills its runner every time, is stuck too") {
     stage on;
     const bool by_crash = GENERATE(false, true);
@@ -210,7 +297,7 @@ TEST_CASE("saga: a compensation that is rejected, or kills its runner every time
     const auto id = on.begin(d);
     on.runner().run_once();
     on.runner().run_once();
-    for (int crashes = 0; by_crash && crashes < 2; ++crashes) {
+    for (int crashes = 0; by_crash && crashes < 3; ++crashes) {
         on.crash();
         on.pass(5min);
     }
@@ -338,7 +425,7 @@ TEST_CASE("saga: an entry's own attempts_max turns it round as well") {
     e.attempts_max = 2;
     const auto id = on.emit(e);
     on.runner().run_once();
-    for (int crashes = 0; crashes < 2; ++crashes) {
+    for (int crashes = 0; crashes < 3; ++crashes) {
         on.crash();
         on.pass(5min);
     }
@@ -408,6 +495,60 @@ TEST_CASE("saga: a request to cancel turns it round, at whatever moment it comes
         CHECK(request(id_of(99)) == vouch::verdict::unknown);
         CHECK(on.store.list(vouch::query::all(std::string(vouch::saga_marks_queue))).empty());
     }
+}
+
+TEST_CASE("cancel: a request for an entry that is no saga is refused, and writes nothing") {
+    stage on;
+    auto e = vouch::emission{.queue = "mails", .topic = "send"};
+    SECTION("without progress") {}
+    SECTION("with the progress of another kind of handler") { e.progress = "page 7"; }
+    e.due_in = 1h;
+    const auto mail = on.emit(e);
+    const auto before = on.entry(mail);
+    CHECK(vouch::transact(on.store, [&](auto& tx) { return vouch::request_cancel(tx, mail, on.clock() + 1min); }) ==
+          vouch::verdict::unknown);
+    CHECK(on.entry(mail) == before); // it is not due before its time
+    CHECK(on.store.counts(vouch::saga_marks_queue).total() == 0);
+}
+
+TEST_CASE("cancel: a saga whose progress cannot be read is not promised to turn round") {
+    stage on;
+    const auto d = three(on, 0, on.does(""));
+    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    e.progress.back() = static_cast<char>(e.progress.back() + 1);
+    const auto id = on.emit(e);
+    CHECK(kind_of([&] {
+              vouch::transact(on.store, [&](auto& tx) { return vouch::request_cancel(tx, id, on.clock()); });
+          }) == vouch::error_kind::unsupported);
+    CHECK(on.store.counts(vouch::saga_marks_queue).total() == 0);
+}
+
+TEST_CASE("cancel: a request and a resume before the first checkpoint find each other, in either order") {
+    stage on;
+    const auto d = three(on, 0, on.does(""));
+    on.play(d);
+    const auto id = on.begin(d);
+    const auto request = [&](const vouch::id& saga) {
+        std::ignore = vouch::transact(on.store, [&](auto& tx) { return vouch::request_cancel(tx, saga, on.clock()); });
+    };
+    const auto resumed = [&](const vouch::id& saga) {
+        return vouch::transact(on.store, [&](auto& tx) {
+            std::ignore = tx.cancel(saga, "abandoned", on.clock());
+            return vouch::resume(tx, saga, on.outbox.fresh_id(), on.clock()).id;
+        });
+    };
+    vouch::id last;
+    SECTION("the request first") {
+        request(id);
+        last = resumed(resumed(id));
+    }
+    SECTION("the resume first") {
+        last = resumed(resumed(id));
+        request(last);
+    }
+    on.run();
+    CHECK(on.status(last).reason == "cancelled");
+    CHECK(on.status(last).origin == id);
 }
 
 TEST_CASE("saga: an unknown definition or version is released to a later time and reported, never buried or run") {

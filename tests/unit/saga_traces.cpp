@@ -212,9 +212,9 @@ TEST_CASE("inbox: a participant that hands its writes to it is repeated without 
     int charged = 0;
     struct participant {
         int& charged;
-        std::string work(vouch::delivery& d) const { return to_string(d.id()); }
-        void record(vouch::memory::transaction& tx, const std::string& message) const {
-            std::ignore = vouch::inbox::once(tx, "billing", *vouch::id::parse(message), t0, [&] { ++charged; });
+        std::string work(vouch::delivery& d) const { return to_string(vouch::command_of(d.entry())->key); }
+        void record(vouch::memory::transaction& tx, const std::string& key) const {
+            std::ignore = vouch::inbox::once(tx, "billing", *vouch::id::parse(key), t0, [&] { ++charged; });
         }
     };
     on.on("a", "do", participant{charged});

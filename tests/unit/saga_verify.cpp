@@ -48,6 +48,13 @@ enum class bug {
     undoes_what_was_never_claimed,
     forgets_steps_that_used_up_their_attempts,
     forgets_steps_that_crashed,
+    takes_a_later_rejection_for_the_first,
+    takes_a_participants_later_rejection_for_its_first,
+    gives_a_command_sent_again_another_key,
+    does_what_is_to_be_skipped,
+    skips_what_is_to_be_done,
+    undoes_what_was_skipped,
+    acts_on_answers_that_are_not_recorded,
 };
 
 constexpr std::pair<bug, std::string_view> planted_bugs[] = {
@@ -67,6 +74,13 @@ constexpr std::pair<bug, std::string_view> planted_bugs[] = {
     {bug::undoes_what_was_never_claimed, "undoes what was never claimed"},
     {bug::forgets_steps_that_used_up_their_attempts, "forgets steps that used up their attempts"},
     {bug::forgets_steps_that_crashed, "forgets steps that crashed when it is turned round"},
+    {bug::takes_a_later_rejection_for_the_first, "forgets what was done before a rejection"},
+    {bug::takes_a_participants_later_rejection_for_its_first, "forgets what a participant did before a rejection"},
+    {bug::gives_a_command_sent_again_another_key, "gives a command that is sent again another key"},
+    {bug::does_what_is_to_be_skipped, "does what is to be skipped"},
+    {bug::skips_what_is_to_be_done, "skips what is to be done"},
+    {bug::undoes_what_was_skipped, "undoes what was skipped"},
+    {bug::acts_on_answers_that_are_not_recorded, "acts on a condition's answer that is not recorded"},
 };
 
 bug planted = bug::none;
@@ -83,7 +97,11 @@ struct planted_rules : vouch::saga_rules {
             return c->epoch == 0 ? step_state::failed : step_state::unknown;
         }
         if (planted == bug::undoes_what_was_never_claimed && c != nullptr && c->state == state::dead) {
-            return c->result ? step_state::failed : step_state::unknown;
+            return c->result && c->epoch == 1 ? step_state::failed : step_state::unknown;
+        }
+        if (planted == bug::takes_a_participants_later_rejection_for_its_first && c != nullptr && c->result &&
+            c->state == state::dead) {
+            return step_state::failed;
         }
         return right::learned_from(c);
     }
@@ -95,9 +113,16 @@ struct planted_rules : vouch::saga_rules {
         return planted == bug::forgets_steps_that_used_up_their_attempts ? step_state::failed
                                                                          : right::learned_from_failing();
     }
-    static step_state learned_from_claims(std::uint32_t attempts) {
-        return planted == bug::forgets_steps_that_crashed ? step_state::failed : right::learned_from_claims(attempts);
+    static step_state learned_from_rejecting(bool is_first_try) {
+        return right::learned_from_rejecting(is_first_try || planted == bug::takes_a_later_rejection_for_the_first);
     }
+    static step_state learned_from_claims(bool is_first_try) {
+        return right::learned_from_claims(is_first_try || planted == bug::forgets_steps_that_crashed);
+    }
+    static bool is_chosen(bool answer) {
+        return (answer && planted != bug::skips_what_is_to_be_done) || planted == bug::does_what_is_to_be_skipped;
+    }
+    static bool records_answers() { return planted != bug::acts_on_answers_that_are_not_recorded; }
     static std::size_t after(std::size_t step) {
         return planted == bug::repeats_a_step && step == 1 ? step
                : planted == bug::skips_a_step && step == 0 ? step + 2
@@ -108,6 +133,11 @@ struct planted_rules : vouch::saga_rules {
     }
     static std::optional<std::size_t> next_to_undo(const vouch::saga_progress& p) {
         const auto found = right::next_to_undo(p);
+        for (std::size_t i = p.steps.size(); planted == bug::undoes_what_was_skipped && i-- > found.value_or(0);) {
+            if (p.steps[i].state == step_state::skipped) {
+                return i;
+            }
+        }
         for (std::size_t i = 0; planted == bug::undoes_in_forward_order && i < p.steps.size(); ++i) {
             if (p.steps[i].state == step_state::done || p.steps[i].state == step_state::unknown) {
                 return i;
@@ -125,6 +155,10 @@ struct planted_rules : vouch::saga_rules {
                : planted == bug::hands_on_the_first_result ? right::handed_to_undo(p, 0)
                                                            : right::handed_to_undo(p, step);
     }
+    static vouch::id key_of(const vouch::saga_progress& p) {
+        const auto key = right::key_of(p);
+        return planted == bug::gives_a_command_sent_again_another_key ? derive(key, std::to_string(p.tries)) : key;
+    }
     static bool gives_up(std::uint32_t tries, std::uint32_t tries_max) {
         return planted != bug::never_gives_up && right::gives_up(tries, tries_max);
     }
@@ -135,17 +169,26 @@ struct planted_rules : vouch::saga_rules {
 /// A saga of which only the shape matters.
 vouch::saga_definition shape(const std::vector<int>& steps, std::uint32_t attempts) {
     auto d = define({.completed = "completed", .compensated = "compensated", .retry = times(attempts)});
+    bool has_condition = false;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const auto name = "s" + std::to_string(i);
         const auto act = [] {};
+        const auto always = [](const std::string&) { return true; };
         switch (steps[i]) {
         case 0: d.step(name, act, act); break;
         case 1: d.step(name, act); break;
         case 2: d.step(name, act, act, {.timeout = 20s}); break;
         case 3: d.command(name, {.queue = "p", .topic = "do", .undo = "undo", .timeout = 10s}); break;
         case 4: d.command(name, {.queue = "q" + name, .topic = "do", .undo = "undo", .timeout = 1h}); break;
-        default: d.command(name, {.queue = "p", .topic = "do", .timeout = 10s}); break;
+        case 5: d.command(name, {.queue = "p", .topic = "do", .timeout = 10s}); break;
+        case 6: d.step(name, act, act).when(always); break;
+        case 7: d.command(name, {.queue = "p", .topic = "do", .undo = "undo", .timeout = 10s}).when(always); break;
+        default: d.step(name, act, act);
         }
+        if (steps[i] == 8 && has_condition) {
+            d.otherwise();
+        }
+        has_condition = steps[i] == 6 || steps[i] == 7 || (steps[i] == 8 && has_condition);
     }
     return d.build();
 }
@@ -169,11 +212,37 @@ TEST_CASE("verify: the order saga is sound on every path, and there are hundreds
 }
 
 TEST_CASE("verify: sagas of one step, without compensations, and of mixed steps are sound") {
-    for (const auto& steps : std::vector<std::vector<int>>{{0}, {1}, {3}, {5}, {3, 2}}) {
+    for (const auto& steps : std::vector<std::vector<int>>{{0}, {1}, {3}, {5}, {3, 2}, {6}, {7}}) {
         const auto found = verify(shape(steps, 2));
         INFO(to_string(found));
         CHECK(found.is_sound());
     }
+}
+
+TEST_CASE("verify: participants that know a command by its id undo twice, and are caught; by its key they do not") {
+    const auto with_participants = shape({3, 0}, 2);
+    const auto by_id = verify(with_participants, {.dedup = vouch::testing::dedup_by::command_id});
+    INFO(to_string(by_id));
+    CHECK(by_id.complaint == "step s0 is undone twice, under two keys");
+    CHECK(verify(with_participants).is_sound());
+}
+
+TEST_CASE("verify: both answers of every condition are gone through, with all that may go wrong in each") {
+    for (const auto& steps : std::vector<std::vector<int>>{{6, 8}, {7, 8}, {0, 7}, {6, 3}}) {
+        const auto with = verify(shape(steps, 2));
+        INFO(to_string(with));
+        CHECK(with.is_sound());
+        auto never_skipped = steps;
+        for (auto& s : never_skipped) {
+            s = s == 6 ? 0 : s == 7 ? 3 : s;
+        }
+        CHECK(with.trials > verify(shape(never_skipped, 2)).trials);
+    }
+    planted = bug::does_what_is_to_be_skipped;
+    const auto found = verify<planted_rules>(shape({0, 6}, 1));
+    planted = bug::none;
+    CHECK(found.complaint == "step s1 runs though its condition says no");
+    CHECK(found.path == "skips s1");
 }
 
 TEST_CASE("verify: it says on which path it went wrong, and does not go on for ever") {
@@ -190,7 +259,7 @@ TEST_CASE("verify: every planted bug of the engine is caught, and the engine wit
     for (const auto& [what, name] : planted_bugs) {
         planted = what;
         std::string caught;
-        for (const auto& steps : {std::vector{0, 3}, std::vector{3, 0, 3}}) {
+        for (const auto& steps : {std::vector{0, 3}, std::vector{3, 0, 3}, std::vector{6, 7}, std::vector{7, 0}}) {
             const auto found = caught.empty() ? verify<planted_rules>(shape(steps, 2)) : verification{};
             caught = caught.empty() && !found.is_sound() ? found.complaint + " [" + found.path + "]" : caught;
         }
@@ -208,16 +277,17 @@ TEST_CASE("saga: any steps in any trouble") {
     std::size_t dead = 0;
     check_property("a saga ends completed, compensated or dead, with all undone that should be, in reverse", [&] {
         const auto steps = *rc::gen::mapcat(rc::gen::element<std::size_t>(1, 2, 3, 4, 5, 6, 7, 8), [](std::size_t n) {
-            return rc::gen::container<std::vector<int>>(n, rc::gen::element(0, 1, 2, 3, 4, 5));
+            return rc::gen::container<std::vector<int>>(n, rc::gen::element(0, 1, 2, 3, 4, 5, 6, 7, 8));
         });
+        const auto skipped = *rc::gen::container<std::vector<bool>>(8, rc::gen::arbitrary<bool>());
         const auto attempts = *rc::gen::element<std::uint32_t>(1, 2, 3);
         const auto way = rc::gen::weightedElement<std::size_t>(
-            {{60, 0}, {2, 1}, {2, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {1, 7}, {2, 8}, {2, 9}});
+            {{60, 0}, {2, 1}, {2, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {1, 7}, {1, 8}, {2, 9}, {2, 10}});
         const auto courses = *rc::gen::container<std::vector<std::vector<std::size_t>>>(
             20, rc::gen::container<std::vector<std::size_t>>(100, way));
         for (const auto& ways : courses) {
             choices fate(ways, 8);
-            const auto result = vouch::testing::saga_trial<>(shape(steps, attempts), fate).run();
+            const auto result = vouch::testing::saga_trial<>(shape(steps, attempts), fate, {.skipped = skipped}).run();
             completed += result.end == saga_end::completed ? 1U : 0U;
             compensated += result.end == saga_end::compensated ? 1U : 0U;
             dead += result.end == saga_end::dead ? 1U : 0U;

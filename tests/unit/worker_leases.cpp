@@ -53,7 +53,7 @@ TEST_CASE("lease: claims that wait for a thread are kept, too") {
             std::this_thread::sleep_for(1500ms);
         }
     });
-    vouch::worker worker(store, outbox, {.poll_interval = 20ms});
+    vouch::worker worker(store, outbox, {.poll_interval = 20ms, .look_ahead = 10s});
     worker.serve(routes, {.queue = "q", .lease = 600ms});
     at_work running(worker);
     emit_many(store, outbox, 20, {.queue = "q", .topic = "t"}); // so that it looks ahead
@@ -189,7 +189,7 @@ TEST_CASE("lease: a claim that is lost before a thread was free is never started
             std::ignore = comes_true([&] { return go_on.load(); });
         }
     });
-    vouch::worker worker(store, outbox, {.poll_interval = 20ms});
+    vouch::worker worker(store, outbox, {.poll_interval = 20ms, .look_ahead = 10s});
     worker.serve(routes, {.queue = "q", .lease = 150ms});
     vouch::metrics counted;
     vouch::testing::recorder seen;

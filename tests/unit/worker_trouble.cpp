@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A store that fails: transient errors are outlasted, commits in doubt are resolved, permanent errors stop the worker.
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -371,4 +373,27 @@ TEST_CASE("retention: ended entries are swept in bounded commits, by their rules
     CHECK(done.purged == 95);
     CHECK(store.counts("kept").total() == 10);
     CHECK(seen.count(event_kind::purged) >= 10); // no commit removed more than ten
+}
+
+TEST_CASE("retention: a sweep goes on as long as something goes, past any number of entries that are still needed") {
+    vouch::memory::store store;
+    const vouch::outbox outbox;
+    constexpr std::uint64_t needed = 6'000;
+    vouch::transact(store, [&](auto& tx) {
+        const auto past = outbox.now() - 1h;
+        for (std::uint64_t n = 1; n <= needed; ++n) {
+            vouch::draft d{.id = {.high = 7, .low = n}, .queue = "q", .topic = "t", .group = n % 300 == 0 ? "" : "g"};
+            tx.enqueue(std::array{d}, past);
+            std::ignore = tx.cancel(d.id, "e", past + vouch::duration{static_cast<std::int64_t>(n)});
+        }
+        const vouch::draft live{.id = {.high = 8, .low = 1}, .queue = "elsewhere", .topic = "t", .group = "g"};
+        tx.enqueue(std::array{live}, past);
+    });
+    vouch::router<vouch::memory::store> routes;
+    routes.on("t", [](vouch::delivery&) {});
+    vouch::worker worker(store, outbox, {.purge_every = 1h, .purge_limit = 10}); // so there is one sweep
+    worker.serve(routes, {.queue = "q", .retention = {.dead = vouch::purge_rule::immediately()}});
+    at_work running(worker);
+    CHECK(comes_true([&] { return store.counts("q").total() == needed - needed / 300; }));
+    CHECK(running.stop().purged == needed / 300);
 }

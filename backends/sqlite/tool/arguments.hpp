@@ -32,7 +32,9 @@ inline constexpr std::string_view help = R"(vouch: looks after the work in a SQL
   vouch show FILE ID [--payload]         everything about an entry, and why it is not running
   vouch retry FILE ID                    makes a waiting entry due now
   vouch cancel FILE ID [--abandon]       ends an entry as dead (asks); a saga is asked to turn round, unless --abandon
-  vouch requeue FILE ID [--resume]       gives a dead entry a successor that starts afresh, or where it stopped
+  vouch requeue FILE ID [--resume|--afresh]
+                                         gives a dead entry a successor that starts afresh, or where it stopped; a saga
+                                         is resumed, and does all its work again only with --afresh (asks)
   vouch purge FILE --queue Q --older-than DURATION [--state succeeded|dead]
                                          removes ended entries (asks)
   vouch schema [FILE]                    the statements that create the tables; with FILE, its version and ours
@@ -66,6 +68,7 @@ struct arguments {
     bool payload = false;
     bool abandon = false;
     bool resume = false;
+    bool afresh = false;
 };
 
 template <class Number>
@@ -124,6 +127,8 @@ template <class Number>
             out.abandon = true;
         } else if (word == "--resume") {
             out.resume = true;
+        } else if (word == "--afresh") {
+            out.afresh = true;
         } else if (word == "--queue") {
             out.queue = value();
         } else if (word == "--topic") {

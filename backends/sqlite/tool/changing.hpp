@@ -3,6 +3,8 @@
 // be taken back ask first.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -80,14 +82,29 @@ inline int cancel(database& in, const arguments& with) {
 
 inline int requeue(database& in, const arguments& with) {
     const auto id = subject_of(with);
+    if (with.resume && with.afresh) {
+        throw bad_usage("requeue wants --resume or --afresh, not both");
+    }
     auto& store = in.store();
-    if (!store.find(id)) {
+    const auto found = store.find(id);
+    if (!found) {
         return answered(with, vouch::verdict::unknown, {}, {}, {});
+    }
+    const bool is_saga = sagas::is_saga(*found);
+    if (is_saga && !with.resume && !with.afresh) {
+        std::fprintf(stderr,
+                     "vouch: refused: it is a saga; --resume carries it on, --afresh does all its work again\n");
+        return refused;
+    }
+    if (is_saga && with.afresh && !is_confirmed(with, "do all the work of saga " + with.subject + " again")) {
+        return refused;
     }
     const vouch::outbox outbox;
     const auto fresh = outbox.fresh_id();
     const auto got = vouch::transact(store, [&](auto& tx) {
-        return with.resume ? vouch::resume(tx, id, fresh, outbox.now()) : vouch::requeue(tx, id, fresh, outbox.now());
+        return with.resume ? vouch::resume(tx, id, fresh, outbox.now())
+               : is_saga   ? sagas::requeue_saga(tx, id, fresh, outbox.now())
+                           : vouch::requeue(tx, id, fresh, outbox.now());
     });
     using kind = vouch::receipt::kind;
     if (with.json) {
@@ -116,13 +133,16 @@ inline int purge(database& in, const arguments& with) {
     }
     const auto before = vouch::purge_rule::after(*with.older_than).before(vouch::system_now());
     constexpr std::size_t at_once = 500;
+    const auto counts = store.counts(with.queue);
+    auto unseen = counts[vouch::state::succeeded] + counts[vouch::state::dead];
     std::size_t gone = 0;
     for (bool more = true; more;) {
         const auto now_gone = vouch::transact(store, [&](auto& tx) {
             return tx.purge({.queue = with.queue, .before = *before, .limit = at_once, .state = with.state});
         });
         gone += now_gone;
-        more = now_gone == at_once;
+        unseen -= std::min(unseen, at_once); // each call gets further by its limit at least
+        more = now_gone == at_once || unseen > 0;
     }
     print(with.json ? json_object{}.number("purged", gone).str() + "\n" : std::to_string(gone) + " removed\n");
     return done;

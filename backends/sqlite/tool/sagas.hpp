@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // All that this program knows about sagas. A saga is never just killed with work done: cancelling one asks it to turn
-// round and compensate.
+// round and compensate. Nor does a dead one do its work twice, unless that is asked for: it is resumed.
 #pragma once
 
 #include <string>
@@ -13,6 +13,7 @@ namespace tool::sagas {
 
 using vouch::is_saga;
 using vouch::request_cancel;
+using vouch::requeue_saga;
 
 /// Where it stands, in words; times count from now.
 [[nodiscard]] inline std::string standing(const vouch::sqlite::store& store, const vouch::entry& e,

@@ -60,8 +60,9 @@ struct reason {
         return {"succeeded", "it has succeeded, " + relative(e.updated_at, now)};
     }
     if (e.state == state::dead) {
-        return {"dead", "it is dead (" + plain(e.last_error) + "), " + relative(e.updated_at, now) +
-                            "; `requeue` gives it a successor"};
+        return {"dead",
+                "it is dead (" + plain(e.last_error) + "), " + relative(e.updated_at, now) +
+                    (vouch::is_saga(e) ? "; `requeue --resume` carries it on" : "; `requeue` gives it a successor")};
     }
     if (e.state == state::claimed) {
         const auto until = e.lease_until.value_or(now);

@@ -70,7 +70,8 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
 ///     next entry of its lane gets its gate, in the same transaction.
 ///  4. `extend`: lease_until = max(lease_until, now + lease).
 ///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
-///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many.
+///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many. It
+///     may look at a bounded number of entries, and then goes on where it stopped when it is called again.
 template <class W>
 concept writer = reader<W> &&
     requires(W& tx, std::span<const draft> drafts, const claim_request& claim, std::span<const settle> settles,

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/verdict.hpp>
@@ -84,11 +87,11 @@ std::vector<entry> claim(Store& store, const claim_request& request) {
 
 namespace detail {
 
-/// `fresh` names the successor. An entry with a parent is a command of a saga: its end has been seen and acted upon, so
-/// the saga is what can be requeued.
+/// `fresh` names the successor, which begins with this progress. An entry with a parent is a command of a saga: its end
+/// has been seen and acted upon, so the saga is what can be carried on.
 template <class Writer>
-receipt replace_dead(Writer& tx, const id& dead, const id& fresh, time_point now, bool keep_progress) {
-    const auto found = tx.find(dead);
+receipt replace_dead(Writer& tx, const std::optional<entry>& found, const id& fresh, time_point now,
+                     std::string progress) {
     if (!found || found->state != state::dead || !found->parent.is_nil()) {
         return {};
     }
@@ -96,29 +99,32 @@ receipt replace_dead(Writer& tx, const id& dead, const id& fresh, time_point now
                                   .queue = found->queue,
                                   .topic = found->topic,
                                   .payload = found->payload,
-                                  .predecessor = dead,
+                                  .predecessor = found->id,
                                   .attempts_max = found->attempts_max,
                                   .trail = found->trail,
                                   .headers = found->headers,
-                                  .progress = keep_progress ? found->progress : std::string{}}};
+                                  .progress = std::move(progress)}};
     return tx.enqueue(drafts, now).front();
 }
 
 } // namespace detail
 
 /// Gives a dead entry a successor that starts afresh: attempts 0, due now, no expiry. The dead one never changes.
-/// Inserted; duplicate of the successor it already has; or refused, if it is absent, not dead, or has a parent.
+/// Inserted; duplicate of the successor it already has; or refused, if it is absent, not dead, has a parent, or is a
+/// saga: that would do its work a second time under other keys. `resume` carries a saga on.
 template <class Writer>
 [[nodiscard]] receipt requeue(Writer& tx, const id& dead, const id& fresh, time_point now) {
     static_assert(explain_writer<Writer>());
-    return detail::replace_dead(tx, dead, fresh, now, false);
+    const auto found = tx.find(dead);
+    return found && is_saga(*found) ? receipt{} : detail::replace_dead(tx, found, fresh, now, {});
 }
 
-/// As `requeue`, but the successor goes on from the dead entry's last checkpoint.
+/// As `requeue`, but the successor goes on from the dead entry's last checkpoint. Sagas are not refused.
 template <class Writer>
 [[nodiscard]] receipt resume(Writer& tx, const id& dead, const id& fresh, time_point now) {
     static_assert(explain_writer<Writer>());
-    return detail::replace_dead(tx, dead, fresh, now, true);
+    const auto found = tx.find(dead);
+    return detail::replace_dead(tx, found, fresh, now, found ? found->progress : std::string{});
 }
 
 } // namespace v0

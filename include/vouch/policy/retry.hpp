@@ -3,6 +3,7 @@
 // What an entry says goes before what its handler says, and that before the default.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,30 @@ inline constexpr std::uint32_t default_attempts_max = 8;
 struct retry_policy {
     std::optional<vouch::backoff> backoff{}; ///< unset, in the end: exponential, from 30 s to 1 h
     std::uint32_t attempts_max = 0; ///< 0: as many as a schedule has delays, and one; else `default_attempts_max`
+
+    // Presets, by the kind of work.
+
+    /// Calls of other systems, for hours: 30 s, doubling up to 1 h, 8 attempts. The same as a default `retry_policy`.
+    [[nodiscard]] static retry_policy external_call() {
+        return {.backoff = exponential{.base = std::chrono::seconds{30}, .max = std::chrono::hours{1}},
+                .attempts_max = default_attempts_max};
+    }
+    /// Listeners of events, for minutes: after 1, 10, 60 and 300 s, 5 attempts.
+    [[nodiscard]] static retry_policy listener() {
+        using std::chrono::seconds;
+        return {.backoff = schedule{seconds{1}, seconds{10}, seconds{60}, seconds{300}}};
+    }
+    /// Deliveries to subscribers: `base`, doubling without end, as many attempts as are configured.
+    [[nodiscard]] static retry_policy webhook(duration base, std::uint32_t attempts_max) {
+        return {.backoff = exponential{.base = base, .max = duration::max()}, .attempts_max = attempts_max};
+    }
+    /// Compensations of a saga: 5 retries after the first try, 1 s doubling up to 1 min; then the saga is dead.
+    [[nodiscard]] static retry_policy compensation() {
+        return {.backoff = exponential{.base = std::chrono::seconds{1}, .max = std::chrono::minutes{1}},
+                .attempts_max = 6};
+    }
+    /// One attempt: an entry that fails is dead at once.
+    [[nodiscard]] static retry_policy none() { return {.backoff = schedule{}}; }
 };
 
 /// `own`, with what it leaves open taken from `fallback`. A schedule of its own brings its own number of attempts.

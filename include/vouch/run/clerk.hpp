@@ -47,7 +47,7 @@ class clerk {
         : store_(store), outbox_(from), runner_(through), observers_(observers), all_(all), mine_(mine),
           exclusion_(among), member_(among.join([this] { interrupt(); })),
           batch_max_(store.capabilities().limits.batch_max),
-          trouble_(all.store_backoff, from, observers, mine.queue, all.name) {}
+          trouble_(all.store_backoff, from, observers, mine.queue, all.name, all.exception_text) {}
 
     [[nodiscard]] detail::hand<Store>& hand() noexcept { return hand_; }
 

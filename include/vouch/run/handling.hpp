@@ -5,11 +5,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,12 +21,14 @@
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/outcome.hpp>
-#include <vouch/contract/saga_mark.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
+#include <vouch/observe/observer.hpp>
 #include <vouch/outbox/outbox.hpp>
+#include <vouch/outbox/tracking.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/failure.hpp>
@@ -35,10 +40,18 @@ inline namespace v0 {
 
 namespace detail {
 
-/// What is kept of the exception being handled: its code, and whether another try makes sense.
+/// What is kept of the exception being handled: its code, and whether another try makes sense. Its text is for a log
+/// that asked for it, and is never stored.
 struct caught {
     std::string code;
     bool is_permanent = false;
+    std::string text{};
+
+    static constexpr std::size_t text_max = 1000;
+    [[nodiscard]] static std::string text_of(const std::exception& e) {
+        const char* const text = e.what();
+        return text == nullptr ? std::string{} : std::string(std::string_view(text).substr(0, text_max));
+    }
 
     /// Call inside a catch clause.
     [[nodiscard]] static caught current() {
@@ -49,9 +62,9 @@ struct caught {
         } catch (const failure& e) {
             return {error_code(e.code())};
         } catch (const error& e) {
-            return {std::string(name_of(e.kind()))};
+            return {std::string(name_of(e.kind())), false, text_of(e)};
         } catch (const std::exception& e) {
-            return {class_of(e)};
+            return {class_of(e), false, text_of(e)};
         } catch (...) {
             return {"unknown_exception"};
         }
@@ -70,6 +83,7 @@ struct landing {
     landing::kind what = kind::landed;
     bool group_completed = false;
     std::string error{};      ///< unsettled: a code for what was thrown
+    std::string text{};       ///< unsettled: its text, as in `handled`
     bool is_reported = false; ///< to the observers
 };
 
@@ -79,9 +93,11 @@ struct handled {
     vouch::entry entry{};
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
-    std::string tag{}; ///< the handler's word about the outcome
+    std::string tag{};  ///< the handler's word about the outcome
+    death reason{};     ///< if the outcome is to bury
+    std::string text{}; ///< of the exception behind the outcome; for observers that asked for it, never stored
     std::function<void(typename Store::transaction&)> record{};
-    duration took{}; ///< from the handler's call to its end
+    std::optional<duration> took{}; ///< from the handler's call to its end; none if it was not called
 
     // Kept by settling, so that a batch can be given again after a fault of the store or of a hook.
     std::optional<vouch::landing> landing{};
@@ -198,6 +214,7 @@ class handling {
         const bool is_saga = is_saga_progress(h.entry.progress);
         if (!is_saga && options_.unhandled == unhandled::bury) {
             h.outcome = bury{.error = "no_handler"};
+            h.reason = death::no_handler;
             return;
         }
         h.outcome = release{.at = later(outbox_.now(), look_again_in)};
@@ -224,6 +241,7 @@ class handling {
     }
 
     [[nodiscard]] std::optional<spending> work(handled<Store>& h, const route_type& route, delivery& d) const {
+        const detail::trail_scope scope(d.trail()); // for what it emits past the delivery
         try {
             auto worked = route.handler.work(d);
             h.outcome = std::move(worked.outcome);
@@ -237,7 +255,9 @@ class handling {
     /// The attempt ends here: that is when the wait for the next one begins.
     [[nodiscard]] std::optional<spending> fail(handled<Store>& h, const route_type& route,
                                                const detail::caught& why) const {
+        h.text = why.text;
         if (why.is_permanent) {
+            h.reason = death::rejected;
             // An entry with a parent is a saga's command: that it was rejected, and has not just died, is the reply.
             h.outcome = bury{.error = why.code, .result = reply_of_rejecting(h.entry)};
             return std::nullopt;
@@ -272,6 +292,7 @@ class handling {
     /// failed attempt is left. A claim beyond twice attempts_max calls nobody.
     void end(handled<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
         h.record = nullptr;
+        h.reason = spent.why == ending::expired ? death::expired : death::exhausted;
         const std::uint64_t most = attempts_max(h.entry, route);
         const std::uint64_t claims = h.entry.attempts;
         if (!route.handler.ended || claims > 2 * most) {
@@ -279,10 +300,13 @@ class handling {
             return;
         }
         delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
+        const detail::trail_scope scope(d.trail());
         try {
             h.outcome = route.handler.ended(d, spent.why);
         } catch (...) {
             const auto error = detail::caught::current();
+            h.text = error.text;
+            h.reason = error.is_permanent ? death::rejected : death::exhausted;
             const auto again = claims < most ? claims : claims - most + 1; // the delays begin anew
             const auto delay = delay_after(policy_of(route), h.entry.id, static_cast<std::uint32_t>(again));
             if (error.is_permanent || claims == 2 * most || !delay) {
@@ -298,7 +322,10 @@ class handling {
     void finish(handled<Store>& h, const delivery& d) const {
         const auto meant = h.outcome.index();
         detail::make_valid(h.outcome, can_.limits);
-        h.tag = h.outcome.index() == meant ? d.tag() : std::string{};
+        h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
+        const bool is_as_meant = h.outcome.index() == meant;
+        h.tag = is_as_meant ? d.tag() : std::string{};
+        h.reason = !is_as_meant ? death::invalid : h.reason == death::none ? death::buried : h.reason;
         if (detail::goes_on(h.outcome)) {
             try {
                 h.emissions = d.emitted();
@@ -306,6 +333,7 @@ class handling {
                 return;
             } catch (const error& e) {
                 h.tag.clear();
+                h.reason = death::invalid;
                 h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
             }
         }

@@ -21,11 +21,13 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/transact.hpp>
@@ -52,6 +54,7 @@ struct runner_options {
     retry_policy retry{};                         ///< for routes and entries that say nothing of their own
     vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic no route fits
     std::size_t passes_max = 1'000'000;           ///< after which `run_until_idle` gives up
+    bool exception_text = false;                  ///< hand it to observers: it may carry other people's data
 };
 
 template <class Store>
@@ -119,13 +122,13 @@ class runner {
 
     /// Calls the handler and makes sure that what comes of it can be settled.
     [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) const {
-        time_point start{};
+        std::optional<time_point> start;
         auto h = rules()(std::move(e), std::move(stop), [&](const entry& s) {
             start = outbox_.now();
-            tell(event_kind::started, s, start);
+            tell(event_kind::started, s, *start);
         });
-        if (start != time_point{}) {
-            h.took = std::max(outbox_.now() - start, duration::zero());
+        if (start) {
+            h.took = std::max(outbox_.now() - *start, duration::zero());
         }
         return h;
     }
@@ -379,6 +382,13 @@ class runner {
         seen.error = line.error;
         seen.tag = landed ? std::string_view(h.tag) : std::string_view{};
         seen.took = h.took;
+        seen.reason = line.what == event_kind::dead ? h.reason : death::none;
+        if (const auto* const again = std::get_if<retry>(&h.outcome); again != nullptr && landed) {
+            seen.delay = std::max(again->at - now, duration::zero());
+        }
+        if (options_.exception_text) {
+            seen.text = landed ? h.text : l.text;
+        }
         observers_.on(seen);
         for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
             if (h.receipts[i].what == receipt::kind::inserted) {
@@ -425,6 +435,7 @@ class runner {
                 .group = e.group,
                 .id = e.id,
                 .attempt = e.attempts,
+                .is_saga = is_saga_progress(e.progress),
                 .age = std::max(at - e.created_at, duration::zero())};
     }
 

@@ -24,6 +24,7 @@
 #include <vouch/contract/verdict.hpp>
 #include <vouch/observe/audit.hpp>
 #include <vouch/outbox/outbox.hpp>
+#include <vouch/outbox/tracking.hpp>
 #include <vouch/run/handling.hpp>
 #include <vouch/run/isolation.hpp>
 
@@ -248,7 +249,10 @@ class settling {
     [[nodiscard]] attempt in_transaction(const waiting& todo, const detail::next_claim* next) {
         const auto now = outbox_.now();
         transaction tx = store_.begin();
-        for_each(todo, part::record, [&](auto& h) { h.record ? h.record(tx) : void(); });
+        for_each(todo, part::record, [&](auto& h) {
+            const detail::trail_scope scope(h.entry.trail);
+            h.record ? h.record(tx) : void();
+        });
         for_each(todo, part::emission, [&](auto& h) {
             if (!h.emissions.empty()) {
                 h.receipts = tx.enqueue(h.emissions, now);

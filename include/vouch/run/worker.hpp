@@ -8,7 +8,8 @@
 // A stop claims nothing new, lets running handlers finish, hands back what has not started (no attempt is spent) and
 // flushes the observers. While the store fails the worker tries again, ever more patiently; an error that no repeat can
 // cure stops it in the same way, and `run` throws it. Handlers, hooks and observers of one queue's worker are called
-// from several threads; those of one queue's settles from one at a time.
+// from several threads; those of one queue's settles from one at a time. Warnings and errors go to stderr unless an
+// observer writes a log or `worker_options::log` is `log_level::off`.
 #pragma once
 
 #include <atomic>
@@ -30,6 +31,7 @@
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/observe/audit.hpp>
+#include <vouch/observe/logger.hpp>
 #include <vouch/observe/observer.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/run/clerk.hpp>
@@ -51,7 +53,8 @@ class worker {
 
     /// Store and outbox outlive the worker. Throws `invalid_argument` for options that make no sense.
     worker(Store& store, const outbox& from, worker_options options = {})
-        : store_(store), outbox_(from), options_(std::move(options)) {
+        : store_(store), outbox_(from), options_(std::move(options)), own_log_(options_.log) {
+        observers_.add(own_log_);
         const auto longest = store.capabilities().limits.lease_max;
         check("poll_interval", options_.poll_interval > duration::zero() && options_.poll_interval <= longest);
         check("settle_within", options_.settle_within >= duration::zero() && options_.settle_within <= longest);
@@ -92,11 +95,13 @@ class worker {
     }
     worker& serve(const router<Store>&&, queue_options) = delete; // it would outlive its router
 
-    /// Sees everything, from several threads; outlives the worker.
+    /// Sees everything, from several threads; outlives the worker. One that writes a log (`logging_observer`, such as
+    /// `logger`) takes the place of the worker's own.
     template <observer O>
     void observe(O& o) {
         expect_idle();
         observers_.add(o);
+        own_log_.need(!observers_.has_log());
     }
     /// As the runner's.
     void audit(audit_sink<transaction> sink) {
@@ -138,7 +143,8 @@ class worker {
                                                .batch_size = how.batch_size,
                                                .lease = how.lease,
                                                .retry = how.retry,
-                                               .unhandled = how.unhandled}) {}
+                                               .unhandled = how.unhandled,
+                                               .exception_text = of.options_.exception_text}) {}
         queue_options how;
         vouch::runner<Store> runner;
         bool is_wired = false;
@@ -333,6 +339,7 @@ class worker {
     Store& store_;
     const outbox& outbox_;
     worker_options options_;
+    detail::fallback_log own_log_;
     observer_list observers_{};
     audit_sink<transaction> audit_{};
     std::function<void(transaction&, const std::string&, const entry&)> group_complete_{};

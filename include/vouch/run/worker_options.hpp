@@ -8,6 +8,7 @@
 #include <string>
 
 #include <vouch/contract/time.hpp>
+#include <vouch/observe/logger.hpp>
 #include <vouch/policy/backoff.hpp>
 #include <vouch/policy/retention.hpp>
 #include <vouch/policy/retry.hpp>
@@ -19,6 +20,9 @@ inline namespace v0 {
 
 struct worker_options {
     std::string name = "worker"; ///< who claims; shown to operators
+    /// What the worker logs to stderr by itself, unless one of its observers writes a log.
+    log_level log = log_level::warning;
+    bool exception_text = false; ///< hand it to observers and the log: it may carry other people's data
     /// Nothing is late by more than this, whatever becomes of wake-ups.
     duration poll_interval = std::chrono::seconds{1};
     /// How long an outcome may wait for others to be committed with.

@@ -17,7 +17,9 @@
 #include <vouch/outbox/codec.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/failure.hpp>
+#include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
+#include <vouch/saga/results.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -34,9 +36,7 @@ class step_call {
     [[nodiscard]] const std::string& step() const noexcept { return progress_.steps[step_].name; }
     [[nodiscard]] bool is_compensation() const noexcept { return progress_.direction == saga_direction::back; }
     /// The idempotency key to hand on: the same for every try of this action of this saga, also after a resume.
-    [[nodiscard]] id key() const noexcept {
-        return derive(derive(saga(), step()), is_compensation() ? "undo" : "forward");
-    }
+    [[nodiscard]] id key() const noexcept { return saga_key(saga(), step(), is_compensation()); }
     [[nodiscard]] std::uint32_t attempt() const noexcept { return delivery_.attempt(); } ///< counted from 1
     [[nodiscard]] time_point now() const noexcept { return delivery_.now(); }
     [[nodiscard]] const std::stop_token& stop() const noexcept { return delivery_.stop(); }
@@ -66,13 +66,10 @@ class step_call {
     }
     /// Of another step, if it is known to have succeeded.
     [[nodiscard]] std::optional<std::string_view> result_of(std::string_view step) const noexcept {
-        for (const auto& record : progress_.steps) {
-            if (record.name == step && record.state == step_state::done) {
-                return record.result;
-            }
-        }
-        return std::nullopt;
+        return results().of(step);
     }
+    /// Of all steps so far.
+    [[nodiscard]] step_results results() const noexcept { return step_results(progress_); }
 
   private:
     const delivery& delivery_;

@@ -7,15 +7,18 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include <vouch/contract/draft.hpp>
+#include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/is_saga.hpp>
+#include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/verdict.hpp>
+#include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
 
 namespace vouch {
@@ -28,16 +31,27 @@ inline constexpr std::string_view saga_marks_queue = "saga.marks";
 
 /// Requests that the saga be turned round, within the caller's transaction. Applied, or repeated if it was due anyway
 /// or had been asked before: the mark is seen before the saga completes; one that is being undone goes on being undone.
-/// Stale: it has ended; unknown: there is no such saga; then nothing is written.
+/// Stale: it has ended; unknown: there is no such entry, or it is no saga (`is_saga`); then nothing is written. Throws
+/// `unsupported` if it is a saga whose progress this version cannot read.
 template <class Writer>
 [[nodiscard]] verdict request_cancel(Writer& tx, const id& saga, time_point now) {
     static_assert(explain_writer<Writer>());
     const auto found = tx.find(saga);
-    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
+    if (!found || !is_saga(*found)) {
+        return verdict::unknown;
+    }
+    if (is_terminal(found->state)) {
+        return verdict::stale;
+    }
+    const auto progress = decode_progress(found->progress);
+    if (!progress) {
+        throw error(error_kind::unsupported,
+                    "saga: the progress of " + to_string(saga) + " cannot be read; use the version that wrote it");
+    }
     const auto answer = tx.nudge(saga, now);
     if (answer == verdict::applied || answer == verdict::repeated) {
-        const bool has_begun = progress && !progress->origin.is_nil();
-        const std::array mark{draft{.id = cancel_mark_of(has_begun ? progress->origin : saga),
+        const auto origin = progress->origin.is_nil() ? first_entry_of(tx, *found) : progress->origin;
+        const std::array mark{draft{.id = cancel_mark_of(origin),
                                     .queue = std::string(saga_marks_queue),
                                     .topic = "saga.cancel",
                                     .result = std::string{}}};

@@ -30,7 +30,9 @@
 #include <vouch/saga/cancel.hpp>
 #include <vouch/saga/commanding.hpp>
 #include <vouch/saga/definition.hpp>
+#include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
+#include <vouch/saga/results.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -50,15 +52,17 @@ namespace detail {
 template <class Store, class Rules>
 class saga_claim : commanding<Store> {
     using base = commanding<Store>;
-    using base::call_back, base::definition_, base::delivery_, base::entry, base::find_command, base::forget_command;
-    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_;
+    using base::call_back, base::caught_here, base::definition_, base::delivery_, base::entry, base::find_command,
+        base::forget_command;
+    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_,
+        base::undo_fits;
 
   public:
     saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
         : base(store, what, std::move(at), d) {
         if (p_.owner != entry().id) {
-            is_resumed_ = !p_.owner.is_nil();
-            p_.origin = p_.origin.is_nil() ? entry().id : p_.origin;
+            p_.origin = p_.origin.is_nil() ? first_entry_of(store_, entry()) : p_.origin;
+            is_resumed_ = !p_.owner.is_nil() || p_.origin != entry().id;
             p_.owner = entry().id;
             p_.tries = 0;
             p_.since = now_;
@@ -103,7 +107,29 @@ class saga_claim : commanding<Store> {
         if (p_.is_waiting()) {
             return hear_reply();
         }
+        if (record().state == step_state::undecided) {
+            return choose();
+        }
         return step().is_remote() ? send_forward() : run_forward();
+    }
+
+    /// Asks the step's condition. A definition that has lost it does the step.
+    [[nodiscard]] saga_ruling choose() {
+        bool answer = true;
+        try {
+            answer = !step().condition || step().condition(delivery_, step_results(p_));
+        } catch (...) {
+            return try_again_or(caught::current(),
+                                [&](const std::string& code) { return fail_step(step_state::failed, code); });
+        }
+        if (Rules::is_chosen(answer)) {
+            record().state = step_state::begun;
+        } else {
+            record().state = step_state::skipped;
+            delivery_.tag("skipped " + step().name);
+            come_to(Rules::after(p_.at));
+        }
+        return Rules::records_answers() ? checkpoint(now_) : go_forward();
     }
 
     [[nodiscard]] saga_ruling run_forward() {
@@ -111,16 +137,16 @@ class saga_claim : commanding<Store> {
         if (entry().attempts > attempts_max_of(entry(), policy)) {
             return fail_step(Rules::learned_from_failing(), "attempts_exhausted");
         }
-        if (is_too_late(now_) && entry().attempts > 1) {
+        if (is_too_late(now_) && !is_first_try()) {
             return fail_step(Rules::learned_from_failing(), "timed_out");
         }
         try {
             step_call call(delivery_, p_, p_.at, {});
             record().result = step().forward(call);
         } catch (...) {
-            const auto why = caught::current();
+            const auto why = caught_here();
             if (why.is_permanent) {
-                return fail_step(step_state::failed, why.code);
+                return fail_step(Rules::learned_from_rejecting(is_first_try()), why.code);
             }
             auto next = after_failure(entry(), why.code, policy, now_);
             const auto* const again = std::get_if<retry>(&next);
@@ -141,11 +167,11 @@ class saga_claim : commanding<Store> {
     [[nodiscard]] saga_ruling send_forward() {
         try {
             step_call call(delivery_, p_, p_.at, {});
-            if (!send(step().topic, step().forward(call))) {
+            if (!undo_fits(std::nullopt) || !send(step().topic, step().forward(call), Rules::key_of(p_))) {
                 return fail_step(step_state::failed, "invalid_command");
             }
         } catch (...) { // nothing has been sent
-            return try_again_or(caught::current(),
+            return try_again_or(caught_here(),
                                 [&](const std::string& code) { return fail_step(step_state::failed, code); });
         }
         return checkpoint(*p_.deadline);
@@ -164,11 +190,16 @@ class saga_claim : commanding<Store> {
         }
         record().state = learned;
         record().result = command->result.value_or(std::string{});
+        if (!undo_fits(record().result)) {
+            record().result.clear();
+            return fail_step(step_state::unknown, "result_too_large");
+        }
         come_to(Rules::after(p_.at));
         if (is_too_large()) {
             return drop_result();
         }
-        const bool executes = p_.at < definition_.steps.size() && !step().is_remote();
+        const bool executes =
+            p_.at < definition_.steps.size() && !step().is_remote() && record().state == step_state::begun;
         return executes ? checkpoint(now_) : go_forward();
     }
 
@@ -191,8 +222,10 @@ class saga_claim : commanding<Store> {
         p_.tries = 0;
         if (p_.at < p_.steps.size() && record().state == step_state::begun && !p_.is_waiting()) {
             const bool may_have_run = !definition_.steps[p_.at].is_remote();
-            record().state = may_have_run ? Rules::learned_from_claims(entry().attempts + (is_resumed_ ? 1U : 0U))
-                                          : step_state::failed;
+            record().state = may_have_run ? Rules::learned_from_claims(is_first_try()) : step_state::failed;
+        }
+        if (p_.at < p_.steps.size() && record().state == step_state::undecided) {
+            record().state = step_state::failed;
         }
         moved_ = true;
         return go_back();
@@ -236,7 +269,7 @@ class saga_claim : commanding<Store> {
         record().state = Rules::learned_late(command ? &*command : nullptr);
         if (record().state == step_state::done) {
             record().result = command->result.value_or(std::string{});
-            if (is_too_large()) {
+            if (is_too_large() || !undo_fits(record().result)) {
                 record().result.clear();
                 record().state = step_state::unknown;
             }
@@ -281,11 +314,11 @@ class saga_claim : commanding<Store> {
     [[nodiscard]] saga_ruling send_undo() {
         try {
             step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
-            if (!send(step().undo_topic, step().undo(call))) {
+            if (!send(step().undo_topic, step().undo(call), Rules::key_of(p_))) {
                 return moved_ ? checkpoint(now_) : saga_ruling{bury{.error = "invalid_command"}};
             }
         } catch (...) {
-            const auto why = caught::current();
+            const auto why = caught_here();
             return moved_ ? checkpoint(now_)
                           : try_again_or(why, [](const std::string& code) { return saga_ruling{bury{.error = code}}; });
         }
@@ -301,7 +334,7 @@ class saga_claim : commanding<Store> {
             step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
             static_cast<void>(step().undo(call));
         } catch (...) {
-            return try_again_or(caught::current(), stuck);
+            return try_again_or(caught_here(), stuck);
         }
         record().state = step_state::undone;
         return checkpoint(now_);
@@ -390,10 +423,18 @@ class saga_claim : commanding<Store> {
         p_.at = next;
         p_.since = now_;
         if (next < definition_.steps.size() && p_.steps.size() == next) {
-            p_.steps.push_back({.name = definition_.steps[next].name});
+            const auto& coming = definition_.steps[next];
+            p_.steps.push_back(
+                {.name = coming.name, .state = coming.condition ? step_state::undecided : step_state::begun});
         }
     }
 
+    /// Whether no earlier claim can have called the action whose turn it is. A checkpoint sets attempts and lapses to
+    /// 0; since then every claim but this one was handed back untouched, because any other way to end leaves a trace in
+    /// one of the two. What the entries did that this one was resumed from is not known.
+    [[nodiscard]] bool is_first_try() const noexcept {
+        return !is_resumed_ && entry().attempts == 1 && entry().lapses == 0;
+    }
     [[nodiscard]] bool is_too_late(time_point at) const {
         return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
     }

@@ -8,11 +8,17 @@
 //   step number       header `saga-step-number`      status FAILED       state dead
 //   step name         header `saga-step`             result              result
 //   is-compensation   header `saga-compensation`     failure reason      last_error
-//   payload           payload                        time                updated_at
+//   idempotency key   header `saga-key`              time                updated_at
+//   payload           payload; `compensation.hpp`
+//   ordering key      lane: the saga's
 //   time              created_at
 //
+// A command may be delivered more than once, and a compensating command that is not answered is sent again under
+// another id: a participant that must not act twice keeps the key in mind, not the id (`inbox.hpp`).
+//
 // A participant that has done nothing and never will throws `reject`, or buries with a result: a known failure, which
-// is not undone. Any other death is unknown.
+// is not undone, if the command was claimed once. An earlier claim may have done something; so may one that ended in
+// any other death: unknown, and undone.
 #pragma once
 
 #include <charconv>
@@ -25,13 +31,15 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/saga/origin.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
 /// A command as its participant sees it.
 struct saga_command {
-    vouch::id id{};
+    vouch::id id{};   ///< another one each time a command is sent
+    vouch::id key{};  ///< the idempotency key: the same however often this action of this saga is asked for
     vouch::id saga{}; ///< the saga's first entry, also after a resume
     std::string step{};
     std::size_t number = 0; ///< of the step, counted from 1
@@ -46,6 +54,7 @@ inline constexpr std::string_view saga_header = "saga";
 inline constexpr std::string_view step_header = "saga-step";
 inline constexpr std::string_view number_header = "saga-step-number";
 inline constexpr std::string_view compensation_header = "saga-compensation";
+inline constexpr std::string_view key_header = "saga-key";
 
 [[nodiscard]] inline std::optional<std::string_view> header_of(const entry& e, std::string_view name) noexcept {
     for (const auto& [key, value] : e.headers) {
@@ -56,12 +65,12 @@ inline constexpr std::string_view compensation_header = "saga-compensation";
     return std::nullopt;
 }
 
-[[nodiscard]] inline header_list command_headers(const id& saga, std::string_view step, std::size_t number,
-                                                 bool is_compensation) {
-    return {{std::string(saga_header), to_string(saga)},
-            {std::string(step_header), std::string(step)},
-            {std::string(number_header), std::to_string(number)},
-            {std::string(compensation_header), is_compensation ? "true" : "false"}};
+[[nodiscard]] inline header_list headers_of(const saga_command& c) {
+    return {{std::string(saga_header), to_string(c.saga)},
+            {std::string(step_header), c.step},
+            {std::string(number_header), std::to_string(c.number)},
+            {std::string(compensation_header), c.is_compensation ? "true" : "false"},
+            {std::string(key_header), to_string(c.key)}};
 }
 
 } // namespace detail
@@ -72,14 +81,18 @@ inline constexpr std::string_view compensation_header = "saga-compensation";
     const auto step = detail::header_of(e, detail::step_header);
     const auto number = detail::header_of(e, detail::number_header);
     const auto compensation = detail::header_of(e, detail::compensation_header);
+    const auto key = detail::header_of(e, detail::key_header);
     const auto saga_id = saga ? id::parse(*saga) : std::nullopt;
     if (e.parent.is_nil() || !saga_id || !step || !number || !compensation) {
         return std::nullopt;
     }
+    const bool is_compensation = *compensation == "true";
+    const auto known_key = key ? id::parse(*key) : std::nullopt;
     saga_command out{.id = e.id,
+                     .key = known_key.value_or(saga_key(*saga_id, *step, is_compensation)),
                      .saga = *saga_id,
                      .step = std::string(*step),
-                     .is_compensation = *compensation == "true",
+                     .is_compensation = is_compensation,
                      .payload = e.payload,
                      .at = e.created_at};
     std::from_chars(number->data(), number->data() + number->size(), out.number);

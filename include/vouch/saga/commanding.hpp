@@ -16,7 +16,9 @@
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/run/delivery.hpp>
+#include <vouch/run/handling.hpp>
 #include <vouch/saga/command.hpp>
+#include <vouch/saga/compensation.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/progress.hpp>
 
@@ -51,10 +53,13 @@ class commanding {
     }
 
     /// False if no store would take it; then nothing is sent.
-    [[nodiscard]] bool send(const std::string& topic, std::string payload) {
+    [[nodiscard]] bool send(const std::string& topic, std::string payload, const id& key) {
         const auto& to = step();
-        const bool is_back = p_.direction == saga_direction::back;
-        auto headers = command_headers(p_.origin, to.name, p_.at + 1, is_back);
+        auto headers = headers_of({.key = key,
+                                   .saga = p_.origin,
+                                   .step = to.name,
+                                   .number = p_.at + 1,
+                                   .is_compensation = p_.direction == saga_direction::back});
         const auto attempts_max = definition_.retry_of(to).attempts_max;
         try {
             validate(draft{.id = entry().id, .queue = to.queue, .topic = topic, .payload = payload, .headers = headers},
@@ -66,12 +71,26 @@ class commanding {
                                      .topic = topic,
                                      .payload = std::move(payload),
                                      .group = shared_group(),
+                                     .lane = lane_in(to.queue),
                                      .parent = entry().id,
                                      .attempts_max = attempts_max,
                                      .headers = std::move(headers)});
         p_.sender = entry().id;
         p_.deadline = later(now_, to.timeout);
         return true;
+    }
+
+    /// The saga's lane, so that the commands of one order stay in order at every participant. In its own queue the saga
+    /// holds that lane itself until it ends: a command of its would wait for it for ever.
+    [[nodiscard]] std::string lane_in(const std::string& queue) const {
+        return queue == entry().queue ? std::string{} : entry().lane;
+    }
+
+    /// Whether the store takes the compensating command of this step with what is known so far. One that the definition
+    /// makes is looked at when it is made.
+    [[nodiscard]] bool undo_fits(const std::optional<std::string>& reply) const {
+        return !step().carries_compensation ||
+               encode(compensation{delivery_.payload(), reply}).size() <= store_.capabilities().limits.payload_max;
     }
 
     /// The saga's group, if it has one of its own: while the saga lives, nothing of that is purged. In anybody else's
@@ -91,6 +110,13 @@ class commanding {
     /// resumed from does not wake it.
     [[nodiscard]] time_point look_again(const vouch::entry& command, time_point at) const {
         return command.parent == entry().id ? at : std::min(at, later(now_, saga_look_again));
+    }
+
+    /// Call inside a catch clause.
+    [[nodiscard]] caught caught_here() {
+        auto why = caught::current();
+        delivery_.explain(why.text);
+        return why;
     }
 
     [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery_.entry(); }

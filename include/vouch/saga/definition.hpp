@@ -5,10 +5,12 @@
 //
 //   const auto order_saga = vouch::define_saga<order>("order", {.completed = "order.confirmed"})
 //       .step("payment", charge, refund)                                                   // in this process
+//       .step("gift wrap", wrap).when([](const order& o) { return o.is_gift; })            // or skipped
 //       .command("shipping", {.queue = "shipping", .topic = "schedule", .undo = "cancel"}) // at a participant
 //       .build();
 //
-// Change the steps, and the version changes too: a saga is carried on by the version it began with, or not at all.
+// Change the steps or their conditions, and the version changes too: a saga is carried on by the version it began with,
+// or not at all.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +33,9 @@
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/saga/call.hpp>
+#include <vouch/saga/compensation.hpp>
 #include <vouch/saga/progress.hpp>
+#include <vouch/saga/results.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -39,6 +43,11 @@ inline namespace v0 {
 /// An action, brought to one form: does something, and gives its result as bytes. It throws `reject` if it has done
 /// nothing and never will, and anything else to be called again by policy.
 using step_action = std::function<std::string(step_call&)>;
+
+/// Whether a step is done at all. A pure function: the same context and results always give the same answer. It is
+/// asked when it is the step's turn, and its answer is recorded before anything follows from it; after that it is not
+/// asked again. Throwing is the step's failure, with nothing done.
+using step_condition = std::function<bool(const delivery&, const step_results&)>;
 
 struct step_options {
     std::optional<retry_policy> retry{}; ///< unset: the saga's
@@ -64,6 +73,9 @@ struct saga_step {
     std::string undo_topic{};
     std::optional<retry_policy> retry{};
     duration timeout{};
+    bool carries_compensation = false; ///< its compensating command has a `compensation` for its payload
+    step_condition condition{};        ///< empty: it is always done
+    bool is_otherwise = false;         ///< it is done exactly if the step before it was skipped
 
     [[nodiscard]] bool is_remote() const noexcept { return !queue.empty(); }
     [[nodiscard]] bool has_undo() const noexcept { return static_cast<bool>(undo); }
@@ -134,6 +146,9 @@ inline void validate(const saga_definition& d) {
         if (!s.forward) {
             detail::refuse({"saga step", "forward action", i}, "is missing");
         }
+        if (s.is_otherwise && (i == 0 || !d.steps[i - 1].condition)) {
+            detail::refuse({"saga step", "otherwise", i}, "has no step with a condition before it");
+        }
         if (s.timeout < duration::zero()) {
             detail::refuse({"saga step", "timeout", i}, "is negative");
         }
@@ -153,6 +168,27 @@ namespace detail {
 template <class F, class Context>
 concept action_of = std::invocable<F&, const Context&, step_call&> || std::invocable<F&, const Context&> ||
     std::invocable<F&, step_call&> || std::invocable<F&>;
+
+template <class F, class Context>
+concept condition_of = std::predicate<F&, const Context&, const step_results&> || std::predicate<F&, const Context&> ||
+    std::predicate<F&, const step_results&>;
+
+/// Calls a condition in whatever form it was given.
+template <class Context, class F>
+[[nodiscard]] step_condition make_condition(F&& given) {
+    static_assert(condition_of<std::decay_t<F>, Context>,
+                  "vouch: a condition takes `const Context&`, then `const step_results&`, and returns a bool; either "
+                  "argument may be left out");
+    return [f = std::forward<F>(given)](const delivery& d, const step_results& results) mutable -> bool {
+        if constexpr (std::predicate<decltype(f)&, const step_results&>) {
+            return f(results);
+        } else if constexpr (std::predicate<decltype(f)&, const Context&>) {
+            return f(d.as<Context>());
+        } else {
+            return f(d.as<Context>(), results);
+        }
+    };
+}
 
 template <class Context, class F>
 [[nodiscard]] decltype(auto) act(F& f, step_call& call) {
@@ -215,18 +251,21 @@ class saga_builder {
         return *this;
     }
 
-    /// A step at a participant. The forward command carries the saga's payload, the compensating one what the forward
-    /// one's reply was.
+    /// A step at a participant. The forward command carries the saga's payload, the compensating one a `compensation`:
+    /// that payload and the forward command's reply. Both together fit into a payload, or the saga turns round.
     saga_builder& command(std::string name, command_options how) {
-        return command(
-            std::move(name), std::move(how), [](step_call& call) { return call.payload(); },
-            [](step_call& call) { return std::string(call.result()); });
+        return command(std::move(name), std::move(how), [](step_call& call) { return call.payload(); });
     }
     /// The same, with payloads made by these.
     template <class Forward>
     saga_builder& command(std::string name, command_options how, Forward&& payload) {
-        return command(std::move(name), std::move(how), std::forward<Forward>(payload),
-                       [](step_call& call) { return std::string(call.result()); });
+        const bool can_undo = !how.undo.empty();
+        command(std::move(name), std::move(how), std::forward<Forward>(payload), [](step_call& call) {
+            return compensation{call.payload(),
+                                call.is_known() ? std::optional(std::string(call.result())) : std::nullopt};
+        });
+        made_.steps.back().carries_compensation = can_undo;
+        return *this;
     }
     template <class Forward, class Undo>
     saga_builder& command(std::string name, command_options how, Forward&& payload, Undo&& undo_payload) {
@@ -247,6 +286,22 @@ class saga_builder {
         return *this;
     }
 
+    /// The step just added is done only if this says so, else it is skipped: a pure function of the context and of the
+    /// results of the steps before, as `step_condition` describes.
+    template <class Condition>
+    saga_builder& when(Condition&& condition) {
+        last("when").condition = detail::make_condition<Context>(std::forward<Condition>(condition));
+        return *this;
+    }
+    /// The step just added is done exactly if the one before it was skipped: of the two, one is chosen.
+    saga_builder& otherwise() {
+        auto& step = last("otherwise");
+        step.is_otherwise = true;
+        const auto before = made_.steps.size() > 1 ? made_.steps[made_.steps.size() - 2].name : std::string{};
+        step.condition = [before](const delivery&, const step_results& results) { return results.is_skipped(before); };
+        return *this;
+    }
+
     /// Throws `invalid_argument` for a definition that cannot be run.
     [[nodiscard]] saga_definition build() const {
         validate(made_);
@@ -254,6 +309,16 @@ class saga_builder {
     }
 
   private:
+    [[nodiscard]] saga_step& last(const char* wanted_by) {
+        if (made_.steps.empty()) {
+            detail::refuse({"saga step", wanted_by, 0}, "comes before any step");
+        }
+        if (made_.steps.back().condition) {
+            detail::refuse({"saga step", wanted_by, made_.steps.size() - 1}, "is a second condition");
+        }
+        return made_.steps.back();
+    }
+
     saga_definition made_;
 };
 

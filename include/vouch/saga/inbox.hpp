@@ -2,7 +2,13 @@
 // The table of messages a consumer has processed, as entries born succeeded. A message that comes again, from another
 // store or a broker that delivers at least once, runs nothing and gets the stored result.
 //
-//   const auto reply = vouch::inbox::once(tx, "billing", message_id, [&] { return charge(tx); });
+//   const auto reply = vouch::inbox::once(tx, "billing", message_id, now, [&] { return charge(tx); });
+//
+// A saga's participant hands it the command's key, not its id: a compensating command that is sent again has another
+// id.
+//
+//   const auto key = vouch::command_of(d.entry())->key;
+//   const auto reply = vouch::inbox::once(tx, "billing", key, now, [&] { return refund(tx); });
 //
 // Everything is in the caller's transaction: the work's writes, the mark and the result are one commit, so a crash
 // half-way leaves nothing. Of two that race one commits; the other gets a `conflict`, is repeated by `transact` or the

@@ -13,6 +13,7 @@
 
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/saga/progress.hpp>
@@ -50,9 +51,6 @@ struct saga_status {
         return at < steps.size() ? std::string_view(steps[at].name) : std::string_view{};
     }
 };
-
-/// Whether an entry is a saga: one that was begun by `saga_definition::begin`, or has passed its first checkpoint.
-[[nodiscard]] inline bool is_saga(const entry& e) noexcept { return is_saga_progress(e.progress); }
 
 /// How a saga stands; nothing if the entry is none, or its progress cannot be read.
 [[nodiscard]] inline std::optional<saga_status> inspect(const entry& e) {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include <vouch/contract/id.hpp>
-#include <vouch/contract/saga_mark.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/time.hpp>
 
 namespace vouch {
@@ -32,12 +32,14 @@ enum class saga_direction : std::uint8_t { forward, back };
 
 /// What is known of a step.
 enum class step_state : std::uint8_t {
-    begun,   ///< it is its turn; whether it has done anything is not known yet
-    done,    ///< it succeeded; its result is kept
-    failed,  ///< known to have done nothing: it rejected, or was never started. Not undone
-    unknown, ///< it may have done something: crash, timeout, attempts spent. Undone
-    undone,  ///< its compensation has succeeded
-    kept,    ///< it was done or unknown, and has no compensation
+    begun,     ///< it is its turn; whether it has done anything is not known yet
+    done,      ///< it succeeded; its result is kept
+    failed,    ///< known to have done nothing: it rejected at once, or was never started. Not undone
+    unknown,   ///< it may have done something: crash, timeout, attempts spent. Undone
+    undone,    ///< its compensation has succeeded
+    kept,      ///< it was done or unknown, and has no compensation
+    skipped,   ///< its condition said no. Not undone
+    undecided, ///< it is its turn, and its condition has not answered yet
 };
 
 [[nodiscard]] constexpr std::string_view name_of(step_state s) noexcept {
@@ -48,6 +50,8 @@ enum class step_state : std::uint8_t {
     case step_state::unknown: return "unknown";
     case step_state::undone: return "undone";
     case step_state::kept: return "kept";
+    case step_state::skipped: return "skipped";
+    case step_state::undecided: return "undecided";
     }
     return "?";
 }
@@ -81,7 +85,7 @@ struct saga_progress {
 
 namespace detail {
 
-inline constexpr char progress_format = 1;
+inline constexpr char progress_format = 1; // below a space: see is_saga_progress
 
 [[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
     std::uint32_t sum = 2166136261U;
@@ -109,7 +113,7 @@ enum class progress_field : std::uint8_t {
 
 class progress_writer {
   public:
-    progress_writer() : out_(saga_mark) { out_.push_back(progress_format); }
+    progress_writer() : out_(saga_progress_mark) { out_.push_back(progress_format); }
 
     void bytes(progress_field field, std::string_view content) {
         if (!content.empty()) {
@@ -210,7 +214,7 @@ class progress_reader {
 [[nodiscard]] inline step_record read_step(progress_reader& from) {
     step_record out;
     const auto state = from.number();
-    if (state > static_cast<std::uint64_t>(step_state::kept)) {
+    if (state > static_cast<std::uint64_t>(step_state::undecided)) {
         from.fail();
     }
     out.state = static_cast<step_state>(state);
@@ -264,7 +268,7 @@ inline void read_field(saga_progress& p, std::uint64_t field, progress_reader& f
 
 /// Nothing, if the bytes are not what `encode_progress` of this format wrote.
 [[nodiscard]] inline std::optional<saga_progress> decode_progress(std::string_view bytes) {
-    constexpr std::size_t head = saga_mark.size() + 1;
+    constexpr std::size_t head = saga_progress_mark.size() + 1;
     constexpr std::size_t tail = 4;
     if (!is_saga_progress(bytes) || bytes.size() < head + tail || bytes[head - 1] != detail::progress_format) {
         return std::nullopt;

@@ -111,8 +111,8 @@ class saga {
                 return look_again(d, "undecodable");
             }
         }
-        detail::saga_claim<Store, Rules> claim(store_, *definition, std::move(progress), d);
         try {
+            detail::saga_claim<Store, Rules> claim(store_, *definition, std::move(progress), d);
             return use(claim);
         } catch (const error& e) { // the store's trouble, not the step's: it costs no attempt
             return look_again(d, std::string(name_of(e.kind())));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Webhook deliveries: one entry per (event, subscription), however often the event is routed; limits and delays of each
-// subscription over defaults; dead letters in the same transaction as the death; a requeue that begins anew. Its words,
-// for those who know them as a delivery saga:
+// subscription, as they are at the time of the attempt, over defaults; dead letters in the same transaction as the
+// death; a requeue that begins anew. Its words, for those who know them as a delivery saga:
 //
 //   status Pending, InProgress, PendingRetry, Completed, DeadLettered    state pending, claimed, retrying, succeeded,
 //   dead attempt_count        failures, and one more if it succeeded next_attempt_at      due_at final_error_code
@@ -13,11 +13,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/validate.hpp>
@@ -39,7 +41,7 @@ class webhook {
     struct subscription {
         std::string id{};
         std::string url{};
-        std::uint32_t attempts_max = 0;          ///< 0: the default
+        std::uint32_t attempts_max = 0; ///< 0: as many as its own schedule has delays, and one; else the default
         std::optional<vouch::backoff> backoff{}; ///< unset: the default
     };
 
@@ -60,11 +62,22 @@ class webhook {
     webhook(lookup subscriptions, sender send, retry_policy defaults = {})
         : subscriptions_(std::move(subscriptions)), send_(std::move(send)), defaults_(std::move(defaults)) {}
 
-    /// For the route: `router.on(std::string(webhook::topic), hook, hook.retry())`.
-    [[nodiscard]] const retry_policy& retry() const noexcept { return defaults_; }
+    /// For the route: `router.on(std::string(webhook::topic), hook, hook.retry())`. It sets no limit of its own: the
+    /// subscription does, at each attempt. A route without it cuts every subscription at the runner's limit.
+    [[nodiscard]] retry_policy retry() const {
+        return {.backoff = defaults_.backoff, .attempts_max = std::numeric_limits<std::uint32_t>::max()};
+    }
+
+    /// What holds for a subscription: what it says, over the defaults.
+    [[nodiscard]] retry_policy retry_of(const subscription& s) const {
+        const bool has_schedule = s.backoff && s.backoff->attempts();
+        const auto otherwise = has_schedule ? *s.backoff->attempts() : attempts_max_of(entry{}, defaults_);
+        return {.backoff = s.backoff ? s.backoff : defaults_.backoff,
+                .attempts_max = s.attempts_max != 0 ? s.attempts_max : otherwise};
+    }
 
     /// The delivery of an event to a subscription, to be emitted in the transaction of the event. The same pair again
-    /// is a duplicate, as long as the first is stored.
+    /// is a duplicate, as long as the first is stored. Nothing of the subscription but its id is stored.
     [[nodiscard]] static emission of(std::string queue, const std::string& event, const subscription& to,
                                      std::string body) {
         if (event.empty() || to.id.empty()) {
@@ -75,12 +88,11 @@ class webhook {
                 .payload = std::move(body),
                 // The length keeps ("a/b", "c") and ("a", "b/c") apart.
                 .key = std::to_string(event.size()) + '/' + event + '/' + to.id,
-                .attempts_max = to.attempts_max,
                 .headers = {{"webhook-event", event}, {"webhook-subscription", to.id}}};
     }
 
     /// 2xx is a success, anything else a failed attempt with the code `http_<status>`. A subscription that is gone ends
-    /// it at once.
+    /// it at once, and so does one whose limit lies below the attempts there were.
     [[nodiscard]] outcome operator()(delivery& d) const {
         const auto event = d.header("webhook-event");
         const auto to = d.header("webhook-subscription");
@@ -90,6 +102,10 @@ class webhook {
         const auto known = subscriptions_(*to);
         if (!known) {
             throw reject("no_subscription");
+        }
+        const auto policy = retry_of(*known);
+        if (d.attempt() > attempts_max_of(d.entry(), policy)) {
+            return bury{.error = "attempts_exhausted"};
         }
         std::string code;
         try {
@@ -108,13 +124,13 @@ class webhook {
                 throw;
             }
             code = why.code;
+            d.explain(why.text);
         }
-        const auto attempts_max = known->attempts_max != 0 ? known->attempts_max : defaults_.attempts_max;
-        return after_failure(d.entry(), code, {known->backoff ? known->backoff : defaults_.backoff, attempts_max}, d.now());
+        return after_failure(d.entry(), code, policy, d.now());
     }
 
     /// For `runner::audit`: calls `hook(transaction, audit_line)` for every delivery that is given up, in the
-    /// transaction in which it dies. If it throws, the delivery is not dead, and its lease heals it.
+    /// transaction in which it dies. If it throws, the delivery is not dead yet; it is settled again later.
     template <class Transaction, class Hook>
     [[nodiscard]] static audit_sink<Transaction> dead_letters(Hook&& hook) {
         return [hook = std::forward<Hook>(hook)](Transaction& tx, const audit_line& line) {

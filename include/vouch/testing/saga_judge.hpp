@@ -11,6 +11,7 @@
 #include <vouch/memory.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/inspect.hpp>
+#include <vouch/saga/progress.hpp>
 #include <vouch/testing/saga_world.hpp>
 
 namespace vouch {
@@ -56,8 +57,11 @@ inline void judge(saga_world& world, const saga_definition& shape, const memory:
     for (std::size_t i = 0; i < shape.steps.size(); ++i) {
         const auto& s = world.steps()[i];
         const auto& name = shape.steps[i].name;
-        if (end == saga_end::completed && (!s.has_effect || s.was_undone)) {
+        if (end == saga_end::completed && (s.has_effect == s.is_skipped || s.was_undone)) {
             world.complain("it has completed, and step " + name + " is not in effect");
+        }
+        if (i < status->steps.size() && (status->steps[i].state == step_state::skipped) > s.is_skipped) {
+            world.complain("step " + name + " is on record as skipped, and is not");
         }
         const bool is_past = end == saga_end::compensated || (end == saga_end::dead && i > status->at);
         if (is_past && s.has_effect && shape.steps[i].has_undo()) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,12 +49,21 @@ struct trial_result {
     std::uint64_t calls = 0; ///< stands for the sequence of store calls
 };
 
+/// What a participant knows a command by that it has carried out already. By its id alone it acts again on a
+/// compensating command that is sent again.
+enum class dedup_by : std::uint8_t { key, command_id };
+
+struct trial_options {
+    dedup_by dedup = dedup_by::key;
+    std::vector<bool> skipped{}; ///< by number: steps whose condition says no; that of an `otherwise` follows from it
+};
+
 template <class Rules = saga_rules>
 class saga_trial {
   public:
-    saga_trial(const saga_definition& shape, choices& fate)
-        : process_(std::make_shared<process>(process{.fate = fate})), fate_(fate), shape_(shape),
-          world_(shape_, fate, *process_), definition_(acted_out(shape)),
+    saga_trial(const saga_definition& shape, choices& fate, trial_options how = {})
+        : how_(completed(std::move(how), shape)), process_(std::make_shared<process>(process{.fate = fate})),
+          fate_(fate), shape_(shape), world_(shape_, fate, *process_, how_.skipped), definition_(acted_out(shape)),
           outbox_({.clock = clock_, .ids = counting_ids(), .bindings = bindings{}.bind("#", "ends")}) {
         restart();
         for (const auto& s : shape_.steps) {
@@ -78,7 +88,7 @@ class saga_trial {
         if (end == saga_end::dead && world_.complaint().empty()) {
             resume_it();
         }
-        return {end, fate_.path(), world_.complaint(), process_->calls};
+        return {end, path(), world_.complaint(), process_->calls};
     }
 
   private:
@@ -95,6 +105,40 @@ class saga_trial {
         time_point until;
     };
 
+    /// An answer for every step.
+    [[nodiscard]] static trial_options completed(trial_options how, const saga_definition& shape) {
+        how.skipped.resize(shape.steps.size());
+        for (std::size_t i = 0; i < shape.steps.size(); ++i) {
+            const auto& s = shape.steps[i];
+            how.skipped[i] = s.is_otherwise ? !how.skipped[i - 1] : how.skipped[i] && s.condition;
+        }
+        return how;
+    }
+
+    /// What is stored of a step of the saga.
+    [[nodiscard]] std::optional<step_state> stored(std::size_t i) const {
+        const auto found = work_.find(saga_);
+        const auto p = found ? decode_progress(found->progress) : std::nullopt;
+        return p && i < p->steps.size() ? std::optional(p->steps[i].state) : std::nullopt;
+    }
+
+    /// A condition's answer.
+    [[nodiscard]] bool answer(std::size_t i) {
+        if (stored(i).value_or(step_state::undecided) != step_state::undecided) {
+            world_.complain("step " + shape_.steps[i].name + " is asked for its condition after the answer is stored");
+        }
+        return !how_.skipped[i];
+    }
+
+    /// No action follows from an answer that could still be another one.
+    void check_answers(std::size_t up_to) {
+        for (std::size_t i = 0; i <= up_to; ++i) {
+            if (shape_.steps[i].condition && stored(i).value_or(step_state::undecided) == step_state::undecided) {
+                world_.complain("step " + shape_.steps[i].name + " has a condition whose answer is not stored");
+            }
+        }
+    }
+
     /// The same steps, policies and timeouts, acting on the world.
     [[nodiscard]] saga_definition acted_out(const saga_definition& shape) {
         auto d = shape;
@@ -102,11 +146,19 @@ class saga_trial {
         for (std::size_t i = 0; i < d.steps.size(); ++i) {
             auto& s = d.steps[i];
             const bool is_remote = s.is_remote();
-            s.forward = [this, i, is_remote](step_call&) { return is_remote ? std::string{} : world_.act(i); };
+            if (s.condition && !s.is_otherwise) {
+                s.condition = [this, i](const delivery&, const step_results&) { return answer(i); };
+            }
+            s.forward = [this, i, is_remote](step_call& call) {
+                if (!is_remote) {
+                    check_answers(i);
+                }
+                return is_remote ? std::string{} : world_.act(i, call.key());
+            };
             if (s.undo) {
                 s.undo = [this, i, is_remote](step_call& call) {
                     if (!is_remote) {
-                        world_.undo(i, call.result(), is_on_record(i));
+                        world_.undo(i, call.result(), is_on_record(i), call.key());
                     }
                     return std::string(call.result());
                 };
@@ -140,10 +192,11 @@ class saga_trial {
             return {};
         }
         const auto i = command->number - 1;
+        const auto& known_by = how_.dedup == dedup_by::key ? command->key : command->id;
         if (!command->is_compensation) {
-            return world_.act(i);
+            return world_.act(i, known_by);
         }
-        world_.undo(i, command->payload, is_on_record(i));
+        world_.undo(i, command->payload, is_on_record(i), known_by);
         return {};
     }
 
@@ -311,11 +364,15 @@ class saga_trial {
             } else if (!command) {
                 const auto p = decode_progress(e.progress);
                 if (p && p->direction == saga_direction::forward && p->at < shape_.steps.size() &&
-                    !shape_.steps[p->at].is_remote()) {
+                    !shape_.steps[p->at].is_remote() && may_run_next(*p)) {
                     world_.note_claim_lost(p->at);
                 }
             }
         }
+    }
+    /// Whether a claim calls the action whose turn it is; else it asks for its condition.
+    [[nodiscard]] bool may_run_next(const saga_progress& p) const {
+        return p.at < p.steps.size() ? p.steps[p.at].state == step_state::begun : !shape_.steps[p.at].condition;
     }
     /// What was claimed by a commit after which its process died.
     [[nodiscard]] std::vector<entry> in_flight(const std::string& queue) const {
@@ -370,6 +427,14 @@ class saga_trial {
         return end_of(*ended_);
     }
 
+    [[nodiscard]] std::string path() const {
+        std::string out;
+        for (std::size_t i = 0; i < shape_.steps.size(); ++i) {
+            out += how_.skipped[i] ? (out.empty() ? "skips " : "; skips ") + shape_.steps[i].name : std::string{};
+        }
+        return out + (out.empty() || fate_.path().empty() ? "" : "; ") + fate_.path();
+    }
+
     void check(saga_end end) {
         if (end != saga_end::none) {
             judge(world_, shape_, work_, *ended_, must_turn_round_);
@@ -392,6 +457,7 @@ class saga_trial {
         check(end);
     }
 
+    trial_options how_;
     manual_clock clock_{};
     time_point start_ = clock_();
     memory::store work_{};

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/contract/id.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/run/failure.hpp>
 #include <vouch/saga/definition.hpp>
@@ -26,43 +27,56 @@ enum class answering { at_once, late, too_late };
 
 class saga_world {
   public:
-    saga_world(const saga_definition& d, choices& fate, process& in) : definition_(d), fate_(fate), process_(in) {
+    /// Steps whose condition answers no are named by `skipped`.
+    saga_world(const saga_definition& d, choices& fate, process& in, const std::vector<bool>& skipped)
+        : definition_(d), fate_(fate), process_(in) {
         steps_.resize(d.steps.size());
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            steps_[i].is_skipped = i < skipped.size() && skipped[i];
+        }
     }
 
     /// Truth about a step.
     struct step {
+        bool is_skipped = false; ///< its condition says no
         bool has_effect = false;
         bool was_tried = false;    ///< called, or claimed by somebody who died over it: it may have done something
         bool has_rejected = false; ///< its last word
         bool was_undone = false;   ///< its compensation has been called
-        enum class habit { none, fails, crashes } forward = habit::none, undo = habit::none;
+        id done_under{};           ///< the key its effect happened under
+        id undone_under{};         ///< the key its effect was undone under
+        enum class habit { none, fails, crashes, rejects } forward = habit::none, undo = habit::none;
     };
 
-    /// The forward action. Gives its result, or throws as actions do.
-    std::string act(std::size_t i) {
+    /// The forward action. Gives its result, or throws as actions do. What has the key of an earlier call is done
+    /// already.
+    std::string act(std::size_t i, const id& key) {
         auto& s = steps_[i];
         for (std::size_t earlier = 0; earlier < i; ++earlier) {
-            complain_if(!steps_[earlier].has_effect, i, "runs before the steps before it are done");
+            complain_if(!steps_[earlier].has_effect && !steps_[earlier].is_skipped, i,
+                        "runs before the steps before it are done");
         }
+        complain_if(s.is_skipped, i, "runs though its condition says no");
         complain_if(last_undone_.has_value(), i, "runs forward after the saga has turned round");
         complain_if(has_ended_, i, "runs after the saga has ended");
-        s.was_tried = true;
+        const bool was_tried_before = std::exchange(s.was_tried, true);
         s.has_rejected = false;
         const auto way = s.forward == step::habit::none && !s.has_effect ? fate_.choose(name(i), trouble(i)) : 0;
         go_wrong_before(way, s.forward);
-        if (way == 6) {
+        if (way == 6 || s.forward == step::habit::rejects) {
             s.has_rejected = true;
-            s.was_tried = false;
+            s.was_tried = was_tried_before;
             throw reject("rejected");
         }
+        complain_if(s.has_effect && s.done_under != key, i, "is done twice, under two keys");
         s.has_effect = true;
+        s.done_under = key;
         go_wrong_after(way, s.forward);
         return result_of(i);
     }
 
     /// The compensation, handed `result`; `is_answered`: it is on record that the forward action succeeded.
-    void undo(std::size_t i, std::string_view result, bool is_answered) {
+    void undo(std::size_t i, std::string_view result, bool is_answered, const id& key) {
         auto& s = steps_[i];
         for (auto later = i + 1; later < steps_.size(); ++later) {
             complain_if(steps_[later].has_effect && definition_.steps[later].has_undo(), i,
@@ -77,11 +91,12 @@ class saga_world {
         s.was_undone = true;
         const auto way = s.undo == step::habit::none ? fate_.choose("undo " + name(i), trouble(i)) : 0;
         go_wrong_before(way, s.undo);
-        if (way == 6) {
+        if (way == 6 || s.undo == step::habit::rejects) {
             s.undo = step::habit::fails;
             throw reject("undo_rejected");
         }
-        s.has_effect = false;
+        complain_if(!s.undone_under.is_nil() && s.undone_under != key, i, "is undone twice, under two keys");
+        s.undone_under = std::exchange(s.has_effect, false) ? key : s.undone_under;
         go_wrong_after(way, s.undo);
     }
 
@@ -121,7 +136,8 @@ class saga_world {
                                            "crashes after its effect",
                                            "crashes always",
                                            "rejects",
-                                           "fails after its effect, and always"};
+                                           "fails after its effect, and always",
+                                           "fails after its effect, then rejects"};
         if (definition_.steps[i].is_remote()) {
             ways.insert(ways.end(), {"answers late", "answers after its lease"});
         }
@@ -143,11 +159,11 @@ class saga_world {
             process_.die();
             throw failure("crash");
         }
-        if (way == 7) {
-            habit = step::habit::fails;
+        if (way == 7 || way == 8) {
+            habit = way == 7 ? step::habit::fails : step::habit::rejects;
             throw failure("failed");
         }
-        answering_ = way == 8 ? answering::late : way == 9 ? answering::too_late : answering::at_once;
+        answering_ = way == 9 ? answering::late : way == 10 ? answering::too_late : answering::at_once;
     }
 
     void complain_if(bool wrong, std::size_t i, std::string_view what) {

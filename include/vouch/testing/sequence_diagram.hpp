@@ -37,7 +37,12 @@ class diagram {
         case event_kind::succeeded:
         case event_kind::dead: end(e); break;
         case event_kind::retried: arrow(e.queue, "->>", e.queue, e.topic + " again" + told(e)); break;
-        case event_kind::advanced: last_ = e.queue; break;
+        case event_kind::advanced:
+            last_ = e.queue;
+            if (!e.tag.empty()) { // a saga skips a step
+                body_ += "    Note over " + alias(e.queue) + ": " + e.topic + told(e) + '\n';
+            }
+            break;
         default: break;
         }
     }

@@ -143,14 +143,14 @@ void live(const std::string& folder, const scenario& what, int life) {
             if (what.fails && s == services.back()) {
                 throw vouch::reject("address_undeliverable");
             }
-            out.ask("do " + s, to_string(vouch::command_of(d.entry())->saga) + s);
+            out.ask("do " + s, to_string(vouch::command_of(d.entry())->key));
             return "result of " + s;
         });
         router(s).on("undo", [&, s](delivery& d) {
-            if (d.payload() != "result of " + s) {
+            if (d.as<vouch::compensation>() != vouch::compensation{"1", "result of " + s}) {
                 throw vouch::reject("wrong_result");
             }
-            out.ask("undo " + s, to_string(vouch::command_of(d.entry())->saga) + s + " undo");
+            out.ask("undo " + s, to_string(vouch::command_of(d.entry())->key));
         });
     }
     auto order = definition.begin(outbox, "orders", std::string("1"));
