@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <compare>
@@ -112,7 +113,8 @@ auto in_memory(F&& f) {
 
 // ---- vouch/sqlite/statement.hpp
 // A prepared statement, and one run of it: bound, stepped, read, and reset when the run ends, however it ends. Every
-// value is bound, never spliced. Bound bytes are not copied, so they must live as long as the run.
+// value is bound, never spliced. Bound bytes are not copied, so they must live as long as the run. What is read must be
+// of the type and in the range the store writes there, else the file is damaged: `corrupt`.
 
 namespace vouch {
 inline namespace v0 {
@@ -137,6 +139,19 @@ struct optional_blob {
 struct optional_id {
     const id& value;
 };
+
+/// Reads a blob; a plain string reads text.
+struct blob_into {
+    std::string& to;
+};
+
+/// Reads NULL as "none": an empty text, no bytes, the nil id.
+template <class T>
+struct or_none {
+    T& to;
+};
+template <class T>
+or_none(T&) -> or_none<T>;
 
 class statement {
   public:
@@ -215,30 +230,27 @@ class run {
         return {data, data == nullptr ? 0 : size};
     }
 
-    void read(int column, std::string& to) const { to.assign(bytes(column)); }
-    void read(int column, std::int64_t& to) const noexcept { to = sqlite3_column_int64(handle_, column); }
-    void read(int column, std::uint64_t& to) const noexcept { to = static_cast<std::uint64_t>(integer(column)); }
-    void read(int column, std::uint32_t& to) const noexcept { to = static_cast<std::uint32_t>(integer(column)); }
-    void read(int column, bool& to) const noexcept { to = integer(column) != 0; }
-    void read(int column, time_point& to) const noexcept { to = time_point{duration{integer(column)}}; }
-    void read(int column, state& to) const {
-        const auto value = integer(column);
-        if (value < 0 || value >= static_cast<std::int64_t>(all_states.size())) {
-            throw error(error_kind::corrupt, "sqlite: a stored state is none of the five");
-        }
-        to = static_cast<state>(value);
+    void read(int column, std::string& to) const {
+        expect(sqlite3_column_type(handle_, column) == SQLITE_TEXT, "sqlite: a stored text is none");
+        to.assign(bytes(column));
     }
-    /// NULL is the nil id.
+    void read(int column, blob_into into) const { into.to.assign(blob_at(column)); }
+    void read(int column, std::int64_t& to) const { to = integer_between(column, INT64_MIN, INT64_MAX); }
+    void read(int column, std::uint64_t& to) const { to = static_cast<std::uint64_t>(integer_between(column, 0)); }
+    void read(int column, std::uint32_t& to) const {
+        to = static_cast<std::uint32_t>(integer_between(column, 0, UINT32_MAX));
+    }
+    void read(int column, bool& to) const { to = integer_between(column, 0, 1) != 0; }
+    void read(int column, time_point& to) const {
+        to = time_point{duration{integer_between(column, INT64_MIN, INT64_MAX)}};
+    }
+    void read(int column, state& to) const {
+        to = static_cast<state>(integer_between(column, 0, static_cast<std::int64_t>(all_states.size()) - 1));
+    }
     void read(int column, id& to) const {
-        const auto from = bytes(column);
-        if (from.empty()) {
-            to = {};
-            return;
-        }
+        const auto from = blob_at(column);
         std::array<std::uint8_t, 16> raw{};
-        if (from.size() != raw.size()) {
-            throw error(error_kind::corrupt, "sqlite: a stored id has not 16 bytes");
-        }
+        expect(from.size() == raw.size(), "sqlite: a stored id has not 16 bytes");
         std::memcpy(raw.data(), from.data(), raw.size());
         to = id::from_bytes(raw);
     }
@@ -250,14 +262,40 @@ class run {
             read(column, to.emplace());
         }
     }
+    template <class T>
+    void read(int column, or_none<T> into) const {
+        if (is_null(column)) {
+            into.to = {};
+        } else {
+            read(column, into.to);
+        }
+    }
 
     /// Reads columns from the first on, in order.
     template <class... Values>
-    void read_all(Values&... values) const {
+    void read_all(Values&&... values) const {
         int column = -1;
         (read(++column, values), ...);
     }
 
+    /// The bytes of a blob, until the next step.
+    [[nodiscard]] std::string_view blob_at(int column) const {
+        expect(sqlite3_column_type(handle_, column) == SQLITE_BLOB, "sqlite: stored bytes are none");
+        return bytes(column);
+    }
+    [[nodiscard]] std::int64_t integer_between(int column, std::int64_t least, std::int64_t most = INT64_MAX) const {
+        expect(sqlite3_column_type(handle_, column) == SQLITE_INTEGER, "sqlite: a stored number is none");
+        const auto value = integer(column);
+        expect(value >= least && value <= most, "sqlite: a stored number is out of its range");
+        return value;
+    }
+    static void expect(bool is_sound, const char* damage) {
+        if (!is_sound) {
+            throw error(error_kind::corrupt, damage);
+        }
+    }
+
+    /// Of a number that the statement has made.
     [[nodiscard]] std::int64_t integer(int column) const noexcept { return sqlite3_column_int64(handle_, column); }
 
   private:
@@ -479,7 +517,8 @@ inline void expect_utf8(sqlite3* db) {
     if (!reading.step()) {
         throw error(error_kind::corrupt, "sqlite: " + meta + " has no schema_version");
     }
-    return reading.integer(0);
+    constexpr std::int64_t least = 0;
+    return reading.integer_between(0, least);
 }
 
 inline void refuse_newer(std::int64_t stored, std::size_t known) {
@@ -655,6 +694,7 @@ enum class sql : std::uint8_t {
     release,
     roll_back_to,
     data_version,
+    settle_doubt,
     queue,
     add_queue,
     find,
@@ -708,9 +748,12 @@ inline constexpr std::string_view name_column = "(SELECT q.name FROM @queues q W
 /// The columns `read_entry` reads but for the payload.
 inline constexpr std::string_view entry_columns =
     R"(e.sequence, e.id, $queue, e.topic, r."key", r."group", r.lane, r.parent, r.predecessor, ifnull(r.generation, 1),
- e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
+ e.attempts_max, e.expires_at, e.created_at, $state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at, e.trail,
  e.headers, e.progress, e.result)";
+
+/// The state; NULL if the entry does not stand on the shelf of its state.
+inline constexpr std::string_view state_column = "CASE WHEN e.shelf & 3 = max(e.state - 2, 0) THEN e.state END";
 
 /// Small payloads lie in the row, larger ones apart, so that a change of the row does not write them again.
 inline constexpr std::string_view payload_column =
@@ -739,6 +782,9 @@ inline constexpr std::array statements{
     sql_text{sql::release, "RELEASE vouch_call"},
     sql_text{sql::roll_back_to, "ROLLBACK TO vouch_call"},
     sql_text{sql::data_version, "PRAGMA data_version"},
+    // What it counts is for people; that it changes a page is what matters.
+    sql_text{sql::settle_doubt,
+             "INSERT INTO @meta VALUES ('doubts', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"},
 
     // Queues have numbers, which never change.
     sql_text{sql::queue, "SELECT number FROM @queues WHERE name = ?1"},
@@ -777,7 +823,7 @@ inline constexpr std::array statements{
     // ?1 is the queue's first shelf: of the live, behind it those of the succeeded and of the dead.
     sql_text{sql::counts, R"(SELECT sum(state = 0), sum(state = 1), sum(state = 2),
  (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 1),
- (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 2)
+ (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 2), count(*)
  FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1)"},
     // Blocked entries have no gate and stand before all others.
     sql_text{sql::next_due, R"(SELECT gate FROM @entries INDEXED BY @entries_gate
@@ -795,7 +841,7 @@ inline constexpr std::array statements{
     sql_text{sql::newest_of_key, R"(SELECT e.id FROM @relations r INDEXED BY @relations_key
  CROSS JOIN @entries e ON e.sequence = r.sequence
  WHERE r.queue = ?1 AND r."key" = ?2 ORDER BY r.generation DESC LIMIT 1)"},
-    sql_text{sql::predecessor, R"(SELECT e.sequence, e.state, e.shelf >> 2, r."key", r."group", r.lane,
+    sql_text{sql::predecessor, R"(SELECT e.sequence, $state, e.shelf >> 2, r."key", r."group", r.lane,
  ifnull(r.generation, 1), (SELECT n.id FROM @relations s INDEXED BY @relations_replaces
  CROSS JOIN @entries n ON n.sequence = s.sequence WHERE s.replaces = e.sequence)
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?1)"},
@@ -811,14 +857,15 @@ inline constexpr std::array statements{
  lapses = lapses + (state = 2), epoch = epoch + 1, gate = ?4, woken = 0, worker = ?5, updated_at = ?3, last_attempt_at = ?3
  WHERE sequence BETWEEN ?1 AND ?2 AND gate <= ?3 AND state < 3)"},
 
-    // What most settles come to, a run of sequences at a time: ?1 first, ?2 last, ?3 epoch, ?4 result, ?5 now.
+    // What most settles come to, a run of sequences at a time: ?1 first, ?2 last, ?3 epoch, ?4 result, ?5 now. An entry
+    // on a wrong shelf is left to the long way, which finds the damage.
     sql_text{sql::count_ready, R"(SELECT count(*) FROM @entries
- WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
+ WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0 AND $live)"},
     sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, shelf = shelf + 1, gate = ?5, result = ?4, updated_at = ?5,
- lapses = 0, woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
+ lapses = 0, woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0 AND $live)"},
 
     // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
-    sql_text{sql::life, R"(SELECT e.sequence, e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
+    sql_text{sql::life, R"(SELECT e.sequence, $state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.gate, e.shelf >> 2, $name, r."group", r.lane, r.parent
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence
  WHERE e.id = ?1)"},
@@ -861,7 +908,7 @@ inline constexpr std::array statements{
  EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
  FROM @entries e INDEXED BY @entries_gate WHERE shelf = ?2 AND gate < ?3 AND (gate, sequence) > (?4, ?5)
  ORDER BY gate, sequence)"},
-    sql_text{sql::purge_generation, R"(SELECT r.replaces, e.state, r."group", r.sequence IS NOT NULL, e.payload IS NULL,
+    sql_text{sql::purge_generation, R"(SELECT r.replaces, $state, r."group", r.sequence IS NOT NULL, e.payload IS NULL,
  EXISTS (SELECT 1 FROM @groups g WHERE g.name = r."group" AND g.live > 0)
  OR EXISTS (SELECT 1 FROM @relations c INDEXED BY @relations_live_child
  WHERE c.parent = e.id AND c.is_live = 1)
@@ -914,6 +961,8 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
 [[nodiscard]] inline std::string text_of(sql which, std::string_view prefix) {
     std::string text(statements[static_cast<std::size_t>(which)].text);
     replace_all(text, "$entry", entry_columns);
+    replace_all(text, "$state", state_column);
+    replace_all(text, "$live", "typeof(shelf) = 'integer' AND shelf & 3 = 0");
     replace_all(text, "$payload", payload_column);
     replace_all(text, "$queue", is_told_the_queue(which) ? "?1" : "$name");
     replace_all(text, "$name", name_column);
@@ -1302,6 +1351,14 @@ class connection {
         mine.has_lock = true;
     }
 
+    /// What commits wait for from now on, on a connection of our own.
+    void wait_for_disk(synchronous how) {
+        if (is_owned()) {
+            const bool full = how == synchronous::full;
+            detail::execute(handle(), full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", "configure");
+        }
+    }
+
     /// Runs a statement that has no parameters and no rows.
     void execute(sql which) { run(prepared(which)).step(); }
 
@@ -1338,8 +1395,7 @@ class connection {
             throw error(error_kind::unsupported,
                         "sqlite: the database cannot use a write-ahead log; it must be a file, on a local disk");
         }
-        const bool full = how.synchronous == synchronous::full;
-        detail::execute(handle(), full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", "configure");
+        wait_for_disk(how.synchronous);
         // What a long reader made the log grow to is given back when the reader has gone.
         detail::execute(handle(), "PRAGMA journal_size_limit = 8388608", "configure");
     }
@@ -1460,17 +1516,36 @@ inline void decode(std::string_view from, header_list& to) {
     }
 }
 
-/// Reads `sql.hpp`'s entry columns and the payload behind them.
-inline void read_entry(const run& row, entry& e) {
-    row.read_all(e.sequence, e.id, e.queue, e.topic, e.key, e.group, e.lane, e.parent, e.predecessor, e.generation,
-                 e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.lapses, e.failures, e.epoch,
-                 e.due_at, e.lease_until, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at);
+[[nodiscard]] inline std::string_view bytes_or_none(const run& row, int column) {
+    return row.is_null(column) ? std::string_view{} : row.blob_at(column);
+}
+
+/// Throws `corrupt` for a life that no verb can have led to, or that the next one could not count on.
+inline void expect_sound(const life& l) {
+    const bool is_held = l.lease_until && l.attempts > 0 && l.epoch > 0;
+    run::expect(l.state != state::claimed || is_held, "sqlite: a claimed entry has no lease, attempt or epoch");
+    run::expect(l.attempts < UINT32_MAX && l.lapses < UINT32_MAX && l.failures < UINT32_MAX && l.epoch < INT64_MAX,
+                "sqlite: an entry's counter stands at its end");
+}
+
+/// Reads `sql.hpp`'s entry columns and the payload behind them, if it was asked for.
+inline void read_entry(const run& row, entry& e, bool has_payload = true) {
+    row.read_all(e.sequence, e.id, e.queue, e.topic, or_none{e.key}, or_none{e.group}, or_none{e.lane},
+                 or_none{e.parent}, or_none{e.predecessor}, e.generation, e.attempts_max, e.expires_at, e.created_at,
+                 e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at, e.lease_until, e.woken, e.worker,
+                 e.last_error, e.updated_at, e.last_attempt_at);
     constexpr int lists = 25;
-    decode(row.bytes(lists), e.trail);
-    decode(row.bytes(lists + 1), e.headers);
-    row.read(lists + 2, e.progress);
-    row.read(lists + 3, e.result);
-    row.read(lists + 4, e.payload);
+    decode(bytes_or_none(row, lists), e.trail);
+    decode(bytes_or_none(row, lists + 1), e.headers);
+    e.progress = bytes_or_none(row, lists + 2);
+    if (!row.is_null(lists + 3)) {
+        row.read(lists + 3, blob_into{e.result.emplace()});
+    }
+    if (has_payload) {
+        row.read(lists + 4, blob_into{e.payload}); // NULL: it lies apart, and is not there
+    }
+    run::expect(e.sequence > 0, "sqlite: an entry's sequence is 0");
+    expect_sound(e);
 }
 
 } // namespace sqlite::detail
@@ -1484,19 +1559,29 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
+/// Throws `corrupt` if a queue of that number could not have shelves.
+[[nodiscard]] inline queue_number expect_number(std::int64_t number) {
+    run::expect(number > 0 && number < INT64_MAX / 8, "sqlite: a queue's number is out of its range");
+    return {number};
+}
+
 /// The queue's number, if anything was ever enqueued there.
 [[nodiscard]] inline std::optional<queue_number> find_queue(connection& on, std::string_view name) {
     run row(on.prepared(sql::queue));
     if (!row.bind(name).step()) {
         return std::nullopt;
     }
-    return queue_number{row.integer(0)};
+    return expect_number(row.integer(0));
 }
 
 /// 0 if there is no such entry.
 [[nodiscard]] inline std::uint64_t find_sequence(connection& on, const id& wanted) {
     run row(on.prepared(sql::sequence_of));
-    return row.bind(wanted).step() ? static_cast<std::uint64_t>(row.integer(0)) : 0;
+    std::uint64_t found = 0;
+    if (row.bind(wanted).step()) {
+        row.read(0, found);
+    }
+    return found;
 }
 
 /// The highest sequence ever used.
@@ -1505,6 +1590,7 @@ namespace sqlite::detail {
     std::uint64_t last = 0;
     row.step();
     row.read(0, last);
+    run::expect(last < INT64_MAX / 2, "sqlite: the highest sequence is out of its range");
     return last;
 }
 
@@ -1536,7 +1622,7 @@ class session {
             return *found;
         }
         run(on.prepared(sql::add_queue)).bind(queue).finish();
-        const queue_number added{sqlite3_last_insert_rowid(on.handle())};
+        const auto added = expect_number(sqlite3_last_insert_rowid(on.handle()));
         known_.emplace(queue, added);
         return added;
     }
@@ -1665,7 +1751,9 @@ class enqueuing {
             if (!row.bind(d.predecessor).step()) {
                 return {};
             }
-            row.read_all(sequence, was, queue, key, group, lane, generation, successor);
+            row.read_all(sequence, was, queue, or_none{key}, or_none{group}, or_none{lane}, generation,
+                         or_none{successor});
+            run::expect(generation < UINT32_MAX, "sqlite: an entry's generation stands at its end");
         }
         const auto wanted = session_.find(on_, d.queue);
         if (was != state::dead || !wanted || queue != wanted->value) {
@@ -1879,18 +1967,23 @@ class hub {
             throw error(error_kind::unsupported,
                         "sqlite: a database without a file cannot be shared; use a path, or vouch::memory::store");
         }
+        struct known {
+            std::weak_ptr<hub> at{};
+            std::shared_ptr<std::atomic<bool>> doubt = std::make_shared<std::atomic<bool>>(false); // outlives the hub
+        };
         static std::mutex mutex;
-        static std::map<std::string, std::weak_ptr<hub>, std::less<>> hubs;
+        static std::map<std::string, known, std::less<>> hubs;
         const std::lock_guard lock(mutex);
-        std::erase_if(hubs, [](const auto& one) { return one.second.expired(); });
-        auto& known = hubs[name];
-        auto found = known.lock();
+        std::erase_if(hubs, [](const auto& one) { return one.second.at.expired() && !*one.second.doubt; });
+        auto& mine = hubs[name];
+        auto found = mine.at.lock();
         if (!found) {
-            found = std::make_shared<hub>();
-            known = found;
+            found = std::make_shared<hub>(mine.doubt);
+            mine.at = found;
         }
         return found;
     }
+    explicit hub(std::shared_ptr<std::atomic<bool>> doubt) noexcept : doubt_(std::move(doubt)) {}
 
     // Turns.
 
@@ -1948,6 +2041,13 @@ class hub {
             stirred_.notify_all();
         }
     }
+
+    // Doubt.
+
+    /// Whether a commit of this process is in doubt: its frames may be in the log, behind the last that readers see. A
+    /// recovery would find them, so until they are overwritten nobody may be told what is there.
+    [[nodiscard]] bool is_in_doubt() const noexcept { return *doubt_; }
+    void set_doubt(bool is_in_doubt) noexcept { *doubt_ = is_in_doubt; }
 
     // Joined transactions.
 
@@ -2024,6 +2124,7 @@ class hub {
     bool is_writing_ = false;
     std::thread::id writer_{}; // the thread that used the transaction last; none after a move
     sqlite3* writes_on_ = nullptr;
+    std::shared_ptr<std::atomic<bool>> doubt_;
     std::vector<joining> joined_{};
     std::map<std::string, std::uint64_t, std::less<>> wakes_{};
     std::uint64_t uncounted_ = 0;
@@ -2081,6 +2182,9 @@ class file {
                 throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
                                                 "sqlite::joined writes inside it");
             }
+            if (hub_->is_in_doubt()) {
+                settle_doubt(since);
+            }
             writer_->begin(since);
             hub_->write_on(writer_->handle());
         } catch (const error& e) {
@@ -2114,6 +2218,10 @@ class file {
             // A commit that had no room never wrote its last frame, and one that was only busy is still open. After
             // anything else the frames may be on the disk, and whoever recovers the log may find them.
             const bool in_doubt = !writer_->in_transaction() && (e.code() & 0xff) != SQLITE_FULL;
+            if (in_doubt) {
+                hub_->set_doubt(true);
+                try_to_settle_doubt();
+            }
             roll_back();
             if (e.code() == 0) { // there was no memory to say more
                 throw in_doubt ? out_of_memory_in_doubt : out_of_memory;
@@ -2139,6 +2247,10 @@ class file {
     // Readers: as many as read at the same time.
 
     [[nodiscard]] std::unique_ptr<connection> take_reader() {
+        if (hub_->is_in_doubt()) {
+            begin(); // which settles it
+            roll_back();
+        }
         for (;;) {
             std::unique_ptr<connection> taken;
             {
@@ -2168,6 +2280,35 @@ class file {
     [[nodiscard]] std::uint64_t look_for_commits() { return hub_->watch().look(path_, options_); }
 
   private:
+    /// A commit of its own is written over the frames of the one in doubt, from the first of them on, and waits for the
+    /// disk; so what readers see is what a recovery finds. For the one that has the turn, outside of a transaction.
+    void settle_doubt(patience::clock::time_point since) {
+        try {
+            writer_->wait_for_disk(synchronous::full);
+            writer_->begin(since);
+            run(writer_->prepared(sql::settle_doubt)).finish();
+            writer_->execute_patiently(sql::commit);
+            writer_->wait_for_disk(options_.synchronous);
+        } catch (const error& e) {
+            writer_->roll_back();
+            if (e.code() == 0) { // there was no memory to say more
+                throw;
+            }
+            throw error_of(e.code(), "a commit is in doubt and cannot be settled yet");
+        } catch (...) {
+            writer_->roll_back();
+            throw;
+        }
+        hub_->set_doubt(false);
+    }
+
+    void try_to_settle_doubt() noexcept {
+        try {
+            settle_doubt(patience::clock::now());
+        } catch (...) { // it stays in doubt: whoever comes next tries again
+        }
+    }
+
     /// Commits into a file that was deleted or replaced would be lost. Whatever is at its path now is opened instead,
     /// if it has our tables; nothing is created there. And what could not be written when it was opened may be by now.
     void expect_in_place() {
@@ -2340,7 +2481,9 @@ class purging {
             if (!row.bind(g.sequence).step()) {
                 break; // purged before
             }
-            row.read_all(g.replaces, g.ended, g.group, g.has_relations, g.has_payload_apart, is_needed);
+            row.read_all(g.replaces, g.ended, or_none{g.group}, g.has_relations, g.has_payload_apart, is_needed);
+            run::expect(is_terminal(g.ended) && (!g.replaces || *g.replaces < g.sequence),
+                        "sqlite: an entry to be purged has not ended, or replaces a later one");
             if (is_needed) {
                 going_.resize(static_cast<std::size_t>(first));
                 return;
@@ -2409,7 +2552,7 @@ class reading {
         }
         switch (q.by) {
         case query::path::key: return list_by(sql::list_key, q, q.queue, queue->value, q.key);
-        case query::path::dead: return list_by(sql::list_dead, q, q.queue, queue->value);
+        case query::path::dead: return list_dead(q, *queue);
         default: return list_shelves(q, *queue);
         }
     }
@@ -2422,6 +2565,10 @@ class reading {
             for (const auto s : all_states) {
                 counts[s] = static_cast<std::size_t>(row.integer(static_cast<int>(s)));
             }
+            constexpr int live = 5;
+            run::expect(counts.total() - counts[state::succeeded] - counts[state::dead] ==
+                            static_cast<std::size_t>(row.integer(live)),
+                        "sqlite: an entry among the live ones is none");
         }
         return counts;
     }
@@ -2442,7 +2589,15 @@ class reading {
     [[nodiscard]] std::vector<entry> list_by(sql which, const query& q, const auto& path, const Path&... more) {
         run row(on_.prepared(which));
         row.bind(path, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads, more...);
-        return entries_of(row);
+        return entries_of(row, q.payloads);
+    }
+
+    [[nodiscard]] std::vector<entry> list_dead(const query& q, queue_number queue) {
+        auto found = list_by(sql::list_dead, q, q.queue, queue.value);
+        for (const auto& e : found) {
+            run::expect(e.state == state::dead, "sqlite: an entry among the dead ones is none");
+        }
+        return found;
     }
 
     /// A page of a queue's shelves. No index has them in sequence, because every enqueue would pay for it. Most pages
@@ -2467,7 +2622,7 @@ class reading {
         run row(on_.prepared(sql::list_near));
         row.bind(q.queue, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads, shelves.first, shelves.last,
                  until);
-        return entries_of(row);
+        return entries_of(row, q.payloads);
     }
 
     [[nodiscard]] std::vector<entry> list_far(const query& q, shelf_range shelves) {
@@ -2492,16 +2647,16 @@ class reading {
         std::vector<entry> found(chosen.size());
         for (std::size_t i = 0; i < chosen.size(); ++i) {
             run row(on_.prepared(sql::at));
-            row.bind(chosen[i], q.payloads).step();
-            read_entry(row, found[i]);
+            run::expect(row.bind(chosen[i], q.payloads).step(), "sqlite: an index names an entry that is not there");
+            read_entry(row, found[i], q.payloads);
         }
         return found;
     }
 
-    [[nodiscard]] static std::vector<entry> entries_of(run& row) {
+    [[nodiscard]] static std::vector<entry> entries_of(run& row, bool has_payloads) {
         std::vector<entry> found;
         while (row.step()) {
-            read_entry(row, found.emplace_back());
+            read_entry(row, found.emplace_back(), has_payloads);
         }
         return found;
     }
@@ -2692,16 +2847,19 @@ class writing {
         }
         std::optional<time_point> gate;
         row.read_all(e.sequence, e.now.state, e.now.attempts, e.now.lapses, e.now.failures, e.now.epoch, e.now.due_at,
-                     e.now.lease_until, e.now.woken, gate, e.number.value, e.queue, e.group, e.lane, e.parent);
+                     e.now.lease_until, e.now.woken, gate, e.number.value, e.queue, or_none{e.group}, or_none{e.lane},
+                     or_none{e.parent});
+        expect_sound(e.now);
         e.was = e.now.state;
         e.epoch_was = e.now.epoch;
         e.is_blocked = is_live(e.was) && !gate;
         return true;
     }
 
+    /// Nothing else writes inside the transaction, so what was read is what is there, or the file is damaged.
     static void expect_changed(int changed, std::size_t expected) {
         if (static_cast<std::size_t>(changed) != expected) {
-            throw error(error_kind::conflict, "sqlite: an entry was changed by somebody else under the fence");
+            throw error(error_kind::corrupt, "sqlite: an entry cannot be written as it was read");
         }
     }
     static void expect_one(int changed) { expect_changed(changed, 1); }
@@ -2797,7 +2955,7 @@ class writing {
         if (!row.bind(e.group, has_succeeded).step()) {
             throw vouch::error(error_kind::corrupt, "sqlite: a group has members but is not counted");
         }
-        return has_succeeded && row.integer(0) == 0;
+        return row.integer_between(0, 0) == 0 && has_succeeded;
     }
 
     connection& on_;
@@ -3229,7 +3387,8 @@ counts_of_any_schema(sqlite3* connection, std::string_view prefix = default_pref
 //
 // It never commits, and its destruction changes nothing. Each call is all or nothing by a savepoint of its own. After
 // `conflict` (the transaction began by reading, and somebody has written since) roll back and begin again, best with
-// BEGIN IMMEDIATE. Finalise first, close later: destroy it before the connection.
+// BEGIN IMMEDIATE. A COMMIT that fails with an I/O error is in doubt: until the next commit to the file succeeds, a
+// crash may bring it back. Finalise first, close later: destroy it before the connection.
 
 namespace vouch {
 inline namespace v0 {
@@ -3269,7 +3428,14 @@ class joined : public detail::writer<joined> {
             throw error(error_kind::misuse,
                         "sqlite: joined needs a transaction open on the application's connection; there is none");
         }
-        detail::in_memory([&] { place_->hub->join(place_.get(), place_->on.handle()); });
+        detail::in_memory([&] {
+            place_->hub->join(place_.get(), place_->on.handle());
+            // One that writes settles it by its commit.
+            if (place_->hub->is_in_doubt() && sqlite3_txn_state(place_->on.handle(), "main") != SQLITE_TXN_WRITE) {
+                throw error(error_kind::io, "sqlite: a commit is in doubt and joined cannot settle it; begin a "
+                                            "transaction of the store, or this one with BEGIN IMMEDIATE");
+            }
+        });
     }
 
     template <class Operation>

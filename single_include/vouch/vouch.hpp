@@ -5038,7 +5038,8 @@ struct handled {
 
     // Kept by settling, so that a batch can be given again after a fault of the store or of a hook.
     std::optional<vouch::landing> landing{};
-    std::string held_up{}; ///< a code for what an audit sink or a group callback threw; the outcome is kept
+    std::string held_up{};      ///< a code for what an audit sink or a group callback threw; the outcome is kept
+    std::string held_up_text{}; ///< its text, as in `text`
     std::optional<detail::caught> record_failure{}; ///< `record` threw; what follows is yet to be decided
     bool is_reported = false;                       ///< to the observers: that it is held up
     std::vector<receipt> receipts{};                ///< of the emissions, as the last try got them
@@ -5572,6 +5573,7 @@ class settling {
             h.record_failure = c.why;
         } else if (c.what == part::hook) {
             h.held_up = c.why.code;
+            h.held_up_text = c.why.text;
         } else {
             h.landing = landing{.what = landing::kind::unsettled, .error = c.why.code};
         }
@@ -6084,6 +6086,7 @@ class runner {
             if (!std::exchange(h.is_reported, true)) {
                 auto seen = event_of(event_kind::hook_failed, h.entry, now);
                 seen.error = h.held_up;
+                seen.text = options_.exception_text ? std::string_view(h.held_up_text) : std::string_view{};
                 observers_.on(seen);
             }
         } else if (h.landing && !h.landing->is_reported) {
