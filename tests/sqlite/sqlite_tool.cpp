@@ -242,6 +242,24 @@ TEST_CASE("tool: a saga says where it stands, and is asked to turn round instead
     CHECK(o.store.find(other)->state == state::dead);
 }
 
+TEST_CASE("tool: requeue by error code revives the dead letters of one cause, and no others") {
+    operated o;
+    for (int n = 0; n < 250; ++n) { // more than a page
+        static_cast<void>(o.emit({.topic = "new.kind"}));
+    }
+    const vouch::router<vouch::sqlite::store> none;
+    REQUIRE(vouch::runner(o.store, o.outbox, none, {.queue = "q"}).run_until_idle().dead == 251); // `due`, too
+    const auto call = "requeue " + o.path + " --queue q --error no_handler";
+    CHECK(ask_tool(call).code == 1); // asks
+    CHECK(o.store.counts("q")[state::pending] == 5);
+    CHECK(says(ask_tool(call + " --yes"), "251 requeued, 0 had a successor, 0 left alone"));
+    CHECK(o.store.counts("q")[state::pending] == 5 + 251);
+    CHECK(says(ask_tool(call + " --yes --json"), R"({"requeued": 0, "had_a_successor": 251, "left": 0})"));
+    CHECK(o.store.counts("q")[state::pending] == 5 + 251);
+    CHECK(ask_tool("requeue " + o.path + " --queue q").code == 2);
+    CHECK(ask_tool("requeue " + o.path + " --error no_handler").code == 2);
+}
+
 TEST_CASE("tool: a dead saga is resumed, and does its work again only if --afresh asks for that") {
     operated o;
     const auto saga = vouch::define_saga<std::string>("order").step("pay", [] {}).build();

@@ -36,6 +36,9 @@ inline constexpr std::string_view help = R"(vouch: looks after the work in a SQL
   vouch requeue FILE ID [--resume|--afresh]
                                          gives a dead entry a successor that starts afresh, or where it stopped; a saga
                                          is resumed, and does all its work again only with --afresh (asks)
+  vouch requeue FILE --queue Q --error CODE [--resume]
+                                         the same for every dead entry of the queue with this error (asks); sagas are
+                                         left alone without --resume
   vouch purge FILE --queue Q --older-than DURATION [--state succeeded|dead]
                                          removes ended entries (asks)
   vouch schema [FILE]                    the statements that create the tables; with FILE, its version and ours
@@ -59,6 +62,7 @@ struct arguments {
     std::string subject{}; ///< an entry's id
     std::string prefix = "vouch_";
     std::string queue{};
+    std::string error{}; ///< the code a dead entry ended with
     std::string topic{};
     std::optional<vouch::state> state{};
     std::optional<vouch::duration> older_than{};
@@ -132,6 +136,8 @@ template <class Number>
             out.afresh = true;
         } else if (word == "--queue") {
             out.queue = value();
+        } else if (word == "--error") {
+            out.error = value();
         } else if (word == "--topic") {
             out.topic = value();
         } else if (word == "--prefix") {

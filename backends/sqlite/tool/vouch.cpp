@@ -14,6 +14,7 @@
 #include "database.hpp"
 #include "looking.hpp"
 #include "output.hpp"
+#include "requeue_all.hpp"
 
 namespace {
 
@@ -34,6 +35,11 @@ int run(const tool::arguments& with) {
                               {"show", tool::show, true},     {"retry", tool::retry, true},
                               {"cancel", tool::cancel, true}, {"requeue", tool::requeue, true},
                               {"purge", tool::purge, false}};
+    if (with.verb == "requeue" && with.subject.empty() && !with.file.empty()) {
+        tool::expect_queue_and_error(with);
+        tool::database in(with);
+        return tool::requeue_all(in, with);
+    }
     for (const auto& v : verbs) {
         if (with.verb == v.name) {
             if (with.file.empty() || v.has_subject == with.subject.empty()) {

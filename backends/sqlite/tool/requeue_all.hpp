@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Requeue by error code: for the dead letters that one cause has left behind, such as `no_handler`.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <vouch/sqlite.hpp>
+#include <vouch/vouch.hpp>
+
+#include "arguments.hpp"
+#include "changing.hpp"
+#include "database.hpp"
+#include "output.hpp"
+#include "sagas.hpp"
+
+namespace tool {
+
+inline void expect_queue_and_error(const arguments& with) {
+    if (with.queue.empty() || with.error.empty() || with.afresh) {
+        throw bad_usage("requeue wants an entry's id, or --queue and --error, with --resume for sagas");
+    }
+}
+
+/// In commits of one page each, so that workers get their turns. It may be repeated: an entry that has a successor gets
+/// no second one.
+inline int requeue_all(database& in, const arguments& with) {
+    if (!is_confirmed(with, "requeue every dead entry of queue " + plain(with.queue) + " with the error " +
+                                plain(with.error))) {
+        return refused;
+    }
+    auto& store = in.store();
+    const vouch::outbox outbox;
+    std::size_t requeued = 0;
+    std::size_t had_one = 0;
+    std::size_t left = 0;
+    auto page = vouch::query::dead(with.queue);
+    for (auto found = store.list(page); !found.empty(); found = store.list(page)) {
+        page.after = found.back().sequence;
+        std::erase_if(found, [&](const vouch::entry& e) { return e.last_error != with.error; });
+        const auto receipts = vouch::transact(store, [&](auto& tx) {
+            std::vector<vouch::receipt> out;
+            for (const auto& e : found) {
+                const auto fresh = outbox.fresh_id();
+                out.push_back(with.resume ? vouch::resume(tx, e.id, fresh, outbox.now())
+                                          : vouch::requeue(tx, e.id, fresh, outbox.now()));
+            }
+            return out;
+        });
+        for (const auto& r : receipts) {
+            using kind = vouch::receipt::kind;
+            (r.what == kind::inserted ? requeued : r.what == kind::duplicate ? had_one : left) += 1;
+        }
+    }
+    if (with.json) {
+        print(json_object{}.number("requeued", requeued).number("had_a_successor", had_one).number("left", left).str() +
+              "\n");
+    } else {
+        print(std::to_string(requeued) + " requeued, " + std::to_string(had_one) + " had a successor, " +
+              std::to_string(left) + " left alone: sagas and their commands\n");
+    }
+    return done;
+}
+
+} // namespace tool
