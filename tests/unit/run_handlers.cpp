@@ -349,6 +349,12 @@ TEST_CASE("router: a queue may keep entries nobody handles yet, until there is a
         box.pass(1min);
     }
     CHECK(box.find(got.id)->attempts == 0);
+    const auto brief = box.emit({.topic = "new.kind", .expires_in = 30s});
+    CHECK(early.run_once().released == 2);
+    box.pass(1min);
+    CHECK(early.run_once().dead == 1);
+    CHECK(box.find(brief.id)->last_error == "expired");
+    box.pass(1min);
     box.on("new.kind", [] {});
     CHECK(box.run_once().succeeded == 1);
 }

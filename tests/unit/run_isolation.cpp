@@ -160,6 +160,7 @@ TEST_CASE("exclusion: a queue that asks for it goes on alone once no queue holds
     all.want(a, start);
     CHECK(all.ask(a, false, start).access == access::closed); // b holds claims
     CHECK(all.ask(b, true, start).access == access::closed);
+    woken = 0;
     CHECK(all.ask(b, false, start).access == access::closed);
     CHECK(woken == 1);
     CHECK(all.ask(a, false, start).access == access::alone);
@@ -177,6 +178,31 @@ TEST_CASE("exclusion: a queue that was let claim counts as one that holds claims
     CHECK(all.ask(a, false, start).access == access::closed);
     CHECK(all.ask(b, false, start).access == access::closed);
     CHECK(all.ask(a, false, start).access == access::alone);
+}
+
+TEST_CASE("exclusion: a wish for it wakes the queues that hold nothing, so that they say so") {
+    exclusion all;
+    int woken = 0;
+    const auto a = all.join([] {});
+    const auto b = all.join([&] { ++woken; });
+    CHECK(all.ask(b, false, start).access == access::open);
+    all.want(a, start);
+    CHECK(woken == 1);
+    CHECK(all.ask(b, false, start).access == access::closed);
+    CHECK(all.ask(a, false, start).access == access::alone);
+}
+
+TEST_CASE("exclusion: an entry that is handled alone for too long stops the other queues no longer") {
+    exclusion all;
+    const auto a = all.join([] {});
+    const auto b = all.join([] {});
+    all.want(a, start);
+    REQUIRE(all.ask(a, false, start).access == access::alone);
+    const auto closed = all.ask(b, false, start + 1s);
+    CHECK(closed.access == access::closed);
+    CHECK(closed.until == start + exclusion::alone_max);
+    CHECK(all.ask(b, false, start + exclusion::alone_max).access == access::open);
+    CHECK(all.ask(a, true, start + exclusion::alone_max).access == access::open);
 }
 
 TEST_CASE("exclusion: after one went alone the others work for as long as it took, then it may go again") {

@@ -167,9 +167,7 @@ TEST_CASE("audit: if the process dies while a sink fails, the lease heals the en
     s.clock.pass(5min);
     CHECK(another.run_once().succeeded == 1);
     CHECK(s.called == 2);
-    CHECK(s.runner.run_once().stale == 0); // the sink is still down, so it does not get as far
-    s.runner.audit({});
-    CHECK(s.runner.run_once().stale == 1);
+    CHECK(s.runner.run_once().stale == 1); // the first runner was only slow, and gives up what it has kept
     CHECK(s.follow_ups() == 1);
 }
 
@@ -491,6 +489,73 @@ TEST_CASE("record: a fault of the store is not held against the entry, and its w
         CHECK(worked == 1);
         CHECK(box.find(got.id)->attempts == 1);
         CHECK(box.find(got.id)->failures == 0);
+    }
+}
+
+TEST_CASE("hooks: some that always fail hold up nobody else, however many there are") {
+    for (const std::uint64_t bad : {3U, 10U, 30U}) {
+        stage s;
+        s.runner.audit([&](auto&, const vouch::audit_line& l) {
+            if (l.id.low <= bad) {
+                throw std::runtime_error("never");
+            }
+        });
+        for (std::uint64_t n = 1; n <= 60; ++n) {
+            s.put(n);
+        }
+        for (int pass = 0; pass < 40; ++pass) {
+            s.runner.run_once();
+            s.clock.pass(1min);
+        }
+        CHECK(s.counts()[state::succeeded] == 60 - bad);
+        CHECK(s.called == 60);
+    }
+}
+
+TEST_CASE("hooks: an outcome that is held up is given up when another runner has taken its claim over") {
+    stage s;
+    s.runner.audit([](auto&, const vouch::audit_line&) { throw std::runtime_error("never"); });
+    s.put(1);
+    CHECK(s.runner.run_once().held_up == 1);
+    s.clock.pass(5min);
+    REQUIRE(take(s.store.plain(), s.clock(), {.limit = 1}).size() == 1);
+    CHECK(s.runner.run_once().stale == 1);
+    CHECK(s.runner.run_once().held_up == 0);
+}
+
+TEST_CASE("record: one that meets a conflict every time holds up its own entry only") {
+    stage s;
+    struct conflicting {
+        void work(delivery&) {}
+        void record(scripted_store::transaction&) { throw vouch::error(vouch::error_kind::conflict, "always"); }
+    };
+    s.router.on("conflicts", conflicting{});
+    auto bad = draft_of(1);
+    bad.topic = "conflicts";
+    vouch::enqueue(s.store.plain(), std::span(&bad, 1), s.clock());
+    for (std::uint64_t n = 2; n <= 5; ++n) {
+        s.put(n);
+    }
+    const auto done = s.runner.run_once();
+    CHECK(done.succeeded == 4);
+    CHECK(done.held_up == 1);
+    CHECK(s.called == 4);
+}
+
+TEST_CASE("settling: a pass whose settle fails keeps its outcomes, and the next one settles them") {
+    for (const auto fate : {commit_fate::io, commit_fate::lost_in_doubt}) {
+        stage s;
+        for (std::uint64_t n = 1; n <= 5; ++n) {
+            s.put(n);
+        }
+        s.store.plan().fates.assign(20, fate);
+        s.store.plan().fates.push_front(commit_fate::fine); // the claim
+        CHECK(error_of([&] { s.runner.run_once(); }));
+        CHECK(s.called == 5);
+        s.store.plan().fates.clear();
+        CHECK(s.runner.run_once().succeeded == 5);
+        CHECK(s.called == 5);
+        CHECK(s.follow_ups() == 5);
     }
 }
 

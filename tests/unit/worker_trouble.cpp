@@ -257,6 +257,52 @@ TEST_CASE("hooks: one that always fails for one group does not stop a worker wit
     CHECK(t.calls == 21);
 }
 
+TEST_CASE("hooks: while one fails at a stop, the leases of running handlers are extended all the same") {
+    troubled t({.queue = "q", .concurrency = 2, .lease = 150ms});
+    std::atomic<bool> may_end = false;
+    std::atomic<bool> is_running = false;
+    t.routes.on("slow", [&](vouch::delivery&) {
+        is_running = true;
+        std::ignore = comes_true([&] { return may_end.load(); });
+    });
+    t.worker.audit([](tripped_transaction&, const vouch::audit_line& line) {
+        if (line.topic == "t") {
+            throw std::runtime_error("never");
+        }
+    });
+    const auto slow = t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "slow"}).front().id;
+    t.emit(1);
+    at_work running(t.worker);
+    REQUIRE(comes_true([&] { return is_running && t.seen.count(event_kind::hook_failed) == 1; }));
+    running.ask_to_stop();
+    const auto lease = *t.store.find(slow)->lease_until;
+    CHECK(comes_true([&] { return *t.store.find(slow)->lease_until > lease + 450ms; }));
+    may_end = true;
+    const auto done = running.stop();
+    CHECK(done.succeeded == 1);
+    CHECK(done.unsettled == 1);
+    CHECK(t.store.find(slow)->epoch == 1);
+}
+
+TEST_CASE(
+    "isolation: a lapsed entry whose outcome is held up, or that hangs, does not stop the other queues for good") {
+    troubled t({.queue = "q"});
+    t.worker.serve(t.routes, {.queue = "r"});
+    t.worker.audit([](tripped_transaction&, const vouch::audit_line& line) {
+        if (line.queue == "q") {
+            throw std::runtime_error("never");
+        }
+    });
+    t.emit(1);
+    const auto now = t.outbox.now();
+    REQUIRE(vouch::claim(t.store.plain(), {.queue = "q", .now = now - 1h, .lease = 1us}).empty());
+    REQUIRE(vouch::claim(t.store.plain(), {.queue = "q", .now = now, .lease = 1us}).size() == 1); // and dies
+    at_work running(t.worker);
+    REQUIRE(comes_true([&] { return t.seen.count(event_kind::hook_failed) == 1; }));
+    emit_many(t.store.plain(), t.outbox, 50, {.queue = "r", .topic = "t"});
+    CHECK(comes_true([&] { return count_of(t.store, state::succeeded, "r") == 50; }));
+}
+
 TEST_CASE("record: a worker keeps an outcome whose record the store's fault stops, and settles it later") {
     struct recording_faults {
         std::atomic<int>* faults;

@@ -71,9 +71,10 @@ class clerk {
         hand_.close();
         for (int tries = all_.stop_tries;;) {
             const bool is_last = hand_.size().running == 0; // nothing more will be finished
-            if (trouble_.is_over(steady::now()) && hooks_are_over(steady::now())) {
-                const bool fine = try_to_settle(is_last) && kept_.empty();
-                tries = fine || !is_last ? all_.stop_tries : tries - 1;
+            if (trouble_.is_over(steady::now())) {
+                const auto failures_before = hook_failures_;
+                const bool fine = try_to_settle(is_last) && hook_failures_ <= failures_before;
+                tries = !is_last ? all_.stop_tries : fine ? tries : tries - 1;
             }
             const auto left = hand_.size();
             const bool unsettled = left.finished > 0 || !batch_.empty() || !kept_.empty();
@@ -83,7 +84,7 @@ class clerk {
             if (deadline && steady::now() >= *deadline) {
                 break;
             }
-            if (left.finished == 0 || !batch_.empty() || !kept_.empty()) {
+            if (left.finished == 0 || !batch_.empty() || !trouble_.is_over(steady::now())) {
                 nap_.rest(until_settling(left, deadline));
             }
         }
@@ -133,6 +134,7 @@ class clerk {
             hand_.hand_back_unstarted();
         }
         const auto in_hand = hand_.size();
+        const bool held_claims = holds_claims();
         plan_claims(in_hand, now);
         due_in_.reset();
         const bool claims = plan_.limit > 0 && something_is_due(now);
@@ -152,9 +154,13 @@ class clerk {
                 tell_polled(0, now);
             }
         }
-        if (access_.access == exclusion::access::alone && !holds_claims()) {
-            exclusion_.leave(member_, now);
-            interrupt();
+        if (!holds_claims()) {
+            if (access_.access == exclusion::access::alone) {
+                exclusion_.leave(member_, now);
+                interrupt();
+            } else if (access_.access == exclusion::access::closed && held_claims) {
+                interrupt(); // to say so
+            }
         }
     }
 
@@ -166,9 +172,10 @@ class clerk {
         return in_hand.running >= mine_.concurrency && now - in_hand.started_last >= all_.look_ahead;
     }
 
+    /// Outcomes that a hook holds up do not count: they may wait for days, and no handler of theirs runs.
     [[nodiscard]] bool holds_claims() const {
         const auto in_hand = hand_.size();
-        return in_hand.unfinished() + in_hand.finished + batch_.size() + kept_.size() > 0;
+        return in_hand.unfinished() + in_hand.finished + batch_.size() > 0;
     }
 
     /// How much to claim now, as far as the other queues allow.
@@ -181,7 +188,9 @@ class clerk {
         } else if (access_.access == access::open && kept_.size() < mine_.batch_size) {
             plan_ = {.limit = room_for_claims(in_hand, now), .rule = claim_plan::lapsed::handed_back};
             if (access_.until) {
-                plan_.until = later(outbox_.now(), std::chrono::ceil<duration>(*access_.until - now));
+                // Not for long, because another process may be able to handle them alone.
+                const auto wait = std::min<steady::duration>(*access_.until - now, std::chrono::seconds{1});
+                plan_.until = later(outbox_.now(), std::chrono::ceil<duration>(wait));
             }
         }
     }
@@ -198,6 +207,7 @@ class clerk {
             }
         }
         batch_.clear();
+        std::stable_partition(kept_.begin(), kept_.end(), [](const auto& h) { return h.is_untried; });
         if (kept_.empty()) {
             hook_failures_ = 0;
         } else if (now >= kept_until_ || !was_held_up) {
@@ -207,15 +217,13 @@ class clerk {
         }
     }
 
-    [[nodiscard]] bool hooks_are_over(steady::time_point now) const noexcept {
-        return kept_.empty() || now >= kept_until_;
-    }
-
     /// Outcomes that were held up go behind the others, so that a hook which fails for some does not hold up all.
     void add_kept(steady::time_point now) {
         if (!kept_.empty() && now >= kept_until_) {
-            std::move(kept_.begin(), kept_.end(), std::back_inserter(batch_));
-            kept_.clear();
+            const auto count = std::min(kept_.size(), batch_max_ - std::min(batch_max_, batch_.size()));
+            const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(count);
+            std::move(kept_.begin(), end, std::back_inserter(batch_));
+            kept_.erase(kept_.begin(), end);
         }
     }
 
@@ -284,11 +292,13 @@ class clerk {
     }
 
     void keep_leases(steady::time_point now) {
-        auto tickets = hand_.to_renew(now);
-        const bool renews_kept = !kept_.empty() && now >= kept_renew_at_;
-        for (std::size_t i = 0; renews_kept && i < kept_.size(); ++i) {
-            tickets.push_back(ticket_of(kept_[i].entry));
+        if (!kept_.empty() && now >= kept_renew_at_) {
+            runner_.extend(kept_);
+            done_ += runner_.report_landings(kept_); // those that another worker has taken over
+            std::erase_if(kept_, [](const auto& h) { return h.landing.has_value(); });
+            kept_renew_at_ = now + mine_.lease / 3;
         }
+        const auto tickets = hand_.to_renew(now);
         for (std::size_t at = 0; at < tickets.size(); at += batch_max_) {
             const auto some = std::span(tickets).subspan(at, std::min(batch_max_, tickets.size() - at));
             const auto verdicts =
@@ -300,7 +310,6 @@ class clerk {
             }
         }
         hand_.renewed(now, now + mine_.lease / 3); // not if that threw: then it is tried again before the lease is over
-        kept_renew_at_ = renews_kept ? now + mine_.lease / 3 : kept_renew_at_;
     }
 
     void lose(const ticket& lost) {

@@ -4,7 +4,8 @@
 // A queue that has found an entry with a lapse asks for exclusion. Then no queue claims until all have settled what
 // they hold, and the one that asked goes on alone. Because a handler may run for hours, or hang, the others are not
 // kept waiting without limit: if it does not get quiet in time, all go on as usual for a while, and the next try is
-// given more time. Entries with a lapse are not held meanwhile, so that another process can take them.
+// given more time; and an entry that is still handled after `alone_max` is alone no longer. Entries with a lapse are
+// not held meanwhile, so that another process can take them.
 //
 // Thread-safe. Times are arguments.
 #pragma once
@@ -32,6 +33,7 @@ class exclusion {
 
     static constexpr std::chrono::milliseconds first_patience{1000};
     static constexpr std::chrono::minutes patience_max{10};
+    static constexpr std::chrono::seconds alone_max{30};
     static constexpr int work_share = 4; ///< after a try that failed: how much longer all go on as usual
 
     enum class access : std::uint8_t {
@@ -70,16 +72,19 @@ class exclusion {
 
     /// The queue has found an entry with a lapse and handed it back.
     void want(member who, steady::time_point now) {
-        const std::lock_guard lock(mutex_);
-        members_[who].wants = true;
-        if (!quiet_by_ && now >= open_until_) {
+        {
+            const std::lock_guard lock(mutex_);
+            members_[who].wants = true;
+            if (quiet_by_ || now < open_until_) {
+                return;
+            }
             quiet_by_ = now + patience_;
         }
+        wake_all(); // those that hold nothing have to say so
     }
 
     /// The queue has settled what it handled alone, or found nothing to handle so. The others get as long as it had.
     void leave(member who, steady::time_point now) {
-        std::vector<std::function<void()>> wakes;
         {
             const std::lock_guard lock(mutex_);
             if (alone_ != who) {
@@ -90,13 +95,8 @@ class exclusion {
                 open_until_ = now + std::min<steady::duration>(now - alone_since_, patience_max);
                 quiet_by_.reset();
             }
-            for (const auto& m : members_) {
-                wakes.push_back(m.wake);
-            }
         }
-        for (const auto& wake : wakes) {
-            wake();
-        }
+        wake_all();
     }
 
   private:
@@ -106,9 +106,18 @@ class exclusion {
         bool wants = false;
     };
 
+    void wake_all() const {
+        for (const auto& m : members_) { // never changed once any has asked
+            m.wake();
+        }
+    }
+
     [[nodiscard]] answer decide(member who, steady::time_point now, std::function<void()>& wake) {
+        if (alone_ && now >= alone_since_ + alone_max) {
+            alone_.reset();
+        }
         if (alone_) {
-            return *alone_ == who ? answer{access::alone} : answer{access::closed};
+            return *alone_ == who ? answer{access::alone} : answer{access::closed, alone_since_ + alone_max};
         }
         if (!quiet_by_) {
             return {access::open, now < open_until_ ? std::optional{open_until_} : std::nullopt};

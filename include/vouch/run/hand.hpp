@@ -45,6 +45,7 @@ struct held_claim {
 /// What is in hand.
 struct hand_size {
     std::size_t unstarted = 0;
+    std::size_t unrecorded = 0; ///< outcomes whose `record` has failed, and for which no thread is free yet
     std::size_t running = 0;
     std::size_t finished = 0;
     steady::time_point finished_since{};                     ///< when the first of these was finished
@@ -52,7 +53,7 @@ struct hand_size {
     steady::time_point renew_at = steady::time_point::max(); ///< the earliest of all claims
     steady::duration handling{};                             ///< what a handler took, lately
     bool measured = false;                                   ///< whether any was
-    [[nodiscard]] std::size_t unfinished() const noexcept { return unstarted + running; }
+    [[nodiscard]] std::size_t unfinished() const noexcept { return unstarted + unrecorded + running; }
 };
 
 template <class Store>
@@ -99,7 +100,10 @@ class hand {
 
     [[nodiscard]] hand_size size() const {
         const std::lock_guard lock(mutex_);
-        hand_size out{.unstarted = unstarted_.size(),
+        const auto unrecorded = static_cast<std::size_t>(std::count_if(
+            unstarted_.begin(), unstarted_.end(), [](const auto& c) { return c.unrecorded.has_value(); }));
+        hand_size out{.unstarted = unstarted_.size() - unrecorded,
+                      .unrecorded = unrecorded,
                       .running = running_.size(),
                       .finished = finished_.size(),
                       .finished_since = finished_since_,

@@ -103,6 +103,7 @@ struct handled {
     std::optional<vouch::landing> landing{};
     std::string held_up{};      ///< a code for what an audit sink or a group callback threw; the outcome is kept
     std::string held_up_text{}; ///< its text, as in `text`
+    bool is_untried = false;    ///< held up because the hooks of others failed
     std::optional<detail::caught> record_failure{}; ///< `record` threw; what follows is yet to be decided
     bool is_reported = false;                       ///< to the observers: that it is held up
     std::vector<receipt> receipts{};                ///< of the emissions, as the last try got them
@@ -213,12 +214,18 @@ class handling {
     /// Nothing here can handle it.
     void leave(handled<Store>& h) const {
         const bool is_saga = is_saga_progress(h.entry.progress);
+        const auto now = outbox_.now();
+        if (!is_saga && h.entry.expires_at && *h.entry.expires_at <= now) {
+            h.outcome = bury{.error = "expired"};
+            h.reason = death::expired;
+            return;
+        }
         if (!is_saga && options_.unhandled == unhandled::bury) {
             h.outcome = bury{.error = "no_handler"};
             h.reason = death::no_handler;
             return;
         }
-        h.outcome = release{.at = later(outbox_.now(), look_again_in)};
+        h.outcome = release{.at = later(now, look_again_in)};
         h.tag = is_saga ? "no_saga_handler" : "no_handler";
     }
 

@@ -169,11 +169,7 @@ class runner {
         if (got) {
             return {std::move(done), taken(told(std::move(*got)))};
         }
-        auto how = plan();
-        if (std::any_of(handled.begin(), handled.end(), [](const auto& h) { return !h.landing; })) {
-            how.rule = detail::claim_plan::lapsed::handed_back;
-        }
-        return {std::move(done), taken(claim_by(how))};
+        return {std::move(done), taken(claim_by(plan()))};
     }
 
     /// For a worker: settles, and claims by `plan` in the same commit if every outcome lands; else claims nothing.
@@ -189,7 +185,38 @@ class runner {
         return {std::move(done), std::nullopt};
     }
 
-    /// Reports the landings of a batch that were not reported yet, for a caller that gives up on the rest.
+    /// Extends the leases of outcomes that wait to be settled. One whose claim was taken over meanwhile is stale.
+    void extend(batch& waiting) {
+        const auto most = can_.limits.batch_max;
+        for (std::size_t first = 0; first < waiting.size(); first += most) {
+            const auto some = std::span(waiting).subspan(first, std::min(most, waiting.size() - first));
+            std::vector<ticket> tickets;
+            for (const auto& h : some) {
+                tickets.push_back(ticket_of(h.entry));
+            }
+            const auto answers =
+                transact(store_, [&](auto& tx) { return tx.extend(tickets, outbox_.now(), options_.lease); });
+            for (std::size_t i = 0; i < some.size(); ++i) {
+                if (answers[i] != verdict::applied && !some[i].in_doubt) {
+                    some[i].landing = landing{.what = landing::kind::stale};
+                }
+            }
+        }
+    }
+
+    /// Reports the landings of a batch that were not reported yet.
+    report report_landings(batch& handled) const {
+        report out;
+        const auto now = outbox_.now();
+        for (auto& h : handled) {
+            if (h.landing) {
+                note(out, h, now);
+            }
+        }
+        return out;
+    }
+
+    /// The same, and what is held up.
     report report_on(batch& handled) const {
         report out;
         const auto now = outbox_.now();
@@ -229,16 +256,15 @@ class runner {
         total.claimed += entries.size();
         for (std::size_t passes = 0; !entries.empty(); ++passes) {
             auto done = handle_all(std::move(entries), stop);
+            const keeper keeps(*this, done);
             if (stop.stop_requested() || passes + 1 >= options_.passes_max || !has_room()) {
                 total += settle(done);
-                keep(done);
                 check_passes(passes + 1);
                 return total;
             }
             auto [settled, next] = settle_and_claim(done);
             total += settled;
             total.claimed += next.size();
-            keep(done);
             entries = std::move(next);
         }
         return total;
@@ -275,11 +301,7 @@ class runner {
     // Claiming.
 
     /// What a pass claims. Where one entry with a lapse was, there are often more: they are then claimed one by one.
-    [[nodiscard]] detail::claim_plan plan() const noexcept {
-        using lapsed = detail::claim_plan::lapsed;
-        return {.limit = kept_.empty() && was_alone_ ? 1 : options_.batch_size,
-                .rule = kept_.empty() ? lapsed::alone : lapsed::handed_back};
-    }
+    [[nodiscard]] detail::claim_plan plan() const noexcept { return {.limit = was_alone_ ? 1 : options_.batch_size}; }
 
     [[nodiscard]] detail::next_claim next_claim(const detail::claim_plan& plan) const {
         return {.request = request(outbox_.now(), plan.limit), .plan = plan};
@@ -308,9 +330,9 @@ class runner {
     report pass(std::vector<entry> entries, const std::stop_token& stop) {
         const auto count = entries.size();
         auto done = handle_all(std::move(entries), stop);
+        const keeper keeps(*this, done);
         auto out = settle(done);
         out.claimed = count;
-        keep(done);
         return out;
     }
 
@@ -323,14 +345,28 @@ class runner {
         return settling<Store>(store_, outbox_, how, hooks_, calls_handlers)(std::span(handled), next);
     }
 
-    /// Keeps the outcomes that a failing hook holds up, so that no handler is called again for them.
-    void keep(batch& handled) {
-        for (auto& h : handled) {
-            if (!h.landing) {
-                kept_.push_back(std::move(h));
+    /// At the end of a pass, however it ends, keeps the outcomes that are not settled: held up by a failing hook, or by
+    /// a fault of the store. So no handler is called again for them.
+    struct keeper {
+        keeper(runner& of, batch& handled) : of_(of), batch_(handled) {
+            of_.kept_.reserve(of_.kept_.size() + handled.size());
+        }
+        keeper(const keeper&) = delete;
+        keeper& operator=(const keeper&) = delete;
+        ~keeper() {
+            try {
+                std::ignore = of_.report_landings(batch_);
+            } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a report that has no reader
+            }
+            for (auto& h : batch_) {
+                if (!h.landing) {
+                    of_.kept_.push_back(std::move(h));
+                }
             }
         }
-    }
+        runner& of_;
+        batch& batch_;
+    };
     [[nodiscard]] bool has_room() const noexcept { return kept_.size() < options_.batch_size; }
 
     report settle_kept() {
@@ -338,15 +374,16 @@ class runner {
             return {};
         }
         auto out = settle(kept_);
-        std::erase_if(kept_, [](const auto& h) { return h.landing.has_value(); });
-        std::vector<ticket> held;
-        for (const auto& h : kept_) {
-            held.push_back(ticket_of(h.entry));
-        }
-        if (!held.empty()) { // so that this runner does not claim them again
-            transact(store_, [&](auto& tx) { std::ignore = tx.extend(held, outbox_.now(), options_.lease); });
-        }
+        forget_landed();
+        extend(kept_); // so that this runner does not claim them again
+        out += report_landings(kept_);
+        forget_landed();
         return out;
+    }
+    /// What was held up untried comes first the next time.
+    void forget_landed() {
+        std::erase_if(kept_, [](const auto& h) { return h.landing.has_value(); });
+        std::stable_partition(kept_.begin(), kept_.end(), [](const auto& h) { return h.is_untried; });
     }
 
     void note(report& out, handled<Store>& h, time_point now) const {
@@ -457,7 +494,7 @@ class runner {
     capabilities can_;
     observer_list observers_;
     settling_hooks<transaction> hooks_;
-    batch kept_{};           ///< outcomes that a failing hook holds up
+    batch kept_{};           ///< outcomes that are not settled yet
     bool was_alone_ = false; ///< the last pass handled an entry with a lapse
 };
 

@@ -69,6 +69,7 @@ class settling {
         for (auto& h : batch) {
             if (!h.landing) {
                 h.held_up.clear();
+                h.is_untried = false;
                 h.record_failure.reset();
                 todo.push_back(&h);
             }
@@ -122,19 +123,19 @@ class settling {
                     next = nullptr;
                 }
                 if (++culprits == culprits_max) {
-                    return settle_rest(std::move(todo), c.what);
+                    return settle_rest(std::move(todo));
                 }
             } catch (const error& e) {
                 if (e.is_in_doubt() && ++doubts < transact_tries) {
                     // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
                     std::for_each(todo.begin(), todo.end(), [](auto* h) { h->in_doubt = true; });
-                } else if (e.kind() == error_kind::conflict && todo.size() > 1) {
-                    return settle_rest(std::move(todo), part::emission);
+                } else if (e.kind() == error_kind::conflict && !e.is_in_doubt()) {
+                    return settle_conflicting(std::move(todo));
                 } else if (is_fault(e)) {
                     std::for_each(todo.begin(), todo.end(), [&](auto* h) { h->in_doubt |= e.is_in_doubt(); });
                     throw;
                 } else if (todo.size() > 1) {
-                    return settle_rest(std::move(todo), part::emission);
+                    return settle_rest(std::move(todo));
                 } else {
                     refuse(*todo.front(), e);
                     todo.clear();
@@ -143,15 +144,28 @@ class settling {
         }
     }
 
-    /// Too many entries are at fault to go on with all of them. If hooks failed, they are likely to fail for the rest.
-    std::optional<detail::claims> settle_rest(waiting todo, part failed) {
+    /// Too many entries are at fault to go on with all of them: they are settled one by one. When hooks keep failing,
+    /// they are likely to fail for the rest, too, which is then held up untried, and tried first the next time.
+    std::optional<detail::claims> settle_rest(waiting todo) {
+        int held_up = 0; // in a row
         for (auto* const h : todo) {
-            if (failed == part::hook) {
+            if (held_up == culprits_max) {
                 h->held_up = "hook_failed";
-            } else {
-                std::ignore = settle_together({h}, nullptr);
+                h->is_untried = true;
+                continue;
             }
+            std::ignore = settle_together({h}, nullptr);
+            held_up = h->held_up.empty() ? 0 : held_up + 1;
         }
+        return std::nullopt;
+    }
+
+    /// A conflict that does not end may be the doing of one entry's part, which then holds up only that entry.
+    std::optional<detail::claims> settle_conflicting(waiting todo) {
+        if (todo.size() > 1) {
+            return settle_rest(std::move(todo));
+        }
+        todo.front()->held_up = name_of(error_kind::conflict);
         return std::nullopt;
     }
 
@@ -297,7 +311,7 @@ class settling {
             try {
                 run(*todo[i]);
             } catch (const error& e) {
-                if (e.kind() == error_kind::conflict || e.is_in_doubt() || (what == part::emission && is_fault(e))) {
+                if (e.kind() == error_kind::conflict || (what == part::emission && is_fault(e))) {
                     throw;
                 }
                 throw culprit{i, is_fault(e) ? part::hook : what, detail::caught::current()};

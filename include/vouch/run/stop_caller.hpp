@@ -18,7 +18,7 @@ namespace detail {
 
 class stop_caller {
   public:
-    stop_caller() = default;
+    stop_caller() : thread_([this] { work(); }) {}
     stop_caller(const stop_caller&) = delete;
     stop_caller& operator=(const stop_caller&) = delete;
     /// Waits for the callbacks.
@@ -38,9 +38,6 @@ class stop_caller {
             const std::lock_guard lock(mutex_);
             for (auto& s : stops) {
                 waiting_.push_back(std::move(s));
-            }
-            if (!thread_.joinable()) {
-                thread_ = std::jthread([this] { work(); });
             }
         }
         changed_.notify_one();
@@ -68,7 +65,7 @@ class stop_caller {
     std::condition_variable changed_;
     std::vector<std::stop_source> waiting_{};
     bool closed_ = false;
-    std::jthread thread_{}; ///< joined before anything it uses goes
+    std::jthread thread_; ///< made last, joined before anything it uses goes
 };
 
 } // namespace detail

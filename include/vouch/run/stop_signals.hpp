@@ -34,12 +34,17 @@ class stop_signals {
         if (taken().exchange(true)) {
             throw error(error_kind::misuse, "stop_signals: there is one already in this process");
         }
-        if (read_end() < 0 && !make_pipe()) {
+        try {
+            // A process that was forked has its parent's pipe, and would hear its signals.
+            if ((read_end() < 0 || owner() != ::getpid()) && !make_pipe()) {
+                throw error(error_kind::io, "stop_signals: the system has no pipe to give", {.code = errno});
+            }
+            forget_earlier_signals();
+            listener_ = std::thread([this] { listen(); });
+        } catch (...) {
             taken() = false;
-            throw error(error_kind::io, "stop_signals: the system has no pipe to give", {.code = errno});
+            throw;
         }
-        forget_earlier_signals();
-        listener_ = std::thread([this] { listen(); });
         struct sigaction ours {};
         ours.sa_handler = &stop_signals::heard;
         ours.sa_flags = SA_RESTART;
@@ -71,6 +76,10 @@ class stop_signals {
         static std::atomic<bool> is_taken = false;
         return is_taken;
     }
+    static pid_t& owner() noexcept {
+        static pid_t process = -1;
+        return process;
+    }
     static int& read_end() noexcept {
         static int end = -1;
         return end;
@@ -86,6 +95,7 @@ class stop_signals {
         if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
             return false;
         }
+        owner() = ::getpid();
         read_end() = ends[0];
         write_end() = ends[1];
         return true;
