@@ -320,13 +320,11 @@ TEST_CASE("tracking: what a handler emits past its delivery continues the delive
     struct two_parts {
         const vouch::outbox* from;
         vouch::memory::store* store;
-        int work(vouch::delivery&) const {
+        std::string work(vouch::delivery&) const {
             from->emit(*store, {.queue = "effects", .topic = "worked"});
-            return 1;
+            return "done";
         }
-        void record(vouch::memory::transaction& tx, int) const {
-            from->emit(tx, {.queue = "effects", .topic = "recorded"});
-        }
+        void record(vouch::memory::transaction& tx) const { from->emit(tx, {.queue = "effects", .topic = "recorded"}); }
     };
     routes.on("t", two_parts{&from, &s.store});
     const auto entry = s.emit(from, {.queue = "q", .topic = "t"});

@@ -143,6 +143,8 @@ TEST_CASE("inspect: an entry that is no saga, or cannot be read, is not guessed 
     const auto broken = on.emit({.queue = "sagas", .topic = "t", .progress = "saga\1?"});
     CHECK(vouch::is_saga(on.entry(broken)));
     CHECK(!vouch::inspect(on.entry(broken)));
+    const auto of_its_own = on.emit({.queue = "sagas", .topic = "t", .progress = "saga of a handler's own"});
+    CHECK(!vouch::is_saga(on.entry(of_its_own)));
     const auto d = define().step("a", nothing).build();
     CHECK(on.line(on.begin(d)) == "order v1 forward at the end []");
 }
