@@ -8,6 +8,8 @@
 The output depends on the headers alone: no date, no commit, no path of this machine. A macro that is still defined at
 the end of a single header is an error, because it would leak into every file that includes it.
 
+The version, which also says what a compiler lacks, comes before every other include.
+
 In the split headers, lines from `// amalgamate: split only` to `// amalgamate: end` do not reach the single ones.
 """
 
@@ -33,6 +35,7 @@ SINGLES = {
     "vouch/conformance_catch2.hpp": ["vouch/vouch.hpp", "vouch/conformance.hpp"],
 }
 
+FIRST = "vouch/version.hpp"
 PUBLIC_MACRO = re.compile(r"VOUCH_VERSION_(MAJOR|MINOR|PATCH)")
 INCLUDE = re.compile(r'\s*#\s*include\s*(<([^>]+)>|"[^"]+")')
 SPLIT_ONLY = "// amalgamate: split only"
@@ -67,6 +70,7 @@ class Single:
         self.below = set()
         self.system = set()
         self.lead = ""
+        self.first = []
         self.body = []
 
     def add(self, name, origin):
@@ -98,7 +102,7 @@ class Single:
             elif re.match(r"#\s*endif", bare):
                 depth -= 1
             include = INCLUDE.match(line)
-            if include is None:
+            if include is None or name == FIRST:
                 lines.append(line)
             elif include[2] is None:
                 raise Problem(f"{where}:{number}: include our own headers as <vouch/...>, not by a relative path")
@@ -116,7 +120,8 @@ class Single:
         if name in SINGLES and all(not line or line.startswith("//") for line in lines):
             self.lead = f"{text}\n" if text else ""  # an umbrella says what the whole file is
         else:
-            self.body.append(f"// ---- {name}\n{text}\n")
+            part = self.first if name == FIRST else self.body
+            part.append(f"// ---- {name}\n{text}\n")
 
     def text(self, name):
         parts = [
@@ -128,14 +133,15 @@ class Single:
             "\n"
             "#ifdef VOUCH_SPLIT_HEADERS\n"
             f'#error "{MIXED}"\n'
-            "#endif\n"
+            "#endif\n",
+            *self.first,
         ]
+        if self.below:
+            parts.append("".join(f"#include <{b}>\n" for b in sorted(self.below)))
         # Standard headers first (no dot in their names), then everybody else's.
         for group in ([s for s in self.system if "." not in s], [s for s in self.system if "." in s]):
             if group:
                 parts.append("".join(f"#include <{s}>\n" for s in sorted(group)))
-        if self.below:
-            parts.append("".join(f"#include <{b}>\n" for b in sorted(self.below)))
         parts += [re.sub(r"\n{3,}", "\n\n", part) for part in self.body]
         parts.append(f"#endif // {guard(name)}\n")
         return "\n".join(parts)

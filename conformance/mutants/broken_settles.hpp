@@ -44,6 +44,7 @@ inline const std::vector<breach> broken_settles{
     {"succeed{result}: succeeded, the last error kept.",
      {{"succeed drops result", defect::succeed_drops_result},
       {"succeed clears error", defect::succeed_clears_error},
+      {"settles share a result", defect::settles_share_a_result},
       {"succeed resets attempts", defect::succeed_resets_attempts}}},
     {"retry{error, at}: retrying, failures+1, due_at = at.",
      {{"retry ignores at", defect::retry_ignores_at},
@@ -77,6 +78,13 @@ inline const std::vector<breach> broken_settles{
       {"advance keeps due", defect::advance_keeps_due},
       {"advance is retrying", defect::advance_is_retrying},
       {"advance resets failures", defect::advance_resets_failures}}},
+    {"An outcome sets lapses to 0, a release keeps it.",
+     {{"succeed keeps lapses", defect::succeed_keeps_lapses},
+      {"retry keeps lapses", defect::retry_keeps_lapses},
+      {"bury keeps lapses", defect::bury_keeps_lapses},
+      {"advance keeps lapses", defect::advance_keeps_lapses},
+      {"release clears lapses", defect::release_clears_lapses},
+      {"release gives lapse back", defect::release_gives_lapse_back}}},
     {"worker: who claimed it last; lease_until and woken: claimed only.",
      {{"settle clears worker", defect::settle_clears_worker},
       {"settle keeps lease until", defect::settle_keeps_lease_until},
@@ -107,7 +115,10 @@ inline const std::vector<breach> broken_settles{
       {"cancel forgets error", defect::cancel_forgets_error},
       {"cancel counts a failure", defect::cancel_counts_a_failure},
       {"cancel drops progress", defect::cancel_drops_progress},
-      {"cancel succeeds", defect::cancel_succeeds}}},
+      {"cancel succeeds", defect::cancel_succeeds},
+      {"cancel clears lapses", defect::cancel_clears_lapses},
+      {"cancel counts a lapse", defect::cancel_counts_a_lapse},
+      {"cancel counts an attempt", defect::cancel_counts_an_attempt}}},
 };
 
 } // namespace mutants

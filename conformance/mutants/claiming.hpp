@@ -161,7 +161,7 @@ class claiming {
                 taken.back().headers.clear();
             }
             const auto e = changed.entry;
-            if (is(defect::claim_deletes_the_often_lapsed) && e.attempts > 3 && e.failures == 0) {
+            if (is(defect::claim_deletes_the_often_lapsed) && e.lapses > 2) {
                 on_.remove(e.id);
                 taken.pop_back();
                 continue;
@@ -177,9 +177,7 @@ class claiming {
         r.worker_before = e.worker;
         apply(e, request);
         const bool again = was.state == vouch::state::claimed;
-        if (is(defect::claim_does_not_count_again) && again) {
-            e.attempts = was.attempts;
-        }
+        count_lapse_wrongly(e, was);
         if (is(defect::claim_keeps_epoch_again) && again) {
             e.epoch = was.epoch;
         }
@@ -208,6 +206,19 @@ class claiming {
             e.updated_at = was.updated_at;
         }
         r.gate = e.lease_until;
+    }
+
+    void count_lapse_wrongly(entry& e, const entry& was) const {
+        const bool again = was.state == vouch::state::claimed;
+        switch (on_.temper.defect) {
+        case defect::claim_does_not_count_again: e.attempts = again ? was.attempts : e.attempts; break;
+        case defect::claim_counts_the_first_lapse: e.attempts = was.attempts + 1; break;
+        case defect::claim_forgives_the_second_lapse: e.attempts -= again && was.lapses == 1 ? 1U : 0U; break;
+        case defect::claim_counts_no_lapse: e.lapses = was.lapses; break;
+        case defect::claim_takes_all_for_lapsed: e.lapses = was.lapses + 1; break;
+        case defect::claim_of_waiting_clears_lapses: e.lapses = again ? e.lapses : 0; break;
+        default: break;
+        }
     }
 
     [[nodiscard]] std::vector<entry> in_order(std::vector<entry> taken) const {

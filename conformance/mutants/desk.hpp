@@ -149,6 +149,7 @@ struct desk {
             each_time(e, [](time_point& t) { t = std::min(t, time_point{std::chrono::seconds{2'147'483'647}}); });
             break;
         case defect::attempts_have_eight_bits: e.attempts &= 0xffU; break;
+        case defect::lapses_have_eight_bits: e.lapses &= 0xffU; break;
         case defect::failures_have_eight_bits: e.failures &= 0xffU; break;
         case defect::epoch_has_eight_bits: e.epoch &= 0xffU; break;
         case defect::attempts_max_has_sixteen_bits: e.attempts_max &= 0xffffU; break;

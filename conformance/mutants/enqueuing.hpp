@@ -147,6 +147,7 @@ class enqueuing {
         fresh.lane = is(defect::successor_loses_lane) ? std::string{} : dead->entry.lane;
         fresh.generation = is(defect::successor_is_first_generation) ? 1 : dead->entry.generation + 1;
         fresh.attempts = is(defect::successor_inherits_attempts) ? dead->entry.attempts : 0;
+        fresh.lapses = is(defect::successor_inherits_lapses) ? dead->entry.lapses : 0;
         fresh.due_at = is(defect::successor_is_due_as_before) ? dead->entry.due_at : fresh.due_at;
         if (is(defect::successor_changes_the_dead)) {
             auto changed = *dead;

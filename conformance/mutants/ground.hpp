@@ -183,6 +183,9 @@ struct ground {
             if (is(defect::reopen_forgets_progress)) {
                 r.entry.progress.clear();
             }
+            if (is(defect::reopen_forgets_lapses)) {
+                r.entry.lapses = 0;
+            }
             committed.put(std::move(r));
         }
         if (is(defect::reopen_frees_sequences)) {

@@ -61,6 +61,9 @@ class looking {
                 if (is(defect::list_leaves_headers_out)) {
                     found.back().headers.clear();
                 }
+                if (is(defect::list_leaves_lapses_out)) {
+                    found.back().lapses = 0;
+                }
             }
         }
         if (is(defect::list_goes_backwards)) {

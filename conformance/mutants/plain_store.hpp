@@ -18,11 +18,13 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <vouch/conformance/place.hpp>
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/outcome.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
 
@@ -141,6 +143,18 @@ class transaction {
         });
     }
 
+    /// As if neighbours whose claims succeed at the same epoch did so with the result of the first.
+    [[nodiscard]] static std::vector<vouch::settle> with_shared_results(std::span<const vouch::settle> settles) {
+        std::vector<vouch::settle> out(settles.begin(), settles.end());
+        const auto succeeds = [&](std::size_t n) { return std::holds_alternative<vouch::succeed>(out[n].outcome); };
+        for (std::size_t n = 1; n < out.size(); ++n) {
+            if (succeeds(n - 1) && succeeds(n) && out[n - 1].ticket.epoch == out[n].ticket.epoch) {
+                out[n].outcome = out[n - 1].outcome;
+            }
+        }
+        return out;
+    }
+
     mutable std::unique_ptr<open_transaction> open_; // null: closed; a read that fails closes too
     temper temper_;
 
@@ -189,6 +203,10 @@ class transaction {
         const bool one_by_one = temper_.is(defect::settles_are_written_up_to_the_invalid);
         check(one_by_one ? temper_.defect : defect::settle_checks_nothing,
               [&](const auto& can) { validate(settles, can.limits); });
+        std::vector<vouch::settle> alike;
+        if (temper_.is(defect::settles_share_a_result)) {
+            settles = alike = with_shared_results(settles);
+        }
         auto answers = each(settles, [=](desk& on, enqueuing& batch, const vouch::settle& s) {
             if (one_by_one) {
                 validate(std::span(&s, 1), vouch::limits{});

@@ -131,6 +131,11 @@ class open_transaction {
                 changed.entry.epoch = r->entry.epoch;
                 committed.put(std::move(changed));
             }
+            if (r && before && temper().is(defect::rollback_keeps_lapses)) {
+                auto changed = *before;
+                changed.entry.lapses = r->entry.lapses;
+                committed.put(std::move(changed));
+            }
             if (r && before && temper().is(defect::rollback_keeps_settles) && is_terminal(r->entry.state)) {
                 committed.put(*r);
             }

@@ -71,6 +71,12 @@ inline void settle_wrongly(const desk& on, entry& e, const entry& was, const vou
     case advance_forgets_wake: e.due_at = advance && advance->at ? *advance->at : e.due_at; break;
     case advance_resets_failures: e.failures = advance ? 0 : e.failures; break;
     case advance_appends_progress: e.progress = advance ? was.progress + e.progress : e.progress; break;
+    case succeed_keeps_lapses: e.lapses = is_success ? was.lapses : e.lapses; break;
+    case retry_keeps_lapses: e.lapses = retry ? was.lapses : e.lapses; break;
+    case bury_keeps_lapses: e.lapses = is_burial ? was.lapses : e.lapses; break;
+    case release_clears_lapses: e.lapses = release ? 0 : e.lapses; break;
+    case release_gives_lapse_back: e.lapses -= release && e.lapses > 0 ? 1U : 0U; break;
+    case advance_keeps_lapses: e.lapses = advance ? was.lapses : e.lapses; break;
     case wake_is_always_now: e.due_at = was.woken && !is_terminal(e.state) ? now : e.due_at; break;
     case settle_keeps_wake_mark: e.woken = was.woken; break;
     case settle_forgets_updated_at: e.updated_at = was.updated_at; break;
@@ -91,6 +97,9 @@ inline void cancel_wrongly(const desk& on, entry& e, const entry& was) {
     case cancel_counts_a_failure: e.failures += 1; break;
     case cancel_drops_progress: e.progress.clear(); break;
     case cancel_forgets_updated_at: e.updated_at = was.updated_at; break;
+    case cancel_clears_lapses: e.lapses = 0; break;
+    case cancel_counts_a_lapse: e.lapses += was.state == vouch::state::claimed ? 1U : 0U; break;
+    case cancel_counts_an_attempt: e.attempts += was.state == vouch::state::claimed ? 1U : 0U; break;
     case cancel_succeeds: e.state = vouch::state::succeeded; break;
     case cancel_keeps_lease_until: e.lease_until = was.lease_until; break;
     default: break;

@@ -92,6 +92,9 @@ class settling {
             if (is(defect::extend_adds)) {
                 r.entry.lease_until = stored->entry.lease_until.value_or(now) + lease;
             }
+            if (is(defect::extend_clears_lapses)) {
+                r.entry.lapses = 0;
+            }
             if (is(defect::extend_counts_as_attempt)) {
                 r.entry.attempts += 1;
             }
@@ -123,6 +126,9 @@ class settling {
         if (answer == verdict::applied) {
             if (is(defect::nudge_forgets_claimed) && is_claimed) {
                 r.entry.woken = false;
+            }
+            if (is(defect::nudge_clears_lapses)) {
+                r.entry.lapses = 0;
             }
             if (is(defect::nudge_forgets_updated_at)) {
                 r.entry.updated_at = stored->entry.updated_at;

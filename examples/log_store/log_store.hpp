@@ -30,10 +30,13 @@ namespace log_store {
 using vouch::entry, vouch::id, vouch::time_point, vouch::verdict;
 inline constexpr vouch::capabilities can{.durable = true};
 
-/// The disk: a file of records, each there whole or not at all, because its size and a checksum stand before it. One
-/// process at a time has it open. Each write waits for the disk if it `syncs`; else the power may take the newest.
+/// The disk: a mark, then records, each there whole or not at all, because its size and a checksum stand before it. A
+/// crash can only leave the last one unfinished; one that is wrong before others is damage. One process at a time has
+/// the file open. Each write waits for the disk if it `syncs`; else the loss of power may take the newest records, or
+/// leave damage among them.
 class record_log {
     using head = std::array<std::uint64_t, 2>;
+    static constexpr std::string_view mark = "vouch log 2\n";
     int file_;
     off_t end_ = 0; ///< of the last whole record
     std::atomic<bool> is_in_doubt_ = false;
@@ -46,9 +49,19 @@ class record_log {
             throw vouch::error(errno == ENOSPC ? full : (errno == EWOULDBLOCK ? busy : io), what, {in_doubt, errno});
         }
     }
-    static head head_of(std::string_view body) {
+    /// The checksum is of the place, too, so that a log in a payload is no part of this one.
+    static head head_of(std::string_view body, std::uint64_t at) {
         const auto fnv_1a = [](auto sum, char c) { return (sum ^ static_cast<unsigned char>(c)) * 1099511628211U; };
-        return {body.size(), std::accumulate(body.begin(), body.end(), 14695981039346656037U, fnv_1a)};
+        return {body.size(), std::accumulate(body.begin(), body.end(), 14695981039346656037U ^ at, fnv_1a)};
+    }
+    /// The record that begins there, with its head; empty if there is none, or not all of it.
+    static std::string_view record_at(std::string_view all, std::size_t at) {
+        head h{};
+        const auto rest = all.substr(std::min(at, all.size()));
+        std::memcpy(&h, rest.data(), std::min(sizeof h, rest.size()));
+        const bool has_room = rest.size() >= sizeof h && rest.size() - sizeof h >= h[0];
+        const bool is_whole = has_room && h == head_of(rest.substr(sizeof h, h[0]), at);
+        return rest.substr(0, is_whole ? sizeof h + h[0] : 0);
     }
     void write(std::string_view record) {
         errno = ENOSPC; // what it means if only a part is written
@@ -63,20 +76,30 @@ class record_log {
     template <class Replay>
     record_log(const std::filesystem::path& path, bool syncs, const Replay& replay)
         : record_log(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (syncs ? O_DSYNC : 0), 0666)) {
+        using enum vouch::error_kind;
         check(file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) == 0, "log: cannot have the file, or not alone");
         std::string all(file_size(path), '\0');
         check(std::ifstream(path, std::ios::binary).read(all.data(), std::ssize(all)).good(), "log: cannot read");
-        std::string_view rest = all, last;
-        for (head h{}; rest.size() >= sizeof h; rest.remove_prefix(last.size())) {
-            std::memcpy(&h, rest.data(), sizeof h);
-            const auto body = rest.substr(sizeof h, h[0]);
-            if (h != head_of(body)) {
-                break; // it was not finished
-            }
-            replay(body);
-            last = rest.substr(0, sizeof h + h[0]);
+        if (mark.starts_with(all)) {
+            all = mark; // it is new, or not even that was finished
+        } else if (!all.starts_with(mark)) {
+            throw vouch::error(corrupt, "log: the file does not begin as a log does; nothing was changed");
         }
-        end_ = std::ssize(all) - std::ssize(rest) - std::ssize(last);
+        std::size_t begin = 0; // of the last whole record; the mark counts as the first
+        auto last = std::string_view(all).substr(0, mark.size());
+        for (auto next = record_at(all, last.size()); !next.empty(); next = record_at(all, begin + last.size())) {
+            replay(next.substr(sizeof(head)));
+            begin += last.size();
+            last = next;
+        }
+        for (auto behind = begin + last.size(); behind < all.size(); ++behind) {
+            if (!record_at(all, behind).empty()) {
+                throw vouch::error(corrupt, "log: the record at byte " + std::to_string(begin + last.size()) +
+                                                " is damaged, the one at " + std::to_string(behind) +
+                                                " is whole; nothing was cut off: restore the file from a copy");
+            }
+        }
+        end_ = static_cast<off_t>(begin);
         write(last); // again, because it may have been read from a cache and never have reached the disk
         check(ftruncate(file_, end_) == 0, "log: cannot cut off what was not finished");
         const record_log folder(open(absolute(path).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -87,7 +110,7 @@ class record_log {
 
     /// After this the record is there for good. An error that is not in doubt means that it is not there.
     void append(std::string_view body) {
-        const auto h = head_of(body);
+        const auto h = head_of(body, static_cast<std::uint64_t>(end_));
         write(std::string(reinterpret_cast<const char*>(&h), sizeof h).append(body));
     }
     bool is_in_doubt() const { return is_in_doubt_; } ///< nobody knows what is stored until the file is opened again

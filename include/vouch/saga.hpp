@@ -2,7 +2,7 @@
 // Sagas on any store: definitions, the engine, remote participants, inspection, the inbox, webhook deliveries.
 #pragma once
 
-#include <vouch/version.hpp> // first: it tells the split headers from the single one
+#include <vouch/version.hpp> // first: it says what the compiler lacks
 #include <vouch/saga/call.hpp>
 #include <vouch/saga/cancel.hpp>
 #include <vouch/saga/claim.hpp>

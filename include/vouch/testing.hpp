@@ -2,7 +2,7 @@
 // For unit tests of code that uses vouch.
 #pragma once
 
-#include <vouch/version.hpp> // first: it tells the split headers from the single one
+#include <vouch/version.hpp> // first: it says what the compiler lacks
 #include <vouch/testing/choices.hpp>
 #include <vouch/testing/mortal_store.hpp>
 #include <vouch/testing/recorder.hpp>

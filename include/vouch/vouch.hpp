@@ -2,7 +2,7 @@
 // Everything of vouch that needs no database: the contract, the policies, the outbox, the runner, and the memory store.
 #pragma once
 
-#include <vouch/version.hpp> // first: it tells the split headers from the single one
+#include <vouch/version.hpp> // first: it says what the compiler lacks
 #include <vouch/contract/bytes.hpp>
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/draft.hpp>
@@ -10,6 +10,7 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/contract/limits.hpp>
 #include <vouch/contract/matches.hpp>
@@ -30,6 +31,7 @@
 #include <vouch/outbox/codec.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/outbox/topic.hpp>
+#include <vouch/outbox/tracking.hpp>
 #include <vouch/outbox/trail.hpp>
 #include <vouch/policy/backoff.hpp>
 #include <vouch/policy/clock.hpp>

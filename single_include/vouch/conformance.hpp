@@ -11,6 +11,8 @@
 #error "vouch: a translation unit includes either the single headers or the split ones, not both"
 #endif
 
+#include <vouch/vouch.hpp>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -50,8 +52,6 @@
 
 #include <rapidcheck.h>
 #include <rapidcheck/detail/TestListenerAdapter.h>
-
-#include <vouch/vouch.hpp>
 
 // ---- vouch/conformance/any_store.hpp
 // A store of any type behind one type, so that the suite is compiled once and not per store. `any_store` is itself a
@@ -917,8 +917,13 @@ class model {
         eligible.resize(std::min(eligible.size(), r.limit));
         std::vector<entry> out;
         for (const auto& [g, e] : eligible) {
+            if (e->state != state::claimed) {
+                e->attempts += 1;
+            } else {
+                e->attempts += e->lapses == 0 ? 0 : 1; // a first lapse may be another entry's fault
+                e->lapses += 1;
+            }
             e->state = state::claimed;
-            e->attempts += 1;
             e->epoch += 1;
             e->lease_until = r.now + r.lease;
             e->woken = false;
@@ -946,6 +951,7 @@ class model {
         }
         const auto unfinished_before = unfinished(e->group);
         const auto due = [&](time_point at) { e->due_at = e->woken && now < at ? now : at; };
+        e->lapses = std::holds_alternative<vouch::release>(s.outcome) ? e->lapses : 0;
         if (const auto* const succeed = std::get_if<vouch::succeed>(&s.outcome)) {
             e->state = state::succeeded;
             e->result = succeed->result;
@@ -2027,6 +2033,17 @@ template <class Store>
     return ticket_of(claimed.front());
 }
 
+/// Claims entry n, which is due at 0, and takes it over so many times, each time exactly at the end of its lease of
+/// 100 us. The ticket of the last claim, which was at 100 us x `lapses`.
+template <class Store>
+ticket take_lapsed(Store& store, std::uint64_t n, std::uint32_t lapses) {
+    auto mine = take_one(store, at(0), {.only = id_of(n)});
+    for (std::uint32_t lapsed = 1; lapsed <= lapses; ++lapsed) {
+        mine = take_one(store, at(100 * lapsed), {.only = id_of(n)});
+    }
+    return mine;
+}
+
 template <class Writer>
 settlement settle_in(Writer& tx, const ticket& t, outcome o, time_point now) {
     const std::array settles{vouch::settle{t, std::move(o)}};
@@ -2276,6 +2293,15 @@ inline void by_id(trial& t) {
     t.equal(numbers(take(store, at(1))), list_of{1, 3}, "claimed after one was cancelled");
 }
 
+inline void lapses_stay(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    std::ignore = take_lapsed(store, 1, 2);
+    t.equal(cancel(store, id_of(1), at(300)), verdict::applied, "the cancel at the end of a third lease");
+    t.equal(get(store, 1).lapses, 2U, "lapses");
+    t.equal(get(store, 1).attempts, 2U, "attempts");
+}
+
 } // namespace cancel_checks
 
 inline constexpr std::array cancelling{
@@ -2302,6 +2328,9 @@ inline constexpr std::array cancelling{
            "Cancelling twice is repeated and keeps the first error.", cancel_checks::first_error_stays},
     clause{"CANCEL-09", layer::examples, level::must, needs::nothing, "A cancel concerns the entry of its id only.",
            cancel_checks::by_id},
+    clause{"CANCEL-10", layer::examples, level::must, needs::nothing,
+           "A lapsed claim that is cancelled keeps its lapses and attempts: a cancel takes nothing over.",
+           cancel_checks::lapses_stay},
 };
 
 } // namespace conformance::clauses
@@ -3409,8 +3438,10 @@ inline void put_claimed(any_store& store, std::uint64_t n, time_point end) {
 
 /// What a claim at `now` by "w" with a lease of 100 us makes of it.
 [[nodiscard]] inline entry claimed_from(entry e, time_point now) {
+    const bool is_takeover = e.state == state::claimed;
     e.state = state::claimed;
-    e.attempts += 1;
+    e.attempts += is_takeover && e.lapses == 0 ? 0U : 1U;
+    e.lapses += is_takeover ? 1U : 0U;
     e.epoch += 1;
     e.lease_until = now + duration{100};
     e.woken = false;
@@ -3629,7 +3660,8 @@ inline void expiry_is_not_its_business(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.expires_at = at(5), .attempts_max = 1}));
     t.equal(numbers(take(store, at(10))), list_of{1}, "claimed after expires_at");
-    t.equal(numbers(take(store, at(110))), list_of{1}, "claimed more often than attempts_max");
+    t.equal(numbers(take(store, at(110))), list_of{1}, "taken over with attempts_max reached");
+    t.equal(numbers(take(store, at(210))), list_of{1}, "claimed more often than attempts_max");
     t.equal(get(store, 1).attempts, 2U, "attempts");
 }
 
@@ -3674,6 +3706,61 @@ inline void no_smaller_limit(trial& t) {
             "taken over with the largest limit");
 }
 
+inline void only_later_lapses_count(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    list_of attempts;
+    for (std::int64_t claims = 0; claims < 5; ++claims) {
+        std::ignore = take_one(store, at(100 * claims));
+        attempts.push_back(get(store, 1).attempts);
+    }
+    t.equal(attempts, list_of{1, 1, 2, 3, 4}, "attempts after a claim and four that took over");
+}
+
+inline void lapses_are_counted(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    const auto ticket = take_lapsed(store, 1, 3);
+    t.equal(get(store, 1).lapses, 3U, "lapses after three claims that ended with their leases");
+    nudge(store, id_of(1), at(310));
+    extend(store, ticket, at(320), duration{100});
+    t.equal(get(store, 1).lapses, 3U, "lapses after a nudge and an extend");
+    settle(store, ticket, release{}, at(330));
+    std::ignore = take_one(store, at(330));
+    t.equal(get(store, 1).lapses, 3U, "lapses after a claim of an entry that was released");
+}
+
+inline void each_by_its_own_past(trial& t) {
+    auto store = t.open();
+    for (std::uint64_t n = 1; n <= 5; ++n) {
+        put(store, draft_of(n));
+    }
+    std::ignore = take_lapsed(store, 2, 0);
+    std::ignore = take_lapsed(store, 3, 1);
+    std::ignore = take_lapsed(store, 4, 2);
+    settle(store, take_one(store, at(0), {.only = id_of(5)}), retry{"e", at(0)}, at(0));
+    auto expected = look(store).found;
+    for (auto& e : expected) {
+        e = claimed_from(e, at(300));
+    }
+    t.equal(take(store, at(300)), expected, "claimed at once: fresh, after no, one and two lapses, and retried");
+    t.equal(look(store).found, expected, "what is stored after that claim");
+}
+
+inline void rolled_back_takeover(trial& t) {
+    for (const std::uint32_t lapses : {0U, 1U}) {
+        auto store = t.open(t.fresh_place());
+        put(store, draft_of(1));
+        std::ignore = take_lapsed(store, 1, lapses);
+        const auto before = get(store, 1);
+        from_begin(store, [&](auto& tx) {
+            t.equal(numbers(tx.claim(request(at(200)))), list_of{1}, "taken over in a transaction that rolls back");
+        });
+        t.equal(get(store, 1), before, "the entry after the rollback");
+        t.equal(take(store, at(200)), std::vector{claimed_from(before, at(200))}, "taken over for the first time");
+    }
+}
+
 } // namespace claim_checks
 
 inline constexpr std::array claiming{
@@ -3695,9 +3782,10 @@ inline constexpr std::array claiming{
         "A claim sets state, attempts, epoch, lease_until, worker, last_attempt_at and updated_at, and nothing else; "
         "it returns the entry as it is then, payload included.",
         claim_checks::fields},
-    clause{"CLAIM-07", layer::examples, level::must, needs::nothing,
-           "Taking over counts as an attempt of its own, raises the epoch and clears the wake mark.",
-           claim_checks::take_over_fields},
+    clause{
+        "CLAIM-07", layer::examples, level::must, needs::nothing,
+        "Taking over after a first lapse counts the lapse and no attempt, raises the epoch and clears the wake mark.",
+        claim_checks::take_over_fields},
     clause{"CLAIM-08", layer::examples, level::must, needs::nothing,
            "lease_until is now + lease, for the shortest as for the longest lease; worker is who claimed last, be the "
            "name long or empty.",
@@ -3737,6 +3825,19 @@ inline constexpr std::array claiming{
     clause{"CLAIM-22", layer::examples, level::must, needs::nothing,
            "A claim takes as many as its limit says; the store has no smaller limit of its own.",
            claim_checks::no_smaller_limit},
+    clause{"CLAIM-23", layer::examples, level::must, needs::nothing,
+           "A takeover after the first lapse in a row is no attempt; one after the second or a later lapse is.",
+           claim_checks::only_later_lapses_count},
+    clause{"CLAIM-24", layer::examples, level::must, needs::nothing,
+           "lapses counts the claims in a row that ended with their lease; a nudge, an extend and a claim of a waiting "
+           "entry leave it.",
+           claim_checks::lapses_are_counted},
+    clause{"CLAIM-25", layer::examples, level::must, needs::nothing,
+           "One claim of fresh, retried and lapsed entries counts attempts and lapses for each by its own past.",
+           claim_checks::each_by_its_own_past},
+    clause{"CLAIM-26", layer::examples, level::must, needs::nothing,
+           "A takeover in a transaction that rolls back leaves lapses and attempts as they were.",
+           claim_checks::rolled_back_takeover},
 };
 
 } // namespace conformance::clauses
@@ -6092,7 +6193,8 @@ inline void survives_reopen(trial& t) {
         put(store, full(1, t.can()));
         put(store, draft_of(2, {.payload = all_bytes(), .result = all_bytes()}), at(1));
         t.equal(take(store, at(3)).size(), 1, "claimed");
-        nudge(store, id_of(1), at(4));
+        t.equal(take(store, at(103)).size(), 1, "taken over");
+        nudge(store, id_of(1), at(104));
         before = {store.find(id_of(1)), store.find(id_of(2))};
     }
     const auto again = t.open();
@@ -6257,6 +6359,14 @@ inline void counters(trial& t) {
     t.equal(get(store, 1).attempts, 300, "the attempts after 300 retries and 300 releases");
     t.equal(get(store, 1).failures, 300, "the failures after 300 retries and 300 releases");
     t.equal(get(store, 1).epoch, 600, "the epoch after 600 claims");
+    put(store, draft_of(2));
+    from_begin(store, [&](auto& tx) {
+        for (std::int64_t claims = 0; claims <= 300; ++claims) {
+            t.equal(tx.claim(request(at(20 + 100 * claims), {.only = id_of(2)})).size(), 1, "taken over again");
+        }
+        tx.commit();
+    });
+    t.equal(get(store, 2).lapses, 300, "the lapses after 300 claims that ended with their leases");
 }
 
 } // namespace fidelity_checks
@@ -6293,7 +6403,7 @@ inline constexpr std::array fidelity{
            "Times are kept to the microsecond, before 1970 and in the far future too.",
            fidelity_checks::times_to_the_microsecond},
     clause{"FIDELITY-13", layer::examples, level::must, needs::nothing,
-           "attempts_max has 32 bits, and attempts, failures and epoch count on beyond 256.",
+           "attempts_max has 32 bits, and attempts, lapses, failures and epoch count on beyond 256.",
            fidelity_checks::counters},
 };
 
@@ -8886,6 +8996,18 @@ inline void behind_in_its_lane(trial& t) {
     t.equal(numbers(take(store, at(1000))), list_of{3}, "claimed once the head has ended");
 }
 
+inline void lapses_end_with_the_dead(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    std::ignore = take_lapsed(store, 1, 2);
+    cancel(store, id_of(1), at(300));
+    put(store, draft_of(2, {.predecessor = id_of(1)}), at(300));
+    t.equal(get(store, 2).lapses, 0U, "lapses of the successor");
+    std::ignore = take_one(store, at(300));
+    std::ignore = take_one(store, at(400));
+    t.equal(get(store, 2).attempts, 1U, "attempts after its first lapse");
+}
+
 } // namespace requeue_checks
 
 inline constexpr std::array requeues{
@@ -8924,6 +9046,8 @@ inline constexpr std::array requeues{
            "Requeue and resume refuse an entry that has a parent.", requeue_checks::parented_is_refused},
     clause{"REQUEUE-13", layer::examples, level::may, needs::lanes,
            "A successor joins its lane at the end, by its new sequence.", requeue_checks::behind_in_its_lane},
+    clause{"REQUEUE-14", layer::examples, level::must, needs::nothing,
+           "A successor begins without lapses, whatever the dead entry had.", requeue_checks::lapses_end_with_the_dead},
 };
 
 } // namespace conformance::clauses
@@ -9065,12 +9189,11 @@ inline void release_at_another_time(trial& t) {
 inline void release_goes_by_attempts(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
-    std::ignore = take_one(store, at(0), {.lease = duration{10}});
-    std::ignore = settle(store, take_one(store, at(10)), release{}, at(20));
+    std::ignore = settle(store, take_lapsed(store, 1, 2), release{}, at(210)); // the second lapse was an attempt
     t.equal(get(store, 1).state, state::retrying, "an entry without failures, but with an attempt left to its count");
-    std::ignore = settle(store, take_one(store, at(20)), retry{"e", at(30)}, at(30));
-    std::ignore = settle(store, take_one(store, at(30)), advance{"p", at(40)}, at(40));
-    std::ignore = settle(store, take_one(store, at(40)), release{}, at(50));
+    std::ignore = settle(store, take_one(store, at(220)), retry{"e", at(230)}, at(230));
+    std::ignore = settle(store, take_one(store, at(230)), advance{"p", at(240)}, at(240));
+    std::ignore = settle(store, take_one(store, at(240)), release{}, at(250));
     t.equal(get(store, 1).state, state::pending, "an entry with a failure, but no attempt left to its count");
 }
 
@@ -9256,12 +9379,64 @@ inline void rolled_back(trial& t) {
     t.equal(settle(store, ticket, succeed{}, at(0)), settlement{verdict::applied}, "the settle that is committed");
 }
 
+inline void outcomes_end_the_row(trial& t) {
+    for (const outcome& o : {outcome{succeed{"r"}}, outcome{bury{"e", {}}}, outcome{retry{"e", at(210)}},
+                             outcome{advance{"p", at(210)}}}) {
+        auto store = t.open(t.fresh_place());
+        put(store, draft_of(1));
+        std::ignore = settle(store, take_lapsed(store, 1, 2), o, at(210));
+        const auto settled = get(store, 1);
+        t.equal(settled.lapses, 0U, "lapses of an entry that is " + show(settled.state));
+        if (is_live(settled.state)) {
+            std::ignore = take_one(store, at(210));
+            std::ignore = take_one(store, at(310));
+            t.equal(get(store, 1).lapses, 1U, "lapses after the next one");
+            t.equal(get(store, 1).attempts, settled.attempts + 1, "attempts after that, which is a first lapse again");
+        }
+    }
+}
+
+inline void release_keeps_lapses(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    const auto mine = take_lapsed(store, 1, 1);
+    auto expected = get(store, 1);
+    std::ignore = settle(store, mine, release{}, at(110));
+    expected.state = state::pending;
+    expected.attempts = 0;
+    expected.lease_until.reset();
+    expected.updated_at = at(110);
+    t.equal(get(store, 1), expected, "the entry that was released after a lapse");
+    std::ignore = take_one(store, at(110));
+    std::ignore = take_one(store, at(210));
+    t.equal(get(store, 1).lapses, 2U, "lapses after another one");
+    t.equal(get(store, 1).attempts, 2U, "attempts after that, which is a second lapse");
+}
+
+inline void own_results(trial& t) {
+    auto store = t.open();
+    std::vector<vouch::settle> settles;
+    std::vector<std::string> expected{"same", "same", "", "other", "same", "last"};
+    for (const auto& result : expected) {
+        const auto n = settles.size() + 1;
+        put(store, draft_of(n));
+        settles.push_back({{id_of(n), 1}, succeed{result}});
+    }
+    std::ignore = take(store, at(0));
+    std::ignore = transact(store, [&](auto& tx) { return tx.settle(settles, at(1)); });
+    std::vector<std::string> seen;
+    for (std::uint64_t n = 1; n <= expected.size(); ++n) {
+        seen.push_back(get(store, n).result.value_or("none"));
+    }
+    t.equal(seen, expected, "the results of neighbours that succeeded in one batch");
+}
+
 } // namespace settle_checks
 
 inline constexpr std::array settling{
     clause{"SETTLE-01", layer::examples, level::must, needs::nothing,
-           "succeed: the state is succeeded and the result is stored; of the rest only lease_until and updated_at "
-           "change, so last_error, failures and due_at stay.",
+           "succeed: the state is succeeded and the result is stored; of the rest only lapses, lease_until and "
+           "updated_at change, so last_error, failures and due_at stay.",
            settle_checks::succeed_fields},
     clause{
         "SETTLE-02", layer::examples, level::must, needs::nothing,
@@ -9331,6 +9506,13 @@ inline constexpr std::array settling{
     clause{"SETTLE-23", layer::examples, level::must, needs::nothing,
            "Settles in a batch that differ in their ids only are judged each by its own ticket.",
            settle_checks::alike_in_a_batch},
+    clause{"SETTLE-24", layer::examples, level::must, needs::nothing,
+           "succeed, retry, bury and advance set lapses to 0: the next lapse is a first one again.",
+           settle_checks::outcomes_end_the_row},
+    clause{"SETTLE-25", layer::examples, level::must, needs::nothing,
+           "release: keeps lapses, and gives back an attempt after a lapse, too.", settle_checks::release_keeps_lapses},
+    clause{"SETTLE-26", layer::examples, level::must, needs::nothing,
+           "Entries that succeed in one batch get each its own result.", settle_checks::own_results},
 };
 
 } // namespace conformance::clauses
@@ -9443,8 +9625,9 @@ class simulation_picture {
     }
 
     void claim(entry& e, const claim_request& r) {
+        e.attempts += e.state == state::claimed && e.lapses == 0 ? 0U : 1U;
+        e.lapses += e.state == state::claimed ? 1U : 0U;
         e.state = state::claimed;
-        e.attempts += 1;
         e.epoch += 1;
         e.lease_until = r.now + r.lease;
         e.woken = false;
@@ -9455,6 +9638,7 @@ class simulation_picture {
     /// Says whether it completes the entry's group.
     [[nodiscard]] bool settle(entry& e, const outcome& o, time_point now) {
         const auto due = [&](time_point at) { e.due_at = e.woken ? std::min(at, now) : at; };
+        e.lapses = std::holds_alternative<release>(o) ? e.lapses : 0;
         if (std::holds_alternative<succeed>(o)) {
             e.state = state::succeeded;
         } else if (const auto* const again = std::get_if<retry>(&o)) {
@@ -9552,8 +9736,8 @@ class simulation_picture {
 // ---- vouch/conformance/simulation_watch.hpp
 // What must hold at any time of a simulation, held against the committed calls of a recording: no ticket twice, no
 // settle but under the ticket that counts, terminal entries as they were, lanes in order, groups completed once per
-// fall to zero, emissions exactly with their settle, handlers called once per ticket and not too often, nothing gone
-// that was not purged. What does not hold is a `failure`.
+// fall to zero, emissions exactly with their settle, handlers called once per ticket and not too often, no entry
+// dead of lapses it shared with others, nothing gone that was not purged. What does not hold is a `failure`.
 
 namespace vouch {
 inline namespace v0 {
@@ -9637,6 +9821,7 @@ class simulation_watch {
     struct deeds {
         std::set<id> enqueued{};
         std::set<id> inserted{};
+        std::set<ticket> claimed{}; ///< and not settled
         std::set<ticket> gone_on{}; ///< settled with succeed or advance
         std::size_t completions = 0;
         std::size_t marks = 0; ///< entries that tell of a completion
@@ -9670,7 +9855,11 @@ class simulation_watch {
                           name + " takes no entry from somebody whose lease runs until " +
                               show_date(e.lease_until.value_or(time_point{})));
             trial::expect(picture_.is_due(e, r.now), name + " is of an entry that is due");
+            if (e.state == state::claimed && alone_.contains(ticket_of(e))) {
+                lapsed_alone_.insert(e.id);
+            }
             picture_.claim(e, r);
+            transaction_.claimed.insert(ticket_of(e));
         }
         for (const auto& [i, k] : picture_.stored()) {
             const bool passed_over = c.claimed.size() < r.limit && k.entry.queue == r.queue &&
@@ -9693,6 +9882,8 @@ class simulation_watch {
             return;
         }
         trial::expect(applied_.insert(s.ticket).second, "a ticket is used once");
+        transaction_.claimed.erase(s.ticket);
+        ends_row(s);
         if (std::holds_alternative<succeed>(s.outcome) || std::holds_alternative<advance>(s.outcome)) {
             transaction_.gone_on.insert(s.ticket);
         }
@@ -9700,6 +9891,16 @@ class simulation_watch {
         transaction_.completions += completes ? 1U : 0U;
         trial::equal(given.group_completed, completes,
                      "the settle of " + show(s.ticket) + " completes the group " + show(k->entry.group));
+    }
+
+    /// An entry uses up its attempts only by lapses of claims that its process held alone.
+    void ends_row(const vouch::settle& s) {
+        const auto* const end = std::get_if<bury>(&s.outcome);
+        trial::expect(end == nullptr || end->error != "attempts_exhausted" || lapsed_alone_.contains(s.ticket.id),
+                      show(s.ticket.id) + " has used up its attempts, so one of its claims lapsed while it was alone");
+        if (!std::holds_alternative<release>(s.outcome)) {
+            lapsed_alone_.erase(s.ticket.id);
+        }
     }
 
     void extended(const call& c) {
@@ -9734,6 +9935,9 @@ class simulation_watch {
             }
         }
         trial::equal(transaction_.marks, transaction_.completions, "completed groups that were told of");
+        if (transaction_.claimed.size() == 1) { // runners settle all they hold before they claim
+            alone_.insert(*transaction_.claimed.begin());
+        }
     }
 
     void compare(const any_store& store, known& k) {
@@ -9774,6 +9978,8 @@ class simulation_watch {
     std::map<ticket, std::vector<id>> emissions_{};
     std::set<ticket> applied_{};
     std::set<ticket> called_{};
+    std::set<ticket> alone_{};    ///< of claims that took no other entry
+    std::set<id> lapsed_alone_{}; ///< of entries with such a claim that lapsed, since their last outcome
     std::optional<call> purge_{}; ///< whose removals have not been looked for
     deeds transaction_{};
 };
@@ -9997,6 +10203,9 @@ class simulated_runner {
     void phase() {
         clock_.set(ground_.now + skew_);
         ground_.attempt("runner " + name_, [&] { step(); });
+        trial::expect(waiting_.size() < 2 ||
+                          std::all_of(waiting_.begin(), waiting_.end(), [](const auto& e) { return e.lapses == 0; }),
+                      "runner " + name_ + " holds an entry with a lapse alone");
         if (!done_.empty() && std::all_of(done_.begin(), done_.end(), [](const auto& h) { return !!h.landing; })) {
             check_landings();
             done_.clear();
@@ -10494,7 +10703,8 @@ inline void failing_runners(trial& t) {
 inline constexpr std::array simulation{
     clause{"SIM-01", layer::simulation, level::must, needs::nothing,
            "Whatever runners, clocks and faults do: no ticket twice, no settle but the one that counts, nothing "
-           "terminal changes, lanes in order, groups complete once, nothing disappears.",
+           "terminal changes, lanes in order, groups complete once, no entry dies of lapses it shared with others, "
+           "nothing disappears.",
            simulation_checks::safety},
     clause{"SIM-02", layer::simulation, level::must, needs::nothing,
            "When faults and crashes stop, everything ends succeeded or dead in a bounded number of passes.",

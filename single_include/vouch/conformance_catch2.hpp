@@ -7,13 +7,13 @@
 #error "vouch: a translation unit includes either the single headers or the split ones, not both"
 #endif
 
+#include <vouch/conformance.hpp>
+
 #include <array>
 #include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <vouch/conformance.hpp>
 
 // ---- vouch/conformance_catch2.hpp
 // The suite as Catch2 test cases, one per clause, with Catch2 2 or 3:

@@ -8,6 +8,8 @@
 #error "vouch: a translation unit includes either the single headers or the split ones, not both"
 #endif
 
+#include <vouch/vouch.hpp>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -17,19 +19,19 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <vouch/vouch.hpp>
-
 // ---- vouch/observe/logger.hpp
 // An observer that writes a line per event, by level, to a sink of the application's choosing (stderr by default).
-// Warnings and errors are on unless told otherwise. A line has names, ids and codes; never a payload, never an
-// exception's text; and whatever a name contains, a line stays one line.
+// Warnings and errors are on unless told otherwise. A line has names, ids and codes, never a payload; an exception's
+// text only where the runner or the worker was asked for it. Whatever these contain, a line stays one line.
 //
-// Thread-safe: lines are made and handed to the sink one at a time.
+// Thread-safe: a logger hands lines to its sink one at a time. A sink may do what is logged in its turn, such as emit
+// through an outbox that the logger observes: those lines are dropped, whichever logger they would go to.
 
 namespace vouch {
 inline namespace v0 {
@@ -39,6 +41,7 @@ enum class log_level : std::uint8_t {
     info,    ///< what went as it should
     warning, ///< retries, dead letters, claims lost
     error,   ///< the store failed, an outcome could not be recorded, a payload could not be read
+    off,     ///< above all events
 };
 
 [[nodiscard]] constexpr std::string_view name_of(log_level level) noexcept {
@@ -47,6 +50,7 @@ enum class log_level : std::uint8_t {
     case log_level::info: return "info";
     case log_level::warning: return "warning";
     case log_level::error: return "error";
+    case log_level::off: return "off";
     }
     return "?";
 }
@@ -67,6 +71,7 @@ enum class log_level : std::uint8_t {
     case event_kind::lease_lost: return log_level::warning;
     case event_kind::dead: return e.error == "undecodable" ? log_level::error : log_level::warning;
     case event_kind::unsettled:
+    case event_kind::hook_failed:
     case event_kind::store_error: return log_level::error;
     }
     return log_level::error;
@@ -92,21 +97,40 @@ inline void log_to_stderr(log_level /*level*/, std::string_view line) {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
 }
 
+namespace detail {
+
+/// Whether this thread is inside the sink of a logger.
+inline thread_local bool is_in_log_sink = false;
+
+/// Calls the sink, as whose doing all events of this thread count meanwhile.
+struct log_sink_call {
+    log_sink_call() noexcept { is_in_log_sink = true; }
+    log_sink_call(const log_sink_call&) = delete;
+    log_sink_call& operator=(const log_sink_call&) = delete;
+    ~log_sink_call() { is_in_log_sink = false; }
+};
+
+} // namespace detail
+
 class logger {
   public:
+    static constexpr bool writes_log = true; ///< see `logging_observer`
+
     explicit logger(log_level least = log_level::warning, log_sink sink = log_to_stderr)
         : least_(least), sink_(std::move(sink)) {}
 
     void on(const event& e) noexcept {
         const auto level = level_of(e);
-        if (level < least_) {
+        // A lock taken twice by one thread would never be had, and a line that makes a line would never end.
+        if (level < least_ || detail::is_in_log_sink) {
             return;
         }
         try {
             const std::lock_guard lock(mutex_);
             write(level, e);
+            const detail::log_sink_call call;
             sink_(level, line_);
-        } catch (...) { // NOLINT(bugprone-empty-catch): there is nobody to tell
+        } catch (...) { // NOLINT(bugprone-empty-catch): an observer cannot fail
         }
     }
 
@@ -129,10 +153,17 @@ class logger {
         if (e.what == event_kind::purged || e.what == event_kind::polled) {
             add("count", std::to_string(e.count));
         }
-        if (e.took != duration::zero()) {
-            add("took_us", std::to_string(e.took.count()));
+        if (e.took && *e.took != duration::zero()) {
+            add("took_us", std::to_string(e.took->count()));
+        }
+        if (e.delay != duration::zero()) {
+            add("delay_us", std::to_string(e.delay.count()));
         }
         add("error", e.error);
+        if (e.reason != death::none) {
+            add("reason", name_of(e.reason));
+        }
+        add("text", e.text);
         add("tag", e.tag);
         add("worker", e.worker);
     }
@@ -178,31 +209,122 @@ class logger {
     std::string line_{};
 };
 
+namespace detail {
+
+/// Logs to stderr as long as it is needed: until an observer is there that writes a log.
+class fallback_log {
+  public:
+    explicit fallback_log(log_level least) : log_(least) {}
+
+    /// Not while events are being reported.
+    void need(bool is_needed) noexcept { is_needed_ = is_needed; }
+    void on(const event& e) noexcept {
+        if (is_needed_) {
+            log_.on(e);
+        }
+    }
+
+  private:
+    logger log_;
+    bool is_needed_ = true;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/observe/label_counts.hpp
+// Counts by a label that comes from outside, such as an error code: the first so many labels have a count of their own,
+// all others share `other`, so that no stream of new names can grow without end. Not thread-safe by itself.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::string_view other_label = "other";
+
+template <class Count = std::uint64_t>
+class label_counts {
+  public:
+    static constexpr std::size_t labels_max = 100;
+
+    /// The count of a label, or the shared one.
+    [[nodiscard]] Count& operator[](std::string_view label) {
+        if (const auto found = counts_.find(label); found != counts_.end()) {
+            return found->second;
+        }
+        return counts_[std::string(counts_.size() < labels_max ? label : other_label)];
+    }
+
+    [[nodiscard]] auto begin() const noexcept { return counts_.begin(); }
+    [[nodiscard]] auto end() const noexcept { return counts_.end(); }
+
+  private:
+    std::map<std::string, Count, std::less<>> counts_{};
+};
+
+} // namespace detail
 } // namespace v0
 } // namespace vouch
 
 // ---- vouch/observe/depth.hpp
 // A look at how deep a queue is: what is stored, what is late, what is stuck, which sagas are under way. It reads
 // entries page by page, without payloads, up to a limit, and says what it has not seen.
+//
+// An entry is stuck if it has been due, or its lease over, for `stuck_after` and it has not changed since. A saga that
+// has begun is stuck as soon as it has not changed for so long, also while it waits for a participant's reply or for a
+// time to come: that is when a participant that no worker runs becomes visible.
 
 namespace vouch {
 inline namespace v0 {
 
 struct look_options {
-    duration stuck_after = std::chrono::minutes{5}; ///< an entry that is due and has not moved for so long is stuck
-    std::size_t entries_max = 10'000;               ///< live entries looked at, oldest first; 0: only what is counted
-    std::vector<std::string> saga_topics{};         ///< whose live entries are sagas under way
+    duration stuck_after = std::chrono::minutes{5};
+    std::size_t entries_max = 10'000; ///< live entries looked at, oldest first; 0: only what is counted
+    /// Topics of sagas. Sagas are recognised by their progress without it; it adds those that were emitted without
+    /// `begin` and have not been claimed yet, and a zero where there is none.
+    std::vector<std::string> saga_topics{};
 };
 
 namespace detail {
 
+struct saga_depth {
+    std::size_t active = 0;
+    std::size_t stuck = 0;
+};
+
 struct depth {
     state_counts counts{};
-    duration overdue{}; ///< for how long the next entry has been due
-    std::size_t stuck = 0;
-    std::map<std::string, std::size_t> sagas{}; ///< under way, by topic
-    std::size_t unseen = 0;                     ///< live entries past the limit
+    duration overdue{};               ///< for how long the next entry has been due
+    std::size_t stuck = 0;            ///< sagas included
+    label_counts<saga_depth> sagas{}; ///< under way, by topic
+    std::size_t unseen = 0;           ///< live entries past the limit
+
+    depth& operator+=(const depth& more) {
+        for (const auto s : all_states) {
+            counts[s] += more.counts[s];
+        }
+        overdue = std::max(overdue, more.overdue);
+        stuck += more.stuck;
+        for (const auto& [topic, n] : more.sagas) {
+            auto& sum = sagas[topic];
+            sum.active += n.active;
+            sum.stuck += n.stuck;
+        }
+        unseen += more.unseen;
+        return *this;
+    }
 };
+
+[[nodiscard]] inline bool is_stuck(const entry& e, bool is_saga, time_point since) noexcept {
+    const bool waits_for_good_reason = (e.lease_until ? *e.lease_until : e.due_at) >= since;
+    const bool has_begun = e.epoch > 0;
+    return e.updated_at < since && (!waits_for_good_reason || (is_saga && has_begun));
+}
+
+[[nodiscard]] inline bool is_one_of(const std::vector<std::string>& names, std::string_view name) noexcept {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 template <class Reader>
 [[nodiscard]] depth depth_of(const Reader& store, std::string_view queue, time_point now, const look_options& how) {
@@ -212,7 +334,7 @@ template <class Reader>
         out.overdue = now - *next;
     }
     for (const auto& topic : how.saga_topics) {
-        out.sagas[topic] = 0;
+        out.sagas[topic] = {};
     }
     const auto since = later(now, -how.stuck_after);
     auto page = query::live(std::string(queue));
@@ -220,9 +342,13 @@ template <class Reader>
         page.limit = std::min(left, page_size);
         const auto found = store.list(page);
         for (const auto& e : found) {
-            out.stuck += e.updated_at < since && (e.lease_until ? *e.lease_until : e.due_at) < since ? 1U : 0U;
-            if (const auto saga = out.sagas.find(e.topic); saga != out.sagas.end()) {
-                saga->second += 1;
+            const bool is_saga = is_saga_progress(e.progress) || is_one_of(how.saga_topics, e.topic);
+            const std::size_t stuck = is_stuck(e, is_saga, since) ? 1 : 0;
+            out.stuck += stuck;
+            if (is_saga) {
+                auto& saga = out.sagas[e.topic];
+                saga.active += 1;
+                saga.stuck += stuck;
             }
         }
         left -= found.size();
@@ -292,10 +418,176 @@ class histogram {
 [[nodiscard]] inline std::string seconds_text(duration d) {
     const auto negative = d < duration::zero();
     const auto micros = negative ? -d.count() : d.count();
-    auto fraction = std::to_string(micros % 1'000'000);
-    return (negative ? "-" : "") + std::to_string(micros / 1'000'000) + '.' + std::string(6 - fraction.size(), '0') +
-           fraction;
+    const auto fraction = std::to_string(micros % 1'000'000);
+    std::string text = negative ? "-" : "";
+    text += std::to_string(micros / 1'000'000);
+    text += '.';
+    text.append(6 - fraction.size(), '0');
+    text += fraction;
+    return text;
 }
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/observe/exposition.hpp
+// Writes Prometheus text exposition, format 0.0.4: a head per metric, then a line per combination of labels.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+class exposition {
+  public:
+    struct label {
+        std::string_view name{};
+        std::string_view value{};
+    };
+    using labels = std::vector<label>;
+
+    void head(std::string_view name, std::string_view type, std::string_view help) {
+        name_ = name;
+        out_.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name).append(" ");
+        out_.append(type).append("\n");
+    }
+
+    /// A line of the metric whose head was written last.
+    template <class Number>
+    void line(const labels& of, Number value) {
+        write("", of, std::to_string(value));
+    }
+    void seconds(const labels& of, duration value) { write("", of, seconds_text(value)); }
+
+    void lines(labels of, const histogram& h) {
+        of.push_back({.name = "le"});
+        for (std::size_t i = 0; i < histogram::bounds.size(); ++i) {
+            of.back().value = histogram::bounds[i].name;
+            write("_bucket", of, std::to_string(h.up_to(i)));
+        }
+        of.back().value = "+Inf";
+        write("_bucket", of, std::to_string(h.count()));
+        of.pop_back();
+        write("_sum", of, seconds_text(h.sum()));
+        write("_count", of, std::to_string(h.count()));
+    }
+
+    [[nodiscard]] std::string text() && { return std::move(out_); }
+
+  private:
+    void write(std::string_view suffix, const labels& of, std::string_view value) {
+        out_.append(name_).append(suffix).append("{");
+        for (const auto& l : of) {
+            out_.append(out_.back() == '{' ? "" : ",").append(l.name).append("=\"");
+            for (const char c : l.value) {
+                if (c == '\n') {
+                    out_ += "\\n";
+                } else {
+                    out_.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
+                }
+            }
+            out_ += '"';
+        }
+        out_.append("} ").append(value).append("\n");
+    }
+
+    std::string_view name_{};
+    std::string out_{};
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/observe/tally.hpp
+// The numbers of one queue, counted from events: what `metrics` keeps per queue. Not thread-safe by itself.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+struct tally {
+    static constexpr std::array outcome_kinds{event_kind::succeeded, event_kind::advanced, event_kind::retried,
+                                              event_kind::dead,      event_kind::released, event_kind::stale,
+                                              event_kind::unsettled};
+    static constexpr std::array death_reasons{death::rejected, death::buried,     death::exhausted,
+                                              death::expired,  death::no_handler, death::invalid};
+
+    std::uint64_t enqueued = 0;
+    std::uint64_t claimed = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t purged = 0;
+    std::uint64_t groups = 0;
+    std::array<std::uint64_t, outcome_kinds.size()> ended{};
+    std::array<std::uint64_t, death_reasons.size()> dead{};
+    std::uint64_t sagas_dead = 0;
+    std::int64_t active = 0;
+    label_counts<> failures{};
+    label_counts<> store_errors{};
+    label_counts<> hook_errors{};
+    histogram wait{};
+    histogram handler{};
+    histogram delay{};
+    histogram age{};
+    histogram completed{};   ///< sagas
+    histogram compensated{}; ///< sagas
+    histogram poll{};
+
+    void count(const event& e) {
+        switch (e.what) {
+        case event_kind::enqueued: enqueued += 1; return;
+        case event_kind::claimed:
+            claimed += 1;
+            active += 1;
+            wait.add(e.late);
+            return;
+        case event_kind::started: return;
+        case event_kind::lease_lost:
+            lost += 1;
+            active -= e.tag == "unstarted" ? 1 : 0; // no outcome will follow
+            return;
+        case event_kind::purged: purged += e.count; return;
+        case event_kind::group_completed: groups += 1; return;
+        case event_kind::polled: poll.add(e.took.value_or(duration::zero())); return;
+        case event_kind::store_error: store_errors[e.error] += 1; return;
+        case event_kind::hook_failed: hook_errors[e.error] += 1; return; // the claim goes on
+        default: end_claim(e); return;
+        }
+    }
+
+  private:
+    void end_claim(const event& e) {
+        for (std::size_t i = 0; i < outcome_kinds.size(); ++i) {
+            ended[i] += outcome_kinds[i] == e.what ? 1U : 0U;
+        }
+        active -= 1;
+        if (e.took) {
+            handler.add(*e.took);
+        }
+        if (e.what == event_kind::succeeded) {
+            end_well(e);
+        } else if (e.what == event_kind::retried) {
+            failures[e.error] += 1;
+            delay.add(e.delay);
+        } else if (e.what == event_kind::dead) {
+            failures[e.error] += 1;
+            for (std::size_t i = 0; i < death_reasons.size(); ++i) {
+                dead[i] += death_reasons[i] == e.reason ? 1U : 0U;
+            }
+            sagas_dead += e.is_saga ? 1U : 0U;
+        }
+    }
+
+    /// The tags are the saga engine's; on any other entry they are a handler's own words.
+    void end_well(const event& e) {
+        age.add(e.age);
+        if (e.is_saga && e.tag == "completed") {
+            completed.add(e.age);
+        } else if (e.is_saga && e.tag == "compensated") {
+            compensated.add(e.age);
+        }
+    }
+};
 
 } // namespace detail
 } // namespace v0
@@ -306,22 +598,23 @@ class histogram {
 //
 // Counters and histograms come from events; the gauges of a queue's depth come from a look at the store (`look_at`), so
 // that they are right after a restart, too. A look may cost the queue's rows, so an application takes it when it is
-// scraped or every half minute, never on the way of a claim. Labels are queues, outcomes, states and error codes:
-// bounded, because everything beyond `labels_max` queues is counted under `other`.
+// scraped or every half minute, never on the way of a claim. Labels are queues, topics of sagas, outcomes, states and
+// error codes. Their number is bounded: queues beyond `labels_max` share `other`, which holds their sum (of
+// `vouch_overdue_seconds` the longest), and so do codes and topics beyond a hundred per queue.
 //
-// Thread-safe.
+// Thread-safe. It keeps the last look at each queue, so its memory grows with the number of queues it looks at.
 
 namespace vouch {
 inline namespace v0 {
 
 class metrics {
   public:
-    static constexpr std::size_t labels_max = 1000;
+    static constexpr std::size_t labels_max = 1000; ///< queues with numbers of their own
 
     void on(const event& e) noexcept {
         try {
             const std::lock_guard lock(mutex_);
-            count(e, of(e.queue));
+            of(e.queue).count(e);
         } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a new queue's numbers
         }
     }
@@ -331,234 +624,195 @@ class metrics {
     void look_at(const Reader& store, std::string_view queue, time_point now, const look_options& how = {}) {
         auto seen = detail::depth_of(store, queue, now, how);
         const std::lock_guard lock(mutex_);
-        depths_[label(queue)] = std::move(seen);
+        looks_[label(queue)].insert_or_assign(std::string(queue), std::move(seen));
     }
 
     /// Everything, as a scrape wants it (`Content-Type: text/plain; version=0.0.4`).
     [[nodiscard]] std::string text() const {
         const std::lock_guard lock(mutex_);
-        std::string out;
+        detail::exposition out;
         counters(out);
         outcomes(out);
         by_error(out);
         gauges(out);
         histograms(out);
-        return out;
+        return std::move(out).text();
     }
 
   private:
     using histogram = detail::histogram;
+    using exposition = detail::exposition;
 
-    static constexpr std::array outcome_kinds{event_kind::succeeded, event_kind::advanced, event_kind::retried,
-                                              event_kind::dead,      event_kind::released, event_kind::stale,
-                                              event_kind::unsettled};
+    using tally = detail::tally;
 
-    struct numbers {
-        std::uint64_t enqueued = 0;
-        std::uint64_t claimed = 0;
-        std::uint64_t lost = 0;
-        std::uint64_t purged = 0;
-        std::uint64_t groups = 0;
-        std::array<std::uint64_t, outcome_kinds.size()> ended{};
-        std::uint64_t completed = 0;   ///< sagas
-        std::uint64_t compensated = 0; ///< sagas
-        std::int64_t active = 0;
-        std::map<std::string, std::uint64_t, std::less<>> errors{};
-        histogram wait{};
-        histogram handler{};
-        histogram age{};
-        histogram saga{};
-        histogram poll{};
-    };
-
-    [[nodiscard]] std::string label(std::string_view queue) const {
-        return std::string(queues_.size() < labels_max || queues_.contains(queue) ? queue : "other");
+    /// What a queue's numbers go by.
+    [[nodiscard]] std::string label(std::string_view queue) {
+        if (labels_.size() < labels_max) {
+            labels_.emplace(queue);
+        }
+        return std::string(labels_.contains(queue) ? queue : detail::other_label);
     }
-    [[nodiscard]] numbers& of(std::string_view queue) {
+    [[nodiscard]] tally& of(std::string_view queue) {
         const auto found = queues_.find(queue);
         return found != queues_.end() ? found->second : queues_[label(queue)];
     }
 
-    static void count(const event& e, numbers& n) {
-        switch (e.what) {
-        case event_kind::enqueued: n.enqueued += 1; return;
-        case event_kind::claimed:
-            n.claimed += 1;
-            n.active += 1;
-            n.wait.add(e.late);
-            return;
-        case event_kind::started: return;
-        case event_kind::lease_lost:
-            n.lost += 1;
-            n.active -= e.tag == "unstarted" ? 1 : 0; // no outcome will follow
-            return;
-        case event_kind::purged: n.purged += e.count; return;
-        case event_kind::group_completed: n.groups += 1; return;
-        case event_kind::polled: n.poll.add(e.took); return;
-        case event_kind::store_error:
-            n.errors[n.errors.size() < labels_max ? std::string(e.error) : "other"] += 1;
-            return;
-        default: end_claim(e, n); return;
-        }
-    }
-
-    static void end_claim(const event& e, numbers& n) {
-        for (std::size_t i = 0; i < outcome_kinds.size(); ++i) {
-            n.ended[i] += outcome_kinds[i] == e.what ? 1U : 0U;
-        }
-        n.active -= 1;
-        if (e.what != event_kind::released) { // most of which were never started
-            n.handler.add(e.took);
-        }
-        if (e.what == event_kind::succeeded) {
-            n.age.add(e.age);
-            n.completed += e.tag == "completed" ? 1U : 0U;
-            n.compensated += e.tag == "compensated" ? 1U : 0U;
-            if (!e.tag.empty()) {
-                n.saga.add(e.age);
-            }
-        }
-    }
-
     // Writing.
 
-    static void head(std::string& out, std::string_view name, std::string_view type, std::string_view help) {
-        out.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name).append(" ");
-        out.append(type).append("\n");
-    }
-
-    static void label_to(std::string& out, std::string_view name, std::string_view value) {
-        out.append(out.back() == '{' ? "" : ",").append(name).append("=\"");
-        for (const char c : value) {
-            if (c == '\n') {
-                out += "\\n";
-            } else {
-                out.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
-            }
-        }
-        out += '"';
-    }
-
-    struct extra {
-        std::string_view name{};
-        std::string_view value{};
-    };
-    static void line(std::string& out, std::string_view name, std::string_view queue, const extra& more,
-                     const std::string& value) {
-        out.append(name).append("{");
-        label_to(out, "queue", queue);
-        if (!more.name.empty()) {
-            label_to(out, more.name, more.value);
-        }
-        out.append("} ").append(value).append("\n");
-    }
-
-    void counters(std::string& out) const {
+    void counters(exposition& out) const {
         struct row {
             std::string_view name;
             std::string_view help;
-            std::uint64_t numbers::*value;
+            std::uint64_t tally::*value;
         };
         static constexpr std::array<row, 5> rows{
-            {{"vouch_enqueued_total", "Entries enqueued, by handlers and outboxes observed here.", &numbers::enqueued},
-             {"vouch_claimed_total", "Entries claimed.", &numbers::claimed},
-             {"vouch_leases_lost_total", "Claims taken over while in hand.", &numbers::lost},
-             {"vouch_purged_total", "Ended entries removed.", &numbers::purged},
-             {"vouch_groups_completed_total", "Groups whose last entry succeeded.", &numbers::groups}}};
+            {{"vouch_enqueued_total", "Entries enqueued, by handlers and outboxes observed here.", &tally::enqueued},
+             {"vouch_claimed_total", "Entries claimed.", &tally::claimed},
+             {"vouch_leases_lost_total", "Claims taken over while in hand.", &tally::lost},
+             {"vouch_purged_total", "Ended entries removed.", &tally::purged},
+             {"vouch_groups_completed_total", "Groups whose last entry succeeded.", &tally::groups}}};
         for (const auto& r : rows) {
-            head(out, r.name, "counter", r.help);
+            out.head(r.name, "counter", r.help);
             for (const auto& [queue, n] : queues_) {
-                line(out, r.name, queue, {}, std::to_string(n.*r.value));
+                out.line({{"queue", queue}}, n.*r.value);
             }
         }
     }
 
-    void outcomes(std::string& out) const {
-        head(out, "vouch_settled_total", "counter", "Claims ended, by outcome.");
+    void outcomes(exposition& out) const {
+        out.head("vouch_settled_total", "counter", "Claims ended, by outcome.");
         for (const auto& [queue, n] : queues_) {
-            for (std::size_t i = 0; i < outcome_kinds.size(); ++i) {
-                line(out, "vouch_settled_total", queue, {"outcome", name_of(outcome_kinds[i])},
-                     std::to_string(n.ended[i]));
+            for (std::size_t i = 0; i < tally::outcome_kinds.size(); ++i) {
+                out.line({{"queue", queue}, {"outcome", name_of(tally::outcome_kinds[i])}}, n.ended[i]);
             }
         }
-        head(out, "vouch_sagas_total", "counter", "Sagas ended, by whether they were completed or compensated.");
+        out.head("vouch_dead_total", "counter", "Entries that died, by reason.");
         for (const auto& [queue, n] : queues_) {
-            line(out, "vouch_sagas_total", queue, {"outcome", "completed"}, std::to_string(n.completed));
-            line(out, "vouch_sagas_total", queue, {"outcome", "compensated"}, std::to_string(n.compensated));
+            for (std::size_t i = 0; i < tally::death_reasons.size(); ++i) {
+                out.line({{"queue", queue}, {"reason", name_of(tally::death_reasons[i])}}, n.dead[i]);
+            }
+        }
+        out.head("vouch_sagas_total", "counter",
+                 "Sagas ended: completed, compensated, or dead for a person to resume.");
+        for (const auto& [queue, n] : queues_) {
+            out.line({{"queue", queue}, {"outcome", "completed"}}, n.completed.count());
+            out.line({{"queue", queue}, {"outcome", "compensated"}}, n.compensated.count());
+            out.line({{"queue", queue}, {"outcome", "dead"}}, n.sagas_dead);
         }
     }
 
-    void by_error(std::string& out) const {
-        head(out, "vouch_store_errors_total", "counter", "Faults of the store, by kind.");
-        for (const auto& [queue, n] : queues_) {
-            for (const auto& [error, count] : n.errors) {
-                line(out, "vouch_store_errors_total", queue, {"error", error}, std::to_string(count));
-            }
-        }
-    }
-
-    void gauges(std::string& out) const {
-        head(out, "vouch_active", "gauge", "Claims in hand here.");
-        for (const auto& [queue, n] : queues_) {
-            line(out, "vouch_active", queue, {}, std::to_string(n.active));
-        }
-        head(out, "vouch_entries", "gauge", "Entries stored, by state, as of the last look.");
-        for (const auto& [queue, d] : depths_) {
-            for (const auto s : all_states) {
-                line(out, "vouch_entries", queue, {"state", name_of(s)}, std::to_string(d.counts[s]));
-            }
-        }
-        head(out, "vouch_overdue_seconds", "gauge", "For how long the next entry has been due, as of the last look.");
-        for (const auto& [queue, d] : depths_) {
-            line(out, "vouch_overdue_seconds", queue, {}, detail::seconds_text(d.overdue));
-        }
-        head(out, "vouch_stuck_entries", "gauge", "Live entries that are due and do not move, as of the last look.");
-        for (const auto& [queue, d] : depths_) {
-            line(out, "vouch_stuck_entries", queue, {}, std::to_string(d.stuck));
-        }
-        head(out, "vouch_sagas_active", "gauge", "Sagas that have not ended, by topic, as of the last look.");
-        for (const auto& [queue, d] : depths_) {
-            for (const auto& [topic, count] : d.sagas) {
-                line(out, "vouch_sagas_active", queue, {"topic", topic}, std::to_string(count));
-            }
-        }
-        head(out, "vouch_entries_not_looked_at", "gauge",
-             "Live entries past the limit of the last look, whose stuck entries and sagas are not counted.");
-        for (const auto& [queue, d] : depths_) {
-            line(out, "vouch_entries_not_looked_at", queue, {}, std::to_string(d.unseen));
-        }
-    }
-
-    void histograms(std::string& out) const {
+    void by_error(exposition& out) const {
         struct row {
             std::string_view name;
             std::string_view help;
-            histogram numbers::*value;
+            detail::label_counts<> tally::*value;
         };
-        static constexpr std::array<row, 5> rows{
-            {{"vouch_wait_seconds", "From due to claimed.", &numbers::wait},
-             {"vouch_handler_seconds", "What handlers took.", &numbers::handler},
-             {"vouch_age_seconds", "From enqueued to succeeded.", &numbers::age},
-             {"vouch_saga_seconds", "From enqueued to the end of a saga.", &numbers::saga},
-             {"vouch_poll_seconds", "What a commit of settles and claims took.", &numbers::poll}}};
+        static constexpr std::array<row, 3> rows{
+            {{"vouch_failures_total", "Failed attempts, retried or dead, by error code.", &tally::failures},
+             {"vouch_store_errors_total", "Faults of the store, by kind.", &tally::store_errors},
+             {"vouch_hook_errors_total", "Outcomes held up by an audit sink or a group callback, by error code.",
+              &tally::hook_errors}}};
         for (const auto& r : rows) {
-            head(out, r.name, "histogram", r.help);
-            const std::string name(r.name);
+            out.head(r.name, "counter", r.help);
             for (const auto& [queue, n] : queues_) {
-                const auto& h = n.*r.value;
-                for (std::size_t i = 0; i < histogram::bounds.size(); ++i) {
-                    line(out, name + "_bucket", queue, {"le", histogram::bounds[i].name}, std::to_string(h.up_to(i)));
+                for (const auto& [error, times] : n.*r.value) {
+                    out.line({{"queue", queue}, {"error", error}}, times);
                 }
-                line(out, name + "_bucket", queue, {"le", "+Inf"}, std::to_string(h.count()));
-                line(out, name + "_sum", queue, {}, detail::seconds_text(h.sum()));
-                line(out, name + "_count", queue, {}, std::to_string(h.count()));
             }
+        }
+    }
+
+    void gauges(exposition& out) const {
+        out.head("vouch_active", "gauge", "Claims in hand here.");
+        for (const auto& [queue, n] : queues_) {
+            out.line({{"queue", queue}}, n.active);
+        }
+        std::map<std::string_view, detail::depth> depths;
+        for (const auto& [queue, looks] : looks_) {
+            for (const auto& [which, d] : looks) {
+                depths[queue] += d;
+            }
+        }
+        out.head("vouch_entries", "gauge", "Entries stored, by state, as of the last look.");
+        for (const auto& [queue, d] : depths) {
+            for (const auto s : all_states) {
+                out.line({{"queue", queue}, {"state", name_of(s)}}, d.counts[s]);
+            }
+        }
+        out.head("vouch_overdue_seconds", "gauge", "For how long the next entry has been due, as of the last look.");
+        for (const auto& [queue, d] : depths) {
+            out.seconds({{"queue", queue}}, d.overdue);
+        }
+        struct row {
+            std::string_view name;
+            std::string_view help;
+            std::size_t detail::depth::*value;
+        };
+        static constexpr std::array<row, 2> rows{
+            {{"vouch_stuck_entries", "Live entries that should move and do not, as of the last look.",
+              &detail::depth::stuck},
+             {"vouch_entries_not_looked_at",
+              "Live entries past the limit of the last look, whose stuck entries and sagas are not counted.",
+              &detail::depth::unseen}}};
+        for (const auto& r : rows) {
+            out.head(r.name, "gauge", r.help);
+            for (const auto& [queue, d] : depths) {
+                out.line({{"queue", queue}}, d.*r.value);
+            }
+        }
+        sagas(out, depths);
+    }
+
+    static void sagas(exposition& out, const std::map<std::string_view, detail::depth>& depths) {
+        struct row {
+            std::string_view name;
+            std::string_view help;
+            std::size_t detail::saga_depth::*value;
+        };
+        static constexpr std::array<row, 2> rows{
+            {{"vouch_sagas_active", "Sagas that have not ended, by topic, as of the last look.",
+              &detail::saga_depth::active},
+             {"vouch_sagas_stuck", "Sagas that have begun and do not move, by topic, as of the last look.",
+              &detail::saga_depth::stuck}}};
+        for (const auto& r : rows) {
+            out.head(r.name, "gauge", r.help);
+            for (const auto& [queue, d] : depths) {
+                for (const auto& [topic, n] : d.sagas) {
+                    out.line({{"queue", queue}, {"topic", topic}}, n.*r.value);
+                }
+            }
+        }
+    }
+
+    void histograms(exposition& out) const {
+        struct row {
+            std::string_view name;
+            std::string_view help;
+            histogram tally::*value;
+        };
+        static constexpr std::array<row, 5> rows{
+            {{"vouch_wait_seconds", "From due to claimed.", &tally::wait},
+             {"vouch_handler_seconds", "What handlers took.", &tally::handler},
+             {"vouch_retry_delay_seconds", "From a failed attempt to the next try.", &tally::delay},
+             {"vouch_age_seconds", "From enqueued to succeeded.", &tally::age},
+             {"vouch_poll_seconds", "What a commit of settles and claims took.", &tally::poll}}};
+        for (const auto& r : rows) {
+            out.head(r.name, "histogram", r.help);
+            for (const auto& [queue, n] : queues_) {
+                out.lines({{"queue", queue}}, n.*r.value);
+            }
+        }
+        out.head("vouch_saga_seconds", "histogram", "From enqueued to the end of a saga, by outcome.");
+        for (const auto& [queue, n] : queues_) {
+            out.lines({{"queue", queue}, {"outcome", "completed"}}, n.completed);
+            out.lines({{"queue", queue}, {"outcome", "compensated"}}, n.compensated);
         }
     }
 
     mutable std::mutex mutex_;
-    std::map<std::string, numbers, std::less<>> queues_{};
-    std::map<std::string, detail::depth, std::less<>> depths_{};
+    std::set<std::string, std::less<>> labels_{}; ///< queues with numbers of their own
+    std::map<std::string, tally, std::less<>> queues_{};
+    std::map<std::string, std::map<std::string, detail::depth>> looks_{}; ///< by label, then by queue
 };
 
 } // namespace v0

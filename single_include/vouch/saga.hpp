@@ -8,6 +8,8 @@
 #error "vouch: a translation unit includes either the single headers or the split ones, not both"
 #endif
 
+#include <vouch/vouch.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -21,12 +23,44 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include <vouch/vouch.hpp>
+// ---- vouch/saga/origin.hpp
+// The identity of a saga: the id of its first entry. Keys, commands and requests to cancel are derived from it, so it
+// must not change when a dead saga is resumed under another entry.
+
+namespace vouch {
+inline namespace v0 {
+
+/// The idempotency key of a step's action, or of its compensation: the same for every try, however often its command is
+/// sent, and after a resume. `saga` is the saga's first entry.
+[[nodiscard]] constexpr id saga_key(const id& saga, std::string_view step, bool is_compensation) noexcept {
+    return derive(derive(saga, step), is_compensation ? "undo" : "forward");
+}
+
+/// The first entry of the saga that `e` carries on and whose progress names no origin yet, because no claim of it has
+/// reached a checkpoint. A resume copies the progress: predecessors with the same progress are the same saga.
+template <class Reader>
+[[nodiscard]] id first_entry_of(const Reader& from, const entry& e) {
+    auto first = e.id;
+    auto before = e.predecessor;
+    while (!before.is_nil()) {
+        const auto found = from.find(before);
+        if (found && found->progress != e.progress) {
+            break;
+        }
+        first = before;
+        before = found ? found->predecessor : id{};
+    }
+    return first;
+}
+
+} // namespace v0
+} // namespace vouch
 
 // ---- vouch/saga/progress.hpp
 // Where a saga stands, as it is checkpointed in its entry's progress: a plain value, and its bytes.
@@ -48,12 +82,14 @@ enum class saga_direction : std::uint8_t { forward, back };
 
 /// What is known of a step.
 enum class step_state : std::uint8_t {
-    begun,   ///< it is its turn; whether it has done anything is not known yet
-    done,    ///< it succeeded; its result is kept
-    failed,  ///< known to have done nothing: it rejected, or was never started. Not undone
-    unknown, ///< it may have done something: crash, timeout, attempts spent. Undone
-    undone,  ///< its compensation has succeeded
-    kept,    ///< it was done or unknown, and has no compensation
+    begun,     ///< it is its turn; whether it has done anything is not known yet
+    done,      ///< it succeeded; its result is kept
+    failed,    ///< known to have done nothing: it rejected at once, or was never started. Not undone
+    unknown,   ///< it may have done something: crash, timeout, attempts spent. Undone
+    undone,    ///< its compensation has succeeded
+    kept,      ///< it was done or unknown, and has no compensation
+    skipped,   ///< its condition said no. Not undone
+    undecided, ///< it is its turn, and its condition has not answered yet
 };
 
 [[nodiscard]] constexpr std::string_view name_of(step_state s) noexcept {
@@ -64,6 +100,8 @@ enum class step_state : std::uint8_t {
     case step_state::unknown: return "unknown";
     case step_state::undone: return "undone";
     case step_state::kept: return "kept";
+    case step_state::skipped: return "skipped";
+    case step_state::undecided: return "undecided";
     }
     return "?";
 }
@@ -97,8 +135,7 @@ struct saga_progress {
 
 namespace detail {
 
-inline constexpr std::string_view progress_mark = "saga";
-inline constexpr char progress_format = 1;
+inline constexpr char progress_format = 1; // below a space: see is_saga_progress
 
 [[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
     std::uint32_t sum = 2166136261U;
@@ -126,7 +163,7 @@ enum class progress_field : std::uint8_t {
 
 class progress_writer {
   public:
-    progress_writer() : out_(progress_mark) { out_.push_back(progress_format); }
+    progress_writer() : out_(saga_progress_mark) { out_.push_back(progress_format); }
 
     void bytes(progress_field field, std::string_view content) {
         if (!content.empty()) {
@@ -227,7 +264,7 @@ class progress_reader {
 [[nodiscard]] inline step_record read_step(progress_reader& from) {
     step_record out;
     const auto state = from.number();
-    if (state > static_cast<std::uint64_t>(step_state::kept)) {
+    if (state > static_cast<std::uint64_t>(step_state::undecided)) {
         from.fail();
     }
     out.state = static_cast<step_state>(state);
@@ -279,14 +316,9 @@ inline void read_field(saga_progress& p, std::uint64_t field, progress_reader& f
     return std::move(out).finish();
 }
 
-/// Whether these bytes claim to be the progress of a saga.
-[[nodiscard]] constexpr bool is_saga_progress(std::string_view bytes) noexcept {
-    return bytes.substr(0, detail::progress_mark.size()) == detail::progress_mark;
-}
-
 /// Nothing, if the bytes are not what `encode_progress` of this format wrote.
 [[nodiscard]] inline std::optional<saga_progress> decode_progress(std::string_view bytes) {
-    constexpr std::size_t head = detail::progress_mark.size() + 1;
+    constexpr std::size_t head = saga_progress_mark.size() + 1;
     constexpr std::size_t tail = 4;
     if (!is_saga_progress(bytes) || bytes.size() < head + tail || bytes[head - 1] != detail::progress_format) {
         return std::nullopt;
@@ -316,6 +348,54 @@ inline void read_field(saga_progress& p, std::uint64_t field, progress_reader& f
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/saga/results.hpp
+// What the steps before have come to, for a step's condition and for its action. It is a view of a saga's progress and
+// is not kept beyond the call it is handed to.
+
+namespace vouch {
+inline namespace v0 {
+
+class step_results {
+  public:
+    explicit step_results(const saga_progress& p) noexcept : progress_(p) {}
+
+    /// The result of a step, if it is known to have succeeded.
+    [[nodiscard]] std::optional<std::string_view> of(std::string_view step) const noexcept {
+        const auto* const record = find(step);
+        return record != nullptr && record->state == step_state::done ? std::optional<std::string_view>(record->result)
+                                                                      : std::nullopt;
+    }
+    /// The same as a value. Bytes the codec rejects are a permanent failure.
+    template <decodable T>
+    [[nodiscard]] std::optional<T> as(std::string_view step) const {
+        const auto result = of(step);
+        try {
+            return result ? std::optional<T>(codec<T>::decode(*result)) : std::nullopt;
+        } catch (const failure&) {
+            throw;
+        } catch (...) {
+            throw reject("undecodable_result");
+        }
+    }
+    /// Whether the step was left out, by its condition.
+    [[nodiscard]] bool is_skipped(std::string_view step) const noexcept {
+        const auto* const record = find(step);
+        return record != nullptr && record->state == step_state::skipped;
+    }
+
+  private:
+    [[nodiscard]] const step_record* find(std::string_view step) const noexcept {
+        const auto found = std::find_if(progress_.steps.begin(), progress_.steps.end(),
+                                        [&](const step_record& s) { return s.name == step; });
+        return found == progress_.steps.end() ? nullptr : &*found;
+    }
+
+    const saga_progress& progress_;
+};
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/saga/call.hpp
 // What a step's action is handed: the saga's context, the idempotency key of what it is about to do, the results of the
 // steps before it, and, for a compensation, the result of its own forward action.
@@ -337,9 +417,7 @@ class step_call {
     [[nodiscard]] const std::string& step() const noexcept { return progress_.steps[step_].name; }
     [[nodiscard]] bool is_compensation() const noexcept { return progress_.direction == saga_direction::back; }
     /// The idempotency key to hand on: the same for every try of this action of this saga, also after a resume.
-    [[nodiscard]] id key() const noexcept {
-        return derive(derive(saga(), step()), is_compensation() ? "undo" : "forward");
-    }
+    [[nodiscard]] id key() const noexcept { return saga_key(saga(), step(), is_compensation()); }
     [[nodiscard]] std::uint32_t attempt() const noexcept { return delivery_.attempt(); } ///< counted from 1
     [[nodiscard]] time_point now() const noexcept { return delivery_.now(); }
     [[nodiscard]] const std::stop_token& stop() const noexcept { return delivery_.stop(); }
@@ -369,13 +447,10 @@ class step_call {
     }
     /// Of another step, if it is known to have succeeded.
     [[nodiscard]] std::optional<std::string_view> result_of(std::string_view step) const noexcept {
-        for (const auto& record : progress_.steps) {
-            if (record.name == step && record.state == step_state::done) {
-                return record.result;
-            }
-        }
-        return std::nullopt;
+        return results().of(step);
     }
+    /// Of all steps so far.
+    [[nodiscard]] step_results results() const noexcept { return step_results(progress_); }
 
   private:
     const delivery& delivery_;
@@ -404,16 +479,27 @@ inline constexpr std::string_view saga_marks_queue = "saga.marks";
 
 /// Requests that the saga be turned round, within the caller's transaction. Applied, or repeated if it was due anyway
 /// or had been asked before: the mark is seen before the saga completes; one that is being undone goes on being undone.
-/// Stale: it has ended; unknown: there is no such saga; then nothing is written.
+/// Stale: it has ended; unknown: there is no such entry, or it is no saga (`is_saga`); then nothing is written. Throws
+/// `unsupported` if it is a saga whose progress this version cannot read.
 template <class Writer>
 [[nodiscard]] verdict request_cancel(Writer& tx, const id& saga, time_point now) {
     static_assert(explain_writer<Writer>());
     const auto found = tx.find(saga);
-    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
+    if (!found || !is_saga(*found)) {
+        return verdict::unknown;
+    }
+    if (is_terminal(found->state)) {
+        return verdict::stale;
+    }
+    const auto progress = decode_progress(found->progress);
+    if (!progress) {
+        throw error(error_kind::unsupported,
+                    "saga: the progress of " + to_string(saga) + " cannot be read; use the version that wrote it");
+    }
     const auto answer = tx.nudge(saga, now);
     if (answer == verdict::applied || answer == verdict::repeated) {
-        const bool has_begun = progress && !progress->origin.is_nil();
-        const std::array mark{draft{.id = cancel_mark_of(has_begun ? progress->origin : saga),
+        const auto origin = progress->origin.is_nil() ? first_entry_of(tx, *found) : progress->origin;
+        const std::array mark{draft{.id = cancel_mark_of(origin),
                                     .queue = std::string(saga_marks_queue),
                                     .topic = "saga.cancel",
                                     .result = std::string{}}};
@@ -435,18 +521,25 @@ template <class Writer>
 //   step number       header `saga-step-number`      status FAILED       state dead
 //   step name         header `saga-step`             result              result
 //   is-compensation   header `saga-compensation`     failure reason      last_error
-//   payload           payload                        time                updated_at
+//   idempotency key   header `saga-key`              time                updated_at
+//   payload           payload; `compensation.hpp`
+//   ordering key      lane: the saga's
 //   time              created_at
 //
+// A command may be delivered more than once, and a compensating command that is not answered is sent again under
+// another id: a participant that must not act twice keeps the key in mind, not the id (`inbox.hpp`).
+//
 // A participant that has done nothing and never will throws `reject`, or buries with a result: a known failure, which
-// is not undone. Any other death is unknown.
+// is not undone, if the command was claimed once. An earlier claim may have done something; so may one that ended in
+// any other death: unknown, and undone.
 
 namespace vouch {
 inline namespace v0 {
 
 /// A command as its participant sees it.
 struct saga_command {
-    vouch::id id{};
+    vouch::id id{};   ///< another one each time a command is sent
+    vouch::id key{};  ///< the idempotency key: the same however often this action of this saga is asked for
     vouch::id saga{}; ///< the saga's first entry, also after a resume
     std::string step{};
     std::size_t number = 0; ///< of the step, counted from 1
@@ -461,6 +554,7 @@ inline constexpr std::string_view saga_header = "saga";
 inline constexpr std::string_view step_header = "saga-step";
 inline constexpr std::string_view number_header = "saga-step-number";
 inline constexpr std::string_view compensation_header = "saga-compensation";
+inline constexpr std::string_view key_header = "saga-key";
 
 [[nodiscard]] inline std::optional<std::string_view> header_of(const entry& e, std::string_view name) noexcept {
     for (const auto& [key, value] : e.headers) {
@@ -471,12 +565,12 @@ inline constexpr std::string_view compensation_header = "saga-compensation";
     return std::nullopt;
 }
 
-[[nodiscard]] inline header_list command_headers(const id& saga, std::string_view step, std::size_t number,
-                                                 bool is_compensation) {
-    return {{std::string(saga_header), to_string(saga)},
-            {std::string(step_header), std::string(step)},
-            {std::string(number_header), std::to_string(number)},
-            {std::string(compensation_header), is_compensation ? "true" : "false"}};
+[[nodiscard]] inline header_list headers_of(const saga_command& c) {
+    return {{std::string(saga_header), to_string(c.saga)},
+            {std::string(step_header), c.step},
+            {std::string(number_header), std::to_string(c.number)},
+            {std::string(compensation_header), c.is_compensation ? "true" : "false"},
+            {std::string(key_header), to_string(c.key)}};
 }
 
 } // namespace detail
@@ -487,19 +581,79 @@ inline constexpr std::string_view compensation_header = "saga-compensation";
     const auto step = detail::header_of(e, detail::step_header);
     const auto number = detail::header_of(e, detail::number_header);
     const auto compensation = detail::header_of(e, detail::compensation_header);
+    const auto key = detail::header_of(e, detail::key_header);
     const auto saga_id = saga ? id::parse(*saga) : std::nullopt;
     if (e.parent.is_nil() || !saga_id || !step || !number || !compensation) {
         return std::nullopt;
     }
+    const bool is_compensation = *compensation == "true";
+    const auto known_key = key ? id::parse(*key) : std::nullopt;
     saga_command out{.id = e.id,
+                     .key = known_key.value_or(saga_key(*saga_id, *step, is_compensation)),
                      .saga = *saga_id,
                      .step = std::string(*step),
-                     .is_compensation = *compensation == "true",
+                     .is_compensation = is_compensation,
                      .payload = e.payload,
                      .at = e.created_at};
     std::from_chars(number->data(), number->data() + number->size(), out.number);
     return out;
 }
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/compensation.hpp
+// What a compensating command carries, unless the definition makes its payload: the saga's context and what the forward
+// command answered. A participant takes it as a value:
+//
+//   router.on<vouch::compensation>("refund", [](const vouch::compensation& c, vouch::delivery& d) {
+//       refund(c.context_as<order>(), c.reply);
+//   });
+//
+// As bytes: the length of the context in decimal, `+` if there is a reply or `-` if there is none, the context, the
+// reply.
+
+namespace vouch {
+inline namespace v0 {
+
+struct compensation {
+    std::string context{};              ///< the saga's payload
+    std::optional<std::string> reply{}; ///< nothing: it is not known whether the forward command has done anything
+
+    /// The context as a value. Bytes the codec rejects are a permanent failure.
+    template <decodable T>
+    [[nodiscard]] T context_as() const {
+        try {
+            return codec<T>::decode(context);
+        } catch (const failure&) {
+            throw;
+        } catch (...) {
+            throw reject("undecodable");
+        }
+    }
+
+    [[nodiscard]] friend bool operator==(const compensation&, const compensation&) = default;
+};
+
+template <>
+struct codec<compensation> {
+    [[nodiscard]] static std::string encode(const compensation& c) {
+        return std::to_string(c.context.size()) + (c.reply ? '+' : '-') + c.context + c.reply.value_or(std::string{});
+    }
+    [[nodiscard]] static compensation decode(std::string_view bytes) {
+        std::size_t size = 0;
+        const auto* const end = bytes.data() + bytes.size();
+        const auto [mark, wrong] = std::from_chars(bytes.data(), end, size);
+        const auto rest = wrong == std::errc{} ? std::string_view(mark, static_cast<std::size_t>(end - mark)) : "";
+        const bool has_reply = rest.starts_with('+');
+        const bool is_whole = has_reply ? rest.size() > size : rest.starts_with('-') && rest.size() == size + 1;
+        if (!is_whole) {
+            throw reject("undecodable");
+        }
+        return {.context = std::string(rest.substr(1, size)),
+                .reply = has_reply ? std::optional(std::string(rest.substr(1 + size))) : std::nullopt};
+    }
+};
 
 } // namespace v0
 } // namespace vouch
@@ -511,10 +665,12 @@ inline constexpr std::string_view compensation_header = "saga-compensation";
 //
 //   const auto order_saga = vouch::define_saga<order>("order", {.completed = "order.confirmed"})
 //       .step("payment", charge, refund)                                                   // in this process
+//       .step("gift wrap", wrap).when([](const order& o) { return o.is_gift; })            // or skipped
 //       .command("shipping", {.queue = "shipping", .topic = "schedule", .undo = "cancel"}) // at a participant
 //       .build();
 //
-// Change the steps, and the version changes too: a saga is carried on by the version it began with, or not at all.
+// Change the steps or their conditions, and the version changes too: a saga is carried on by the version it began with,
+// or not at all.
 
 namespace vouch {
 inline namespace v0 {
@@ -522,6 +678,11 @@ inline namespace v0 {
 /// An action, brought to one form: does something, and gives its result as bytes. It throws `reject` if it has done
 /// nothing and never will, and anything else to be called again by policy.
 using step_action = std::function<std::string(step_call&)>;
+
+/// Whether a step is done at all. A pure function: the same context and results always give the same answer. It is
+/// asked when it is the step's turn, and its answer is recorded before anything follows from it; after that it is not
+/// asked again. Throwing is the step's failure, with nothing done.
+using step_condition = std::function<bool(const delivery&, const step_results&)>;
 
 struct step_options {
     std::optional<retry_policy> retry{}; ///< unset: the saga's
@@ -547,6 +708,9 @@ struct saga_step {
     std::string undo_topic{};
     std::optional<retry_policy> retry{};
     duration timeout{};
+    bool carries_compensation = false; ///< its compensating command has a `compensation` for its payload
+    step_condition condition{};        ///< empty: it is always done
+    bool is_otherwise = false;         ///< it is done exactly if the step before it was skipped
 
     [[nodiscard]] bool is_remote() const noexcept { return !queue.empty(); }
     [[nodiscard]] bool has_undo() const noexcept { return static_cast<bool>(undo); }
@@ -617,6 +781,9 @@ inline void validate(const saga_definition& d) {
         if (!s.forward) {
             detail::refuse({"saga step", "forward action", i}, "is missing");
         }
+        if (s.is_otherwise && (i == 0 || !d.steps[i - 1].condition)) {
+            detail::refuse({"saga step", "otherwise", i}, "has no step with a condition before it");
+        }
         if (s.timeout < duration::zero()) {
             detail::refuse({"saga step", "timeout", i}, "is negative");
         }
@@ -636,6 +803,27 @@ namespace detail {
 template <class F, class Context>
 concept action_of = std::invocable<F&, const Context&, step_call&> || std::invocable<F&, const Context&> ||
     std::invocable<F&, step_call&> || std::invocable<F&>;
+
+template <class F, class Context>
+concept condition_of = std::predicate<F&, const Context&, const step_results&> || std::predicate<F&, const Context&> ||
+    std::predicate<F&, const step_results&>;
+
+/// Calls a condition in whatever form it was given.
+template <class Context, class F>
+[[nodiscard]] step_condition make_condition(F&& given) {
+    static_assert(condition_of<std::decay_t<F>, Context>,
+                  "vouch: a condition takes `const Context&`, then `const step_results&`, and returns a bool; either "
+                  "argument may be left out");
+    return [f = std::forward<F>(given)](const delivery& d, const step_results& results) mutable -> bool {
+        if constexpr (std::predicate<decltype(f)&, const step_results&>) {
+            return f(results);
+        } else if constexpr (std::predicate<decltype(f)&, const Context&>) {
+            return f(d.as<Context>());
+        } else {
+            return f(d.as<Context>(), results);
+        }
+    };
+}
 
 template <class Context, class F>
 [[nodiscard]] decltype(auto) act(F& f, step_call& call) {
@@ -698,18 +886,21 @@ class saga_builder {
         return *this;
     }
 
-    /// A step at a participant. The forward command carries the saga's payload, the compensating one what the forward
-    /// one's reply was.
+    /// A step at a participant. The forward command carries the saga's payload, the compensating one a `compensation`:
+    /// that payload and the forward command's reply. Both together fit into a payload, or the saga turns round.
     saga_builder& command(std::string name, command_options how) {
-        return command(
-            std::move(name), std::move(how), [](step_call& call) { return call.payload(); },
-            [](step_call& call) { return std::string(call.result()); });
+        return command(std::move(name), std::move(how), [](step_call& call) { return call.payload(); });
     }
     /// The same, with payloads made by these.
     template <class Forward>
     saga_builder& command(std::string name, command_options how, Forward&& payload) {
-        return command(std::move(name), std::move(how), std::forward<Forward>(payload),
-                       [](step_call& call) { return std::string(call.result()); });
+        const bool can_undo = !how.undo.empty();
+        command(std::move(name), std::move(how), std::forward<Forward>(payload), [](step_call& call) {
+            return compensation{call.payload(),
+                                call.is_known() ? std::optional(std::string(call.result())) : std::nullopt};
+        });
+        made_.steps.back().carries_compensation = can_undo;
+        return *this;
     }
     template <class Forward, class Undo>
     saga_builder& command(std::string name, command_options how, Forward&& payload, Undo&& undo_payload) {
@@ -730,6 +921,22 @@ class saga_builder {
         return *this;
     }
 
+    /// The step just added is done only if this says so, else it is skipped: a pure function of the context and of the
+    /// results of the steps before, as `step_condition` describes.
+    template <class Condition>
+    saga_builder& when(Condition&& condition) {
+        last("when").condition = detail::make_condition<Context>(std::forward<Condition>(condition));
+        return *this;
+    }
+    /// The step just added is done exactly if the one before it was skipped: of the two, one is chosen.
+    saga_builder& otherwise() {
+        auto& step = last("otherwise");
+        step.is_otherwise = true;
+        const auto before = made_.steps.size() > 1 ? made_.steps[made_.steps.size() - 2].name : std::string{};
+        step.condition = [before](const delivery&, const step_results& results) { return results.is_skipped(before); };
+        return *this;
+    }
+
     /// Throws `invalid_argument` for a definition that cannot be run.
     [[nodiscard]] saga_definition build() const {
         validate(made_);
@@ -737,6 +944,16 @@ class saga_builder {
     }
 
   private:
+    [[nodiscard]] saga_step& last(const char* wanted_by) {
+        if (made_.steps.empty()) {
+            detail::refuse({"saga step", wanted_by, 0}, "comes before any step");
+        }
+        if (made_.steps.back().condition) {
+            detail::refuse({"saga step", wanted_by, made_.steps.size() - 1}, "is a second condition");
+        }
+        return made_.steps.back();
+    }
+
     saga_definition made_;
 };
 
@@ -783,10 +1000,13 @@ class commanding {
     }
 
     /// False if no store would take it; then nothing is sent.
-    [[nodiscard]] bool send(const std::string& topic, std::string payload) {
+    [[nodiscard]] bool send(const std::string& topic, std::string payload, const id& key) {
         const auto& to = step();
-        const bool is_back = p_.direction == saga_direction::back;
-        auto headers = command_headers(p_.origin, to.name, p_.at + 1, is_back);
+        auto headers = headers_of({.key = key,
+                                   .saga = p_.origin,
+                                   .step = to.name,
+                                   .number = p_.at + 1,
+                                   .is_compensation = p_.direction == saga_direction::back});
         const auto attempts_max = definition_.retry_of(to).attempts_max;
         try {
             validate(draft{.id = entry().id, .queue = to.queue, .topic = topic, .payload = payload, .headers = headers},
@@ -798,12 +1018,26 @@ class commanding {
                                      .topic = topic,
                                      .payload = std::move(payload),
                                      .group = shared_group(),
+                                     .lane = lane_in(to.queue),
                                      .parent = entry().id,
                                      .attempts_max = attempts_max,
                                      .headers = std::move(headers)});
         p_.sender = entry().id;
         p_.deadline = later(now_, to.timeout);
         return true;
+    }
+
+    /// The saga's lane, so that the commands of one order stay in order at every participant. In its own queue the saga
+    /// holds that lane itself until it ends: a command of its would wait for it for ever.
+    [[nodiscard]] std::string lane_in(const std::string& queue) const {
+        return queue == entry().queue ? std::string{} : entry().lane;
+    }
+
+    /// Whether the store takes the compensating command of this step with what is known so far. One that the definition
+    /// makes is looked at when it is made.
+    [[nodiscard]] bool undo_fits(const std::optional<std::string>& reply) const {
+        return !step().carries_compensation ||
+               encode(compensation{delivery_.payload(), reply}).size() <= store_.capabilities().limits.payload_max;
     }
 
     /// The saga's group, if it has one of its own: while the saga lives, nothing of that is purged. In anybody else's
@@ -823,6 +1057,13 @@ class commanding {
     /// resumed from does not wake it.
     [[nodiscard]] time_point look_again(const vouch::entry& command, time_point at) const {
         return command.parent == entry().id ? at : std::min(at, later(now_, saga_look_again));
+    }
+
+    /// Call inside a catch clause.
+    [[nodiscard]] caught caught_here() {
+        auto why = caught::current();
+        delivery_.explain(why.text);
+        return why;
     }
 
     [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery_.entry(); }
@@ -867,15 +1108,17 @@ namespace detail {
 template <class Store, class Rules>
 class saga_claim : commanding<Store> {
     using base = commanding<Store>;
-    using base::call_back, base::definition_, base::delivery_, base::entry, base::find_command, base::forget_command;
-    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_;
+    using base::call_back, base::caught_here, base::definition_, base::delivery_, base::entry, base::find_command,
+        base::forget_command;
+    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_,
+        base::undo_fits;
 
   public:
     saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
         : base(store, what, std::move(at), d) {
         if (p_.owner != entry().id) {
-            is_resumed_ = !p_.owner.is_nil();
-            p_.origin = p_.origin.is_nil() ? entry().id : p_.origin;
+            p_.origin = p_.origin.is_nil() ? first_entry_of(store_, entry()) : p_.origin;
+            is_resumed_ = !p_.owner.is_nil() || p_.origin != entry().id;
             p_.owner = entry().id;
             p_.tries = 0;
             p_.since = now_;
@@ -920,7 +1163,29 @@ class saga_claim : commanding<Store> {
         if (p_.is_waiting()) {
             return hear_reply();
         }
+        if (record().state == step_state::undecided) {
+            return choose();
+        }
         return step().is_remote() ? send_forward() : run_forward();
+    }
+
+    /// Asks the step's condition. A definition that has lost it does the step.
+    [[nodiscard]] saga_ruling choose() {
+        bool answer = true;
+        try {
+            answer = !step().condition || step().condition(delivery_, step_results(p_));
+        } catch (...) {
+            return try_again_or(caught::current(),
+                                [&](const std::string& code) { return fail_step(step_state::failed, code); });
+        }
+        if (Rules::is_chosen(answer)) {
+            record().state = step_state::begun;
+        } else {
+            record().state = step_state::skipped;
+            delivery_.tag("skipped " + step().name);
+            come_to(Rules::after(p_.at));
+        }
+        return Rules::records_answers() ? checkpoint(now_) : go_forward();
     }
 
     [[nodiscard]] saga_ruling run_forward() {
@@ -928,16 +1193,16 @@ class saga_claim : commanding<Store> {
         if (entry().attempts > attempts_max_of(entry(), policy)) {
             return fail_step(Rules::learned_from_failing(), "attempts_exhausted");
         }
-        if (is_too_late(now_) && entry().attempts > 1) {
+        if (is_too_late(now_) && !is_first_try()) {
             return fail_step(Rules::learned_from_failing(), "timed_out");
         }
         try {
             step_call call(delivery_, p_, p_.at, {});
             record().result = step().forward(call);
         } catch (...) {
-            const auto why = caught::current();
+            const auto why = caught_here();
             if (why.is_permanent) {
-                return fail_step(step_state::failed, why.code);
+                return fail_step(Rules::learned_from_rejecting(is_first_try()), why.code);
             }
             auto next = after_failure(entry(), why.code, policy, now_);
             const auto* const again = std::get_if<retry>(&next);
@@ -958,11 +1223,11 @@ class saga_claim : commanding<Store> {
     [[nodiscard]] saga_ruling send_forward() {
         try {
             step_call call(delivery_, p_, p_.at, {});
-            if (!send(step().topic, step().forward(call))) {
+            if (!undo_fits(std::nullopt) || !send(step().topic, step().forward(call), Rules::key_of(p_))) {
                 return fail_step(step_state::failed, "invalid_command");
             }
         } catch (...) { // nothing has been sent
-            return try_again_or(caught::current(),
+            return try_again_or(caught_here(),
                                 [&](const std::string& code) { return fail_step(step_state::failed, code); });
         }
         return checkpoint(*p_.deadline);
@@ -981,11 +1246,16 @@ class saga_claim : commanding<Store> {
         }
         record().state = learned;
         record().result = command->result.value_or(std::string{});
+        if (!undo_fits(record().result)) {
+            record().result.clear();
+            return fail_step(step_state::unknown, "result_too_large");
+        }
         come_to(Rules::after(p_.at));
         if (is_too_large()) {
             return drop_result();
         }
-        const bool executes = p_.at < definition_.steps.size() && !step().is_remote();
+        const bool executes =
+            p_.at < definition_.steps.size() && !step().is_remote() && record().state == step_state::begun;
         return executes ? checkpoint(now_) : go_forward();
     }
 
@@ -1008,8 +1278,10 @@ class saga_claim : commanding<Store> {
         p_.tries = 0;
         if (p_.at < p_.steps.size() && record().state == step_state::begun && !p_.is_waiting()) {
             const bool may_have_run = !definition_.steps[p_.at].is_remote();
-            record().state = may_have_run ? Rules::learned_from_claims(entry().attempts + (is_resumed_ ? 1U : 0U))
-                                          : step_state::failed;
+            record().state = may_have_run ? Rules::learned_from_claims(is_first_try()) : step_state::failed;
+        }
+        if (p_.at < p_.steps.size() && record().state == step_state::undecided) {
+            record().state = step_state::failed;
         }
         moved_ = true;
         return go_back();
@@ -1053,7 +1325,7 @@ class saga_claim : commanding<Store> {
         record().state = Rules::learned_late(command ? &*command : nullptr);
         if (record().state == step_state::done) {
             record().result = command->result.value_or(std::string{});
-            if (is_too_large()) {
+            if (is_too_large() || !undo_fits(record().result)) {
                 record().result.clear();
                 record().state = step_state::unknown;
             }
@@ -1086,7 +1358,7 @@ class saga_claim : commanding<Store> {
         const auto& policy = definition_.retry_of(step());
         const bool has_rejected = command && command->result;
         p_.tries += 1;
-        const auto delay = delay_after(policy.backoff, entry().id, p_.tries);
+        const auto delay = delay_after(policy, entry().id, p_.tries);
         if (has_rejected || Rules::gives_up(p_.tries, attempts_max_of(entry(), policy)) || !delay) {
             return saga_ruling{bury{.error = code}};
         }
@@ -1098,11 +1370,11 @@ class saga_claim : commanding<Store> {
     [[nodiscard]] saga_ruling send_undo() {
         try {
             step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
-            if (!send(step().undo_topic, step().undo(call))) {
+            if (!send(step().undo_topic, step().undo(call), Rules::key_of(p_))) {
                 return moved_ ? checkpoint(now_) : saga_ruling{bury{.error = "invalid_command"}};
             }
         } catch (...) {
-            const auto why = caught::current();
+            const auto why = caught_here();
             return moved_ ? checkpoint(now_)
                           : try_again_or(why, [](const std::string& code) { return saga_ruling{bury{.error = code}}; });
         }
@@ -1118,7 +1390,7 @@ class saga_claim : commanding<Store> {
             step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
             static_cast<void>(step().undo(call));
         } catch (...) {
-            return try_again_or(caught::current(), stuck);
+            return try_again_or(caught_here(), stuck);
         }
         record().state = step_state::undone;
         return checkpoint(now_);
@@ -1141,7 +1413,7 @@ class saga_claim : commanding<Store> {
         }
         const auto& policy = definition_.retry_of(step());
         const auto attempts = entry().attempts + p_.tries;
-        const auto delay = delay_after(policy.backoff, entry().id, attempts);
+        const auto delay = delay_after(policy, entry().id, attempts);
         if (attempts >= attempts_max_of(entry(), policy) || !delay) {
             return otherwise(why.code);
         }
@@ -1207,10 +1479,18 @@ class saga_claim : commanding<Store> {
         p_.at = next;
         p_.since = now_;
         if (next < definition_.steps.size() && p_.steps.size() == next) {
-            p_.steps.push_back({.name = definition_.steps[next].name});
+            const auto& coming = definition_.steps[next];
+            p_.steps.push_back(
+                {.name = coming.name, .state = coming.condition ? step_state::undecided : step_state::begun});
         }
     }
 
+    /// Whether no earlier claim can have called the action whose turn it is. A checkpoint sets attempts and lapses to
+    /// 0; since then every claim but this one was handed back untouched, because any other way to end leaves a trace in
+    /// one of the two. What the entries did that this one was resumed from is not known.
+    [[nodiscard]] bool is_first_try() const noexcept {
+        return !is_resumed_ && entry().attempts == 1 && entry().lapses == 0;
+    }
     [[nodiscard]] bool is_too_late(time_point at) const {
         return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
     }
@@ -1230,7 +1510,13 @@ class saga_claim : commanding<Store> {
 // The table of messages a consumer has processed, as entries born succeeded. A message that comes again, from another
 // store or a broker that delivers at least once, runs nothing and gets the stored result.
 //
-//   const auto reply = vouch::inbox::once(tx, "billing", message_id, [&] { return charge(tx); });
+//   const auto reply = vouch::inbox::once(tx, "billing", message_id, now, [&] { return charge(tx); });
+//
+// A saga's participant hands it the command's key, not its id: a compensating command that is sent again has another
+// id.
+//
+//   const auto key = vouch::command_of(d.entry())->key;
+//   const auto reply = vouch::inbox::once(tx, "billing", key, now, [&] { return refund(tx); });
 //
 // Everything is in the caller's transaction: the work's writes, the mark and the result are one commit, so a crash
 // half-way leaves nothing. Of two that race one commits; the other gets a `conflict`, is repeated by `transact` or the
@@ -1311,9 +1597,6 @@ struct saga_status {
     }
 };
 
-/// Whether an entry is a saga: one that was begun by `saga_definition::begin`, or has passed its first checkpoint.
-[[nodiscard]] inline bool is_saga(const entry& e) noexcept { return is_saga_progress(e.progress); }
-
 /// How a saga stands; nothing if the entry is none, or its progress cannot be read.
 [[nodiscard]] inline std::optional<saga_status> inspect(const entry& e) {
     // The last words of one that has ended well are its result.
@@ -1388,6 +1671,33 @@ template <class Reader>
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/saga/requeue.hpp
+// Beginning a dead saga anew. That is not what is usually wanted: `resume` carries a dead saga on, under the keys its
+// participants know, and does nothing a second time.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Gives a dead saga a successor that is another saga with the same payload: it begins at the first step, under keys of
+/// its own, and does again what the dead one has done and not undone. Inserted; duplicate of the successor it already
+/// has; or refused, if it is absent, not dead, no saga, or its progress cannot be read.
+template <class Writer>
+[[nodiscard]] receipt requeue_saga(Writer& tx, const id& dead, const id& fresh, time_point now) {
+    static_assert(explain_writer<Writer>());
+    const auto found = tx.find(dead);
+    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
+    if (!progress) {
+        return {};
+    }
+    return detail::replace_dead(
+        tx, found, fresh, now,
+        encode_progress(
+            {.definition = progress->definition, .version = progress->version, .origin = fresh, .owner = fresh}));
+}
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/saga/rules.hpp
 // The decisions of the saga engine, each a pure function: what an ended command tells of its step, which step is to be
 // undone next, when to give up. The engine (`saga.hpp`) carries them out. They are a parameter of the engine so that a
@@ -1397,7 +1707,11 @@ namespace vouch {
 inline namespace v0 {
 
 struct saga_rules {
-    /// What a forward command that has ended tells of its step; null: it is gone, and nobody can tell.
+    /// What a forward command that has ended tells of its step; null: it is gone, and nothing is known of it.
+    ///
+    /// A rejection says that this attempt has done nothing. It says nothing about earlier ones, so it is a known
+    /// failure only if the command was claimed once. `epoch` counts every claim ever; the other counters do not:
+    /// a dead entry no longer tells a claim that lapsed from one that was handed back.
     [[nodiscard]] static step_state learned_from(const entry* command) noexcept {
         if (command == nullptr) {
             return step_state::unknown;
@@ -1405,9 +1719,9 @@ struct saga_rules {
         if (command->state == state::succeeded) {
             return step_state::done;
         }
-        const bool has_rejected = command->result.has_value();
+        const bool has_rejected_at_once = command->result.has_value() && command->epoch == 1;
         const bool was_never_claimed = command->epoch == 0;
-        return has_rejected || was_never_claimed ? step_state::failed : step_state::unknown;
+        return has_rejected_at_once || was_never_claimed ? step_state::failed : step_state::unknown;
     }
 
     /// The same, of a command that was still live when the saga turned round.
@@ -1416,13 +1730,25 @@ struct saga_rules {
     /// What an action in this process that has used up its attempts, or its time, tells of its step.
     [[nodiscard]] static step_state learned_from_failing() noexcept { return step_state::unknown; }
 
-    /// What is known of a step that was begun in this process when the saga turns round before calling it in this
-    /// claim.
-    [[nodiscard]] static step_state learned_from_claims(std::uint32_t attempts) noexcept {
-        return attempts > 1 ? step_state::unknown : step_state::failed;
+    /// What an action in this process that rejects tells of its step: as with a command, nothing of earlier tries.
+    [[nodiscard]] static step_state learned_from_rejecting(bool is_first_try) noexcept {
+        return is_first_try ? step_state::failed : step_state::unknown;
     }
 
-    /// The step after one that is done.
+    /// What is known of a step that was begun in this process when the saga turns round before calling it in this
+    /// claim.
+    [[nodiscard]] static step_state learned_from_claims(bool is_first_try) noexcept {
+        return is_first_try ? step_state::failed : step_state::unknown;
+    }
+
+    /// Whether a step is done whose condition has answered; else it is skipped.
+    [[nodiscard]] static bool is_chosen(bool answer) noexcept { return answer; }
+
+    /// Whether a condition's answer is recorded before anything follows from it. Else a condition that answers
+    /// otherwise later would have a step skipped that was done, or done that was skipped.
+    [[nodiscard]] static bool records_answers() noexcept { return true; }
+
+    /// The step after one that is done or skipped.
     [[nodiscard]] static std::size_t after(std::size_t step) noexcept { return step + 1; }
 
     /// Whether what the saga waits for may still come to something, so that nothing earlier is undone yet.
@@ -1441,6 +1767,11 @@ struct saga_rules {
     /// The forward result handed to a compensation.
     [[nodiscard]] static std::string_view handed_to_undo(const saga_progress& p, std::size_t step) noexcept {
         return p.steps[step].result;
+    }
+
+    /// The idempotency key of the command that is sent for the step whose turn it is.
+    [[nodiscard]] static id key_of(const saga_progress& p) noexcept {
+        return saga_key(p.origin, p.steps[p.at].name, p.direction == saga_direction::back);
     }
 
     /// Whether a compensation whose commands have failed so often is given up.
@@ -1496,6 +1827,8 @@ class saga {
         }
     }
 
+    static constexpr bool runs_sagas = true; ///< no other handler is given a saga that has begun
+
     [[nodiscard]] const std::string& topic() const noexcept { return versions_.front().name; }
 
     [[nodiscard]] saga_ruling work(delivery& d) const {
@@ -1542,8 +1875,8 @@ class saga {
                 return look_again(d, "undecodable");
             }
         }
-        detail::saga_claim<Store, Rules> claim(store_, *definition, std::move(progress), d);
         try {
+            detail::saga_claim<Store, Rules> claim(store_, *definition, std::move(progress), d);
             return use(claim);
         } catch (const error& e) { // the store's trouble, not the step's: it costs no attempt
             return look_again(d, std::string(name_of(e.kind())));
@@ -1599,8 +1932,8 @@ router<Store>& add_saga(router<Store>& to, Store& store, saga_definition only) {
 
 // ---- vouch/saga/webhook.hpp
 // Webhook deliveries: one entry per (event, subscription), however often the event is routed; limits and delays of each
-// subscription over defaults; dead letters in the same transaction as the death; a requeue that begins anew. Its words,
-// for those who know them as a delivery saga:
+// subscription, as they are at the time of the attempt, over defaults; dead letters in the same transaction as the
+// death; a requeue that begins anew. Its words, for those who know them as a delivery saga:
 //
 //   status Pending, InProgress, PendingRetry, Completed, DeadLettered    state pending, claimed, retrying, succeeded,
 //   dead attempt_count        failures, and one more if it succeeded next_attempt_at      due_at final_error_code
@@ -1619,7 +1952,7 @@ class webhook {
     struct subscription {
         std::string id{};
         std::string url{};
-        std::uint32_t attempts_max = 0;          ///< 0: the default
+        std::uint32_t attempts_max = 0; ///< 0: as many as its own schedule has delays, and one; else the default
         std::optional<vouch::backoff> backoff{}; ///< unset: the default
     };
 
@@ -1640,11 +1973,22 @@ class webhook {
     webhook(lookup subscriptions, sender send, retry_policy defaults = {})
         : subscriptions_(std::move(subscriptions)), send_(std::move(send)), defaults_(std::move(defaults)) {}
 
-    /// For the route: `router.on(std::string(webhook::topic), hook, hook.retry())`.
-    [[nodiscard]] const retry_policy& retry() const noexcept { return defaults_; }
+    /// For the route: `router.on(std::string(webhook::topic), hook, hook.retry())`. It sets no limit of its own: the
+    /// subscription does, at each attempt. A route without it cuts every subscription at the runner's limit.
+    [[nodiscard]] retry_policy retry() const {
+        return {.backoff = defaults_.backoff, .attempts_max = std::numeric_limits<std::uint32_t>::max()};
+    }
+
+    /// What holds for a subscription: what it says, over the defaults.
+    [[nodiscard]] retry_policy retry_of(const subscription& s) const {
+        const bool has_schedule = s.backoff && s.backoff->attempts();
+        const auto otherwise = has_schedule ? *s.backoff->attempts() : attempts_max_of(entry{}, defaults_);
+        return {.backoff = s.backoff ? s.backoff : defaults_.backoff,
+                .attempts_max = s.attempts_max != 0 ? s.attempts_max : otherwise};
+    }
 
     /// The delivery of an event to a subscription, to be emitted in the transaction of the event. The same pair again
-    /// is a duplicate, as long as the first is stored.
+    /// is a duplicate, as long as the first is stored. Nothing of the subscription but its id is stored.
     [[nodiscard]] static emission of(std::string queue, const std::string& event, const subscription& to,
                                      std::string body) {
         if (event.empty() || to.id.empty()) {
@@ -1655,12 +1999,11 @@ class webhook {
                 .payload = std::move(body),
                 // The length keeps ("a/b", "c") and ("a", "b/c") apart.
                 .key = std::to_string(event.size()) + '/' + event + '/' + to.id,
-                .attempts_max = to.attempts_max,
                 .headers = {{"webhook-event", event}, {"webhook-subscription", to.id}}};
     }
 
     /// 2xx is a success, anything else a failed attempt with the code `http_<status>`. A subscription that is gone ends
-    /// it at once.
+    /// it at once, and so does one whose limit lies below the attempts there were.
     [[nodiscard]] outcome operator()(delivery& d) const {
         const auto event = d.header("webhook-event");
         const auto to = d.header("webhook-subscription");
@@ -1670,6 +2013,10 @@ class webhook {
         const auto known = subscriptions_(*to);
         if (!known) {
             throw reject("no_subscription");
+        }
+        const auto policy = retry_of(*known);
+        if (d.attempt() > attempts_max_of(d.entry(), policy)) {
+            return bury{.error = "attempts_exhausted"};
         }
         std::string code;
         try {
@@ -1688,13 +2035,13 @@ class webhook {
                 throw;
             }
             code = why.code;
+            d.explain(why.text);
         }
-        const auto attempts_max = known->attempts_max != 0 ? known->attempts_max : defaults_.attempts_max;
-        return after_failure(d.entry(), code, {known->backoff.value_or(defaults_.backoff), attempts_max}, d.now());
+        return after_failure(d.entry(), code, policy, d.now());
     }
 
     /// For `runner::audit`: calls `hook(transaction, audit_line)` for every delivery that is given up, in the
-    /// transaction in which it dies. If it throws, the delivery is not dead, and its lease heals it.
+    /// transaction in which it dies. If it throws, the delivery is not dead yet; it is settled again later.
     template <class Transaction, class Hook>
     [[nodiscard]] static audit_sink<Transaction> dead_letters(Hook&& hook) {
         return [hook = std::forward<Hook>(hook)](Transaction& tx, const audit_line& line) {

@@ -9,9 +9,13 @@
 #error "vouch: a translation unit includes either the single headers or the split ones, not both"
 #endif
 
+#include <vouch/vouch.hpp>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <compare>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -36,8 +40,6 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <vouch/vouch.hpp>
 
 // ---- vouch/sqlite/error.hpp
 // SQLite's result codes, mapped once to vouch's kinds. A message says what was being done and SQLite's words for the
@@ -336,6 +338,7 @@ CREATE TABLE @entries (
   gate INTEGER,
   state INTEGER NOT NULL,
   attempts INTEGER NOT NULL,
+  lapses INTEGER NOT NULL,
   failures INTEGER NOT NULL,
   epoch INTEGER NOT NULL,
   due_at INTEGER NOT NULL,
@@ -383,6 +386,7 @@ CREATE UNIQUE INDEX @relations_key ON @relations (queue, "key", generation) WHER
 CREATE INDEX @relations_group ON @relations ("group") WHERE "group" IS NOT NULL;
 CREATE INDEX @relations_lane ON @relations (queue, lane) WHERE lane IS NOT NULL AND is_live = 1;
 CREATE INDEX @relations_parent ON @relations (parent) WHERE parent IS NOT NULL;
+CREATE INDEX @relations_live_child ON @relations (parent) WHERE parent IS NOT NULL AND is_live = 1;
 CREATE UNIQUE INDEX @relations_replaces ON @relations (replaces) WHERE replaces IS NOT NULL;
 CREATE TABLE @groups (
   name TEXT PRIMARY KEY,
@@ -452,6 +456,17 @@ inline void execute(sqlite3* db, const std::string& sql, std::string_view doing)
     }
 }
 
+/// SQLite would store names in the database's encoding, and change those that are not valid in it.
+inline void expect_utf8(sqlite3* db) {
+    const statement encoding(db, "PRAGMA encoding");
+    run reading(encoding);
+    if (!reading.step() || reading.bytes(0) != "UTF-8") {
+        throw error(error_kind::unsupported,
+                    "sqlite: the database is encoded in UTF-16, which would change names; only "
+                    "a database in UTF-8 can hold the tables");
+    }
+}
+
 /// 0 if there are no tables.
 [[nodiscard]] inline std::int64_t stored_version(sqlite3* db, std::string_view prefix) {
     const auto meta = with_prefix("@meta", prefix);
@@ -478,6 +493,7 @@ inline void refuse_newer(std::int64_t stored, std::size_t known) {
 /// Carries out what is missing of `steps`, in one transaction: the one that is open, or its own.
 inline void migrate(sqlite3* db, std::string_view prefix, std::span<const std::string_view> steps) {
     validate_prefix(prefix);
+    expect_utf8(db);
     const auto stored = stored_version(db, prefix);
     refuse_newer(stored, steps.size());
     if (stored == static_cast<std::int64_t>(steps.size())) {
@@ -505,6 +521,7 @@ inline void migrate(sqlite3* db, std::string_view prefix, std::span<const std::s
 /// Throws unless the tables are there, in the version these headers work with.
 inline void expect_schema(sqlite3* db, std::string_view prefix) {
     validate_prefix(prefix);
+    expect_utf8(db);
     const auto stored = stored_version(db, prefix);
     refuse_newer(stored, migrations.size());
     if (stored < schema_version) {
@@ -559,12 +576,64 @@ struct options {
     std::string prefix{default_prefix}; ///< of every table and index
     bool create = true;                 ///< create or migrate the tables; false: they must be there, in this version
     sqlite::synchronous synchronous = sqlite::synchronous::full;
-    std::chrono::milliseconds busy_limit{10'000}; ///< how long to wait for other writers before `busy`
-    std::chrono::milliseconds watch_every{20};    ///< how often `wait` looks for commits of other processes
-    std::string vfs{};                            ///< empty: SQLite's default
+    /// How long to wait for other writers, of this process and of others, before `busy`. Not negative.
+    std::chrono::milliseconds busy_limit{10'000};
+    /// How often `wait` looks for commits of other processes. At least 1 ms.
+    std::chrono::milliseconds watch_every{20};
+    std::string vfs{}; ///< empty: SQLite's default
 };
 
+namespace detail {
+
+/// The options, with durations that can be added to any present time: a wait longer than a year is one of a year.
+[[nodiscard]] inline options checked(options how) {
+    using std::chrono::milliseconds;
+    const auto check = [](milliseconds& value, milliseconds least, std::string_view name) {
+        if (value < least) {
+            throw error(error_kind::invalid_argument, "sqlite: options: " + std::string(name) + " is " +
+                                                          std::to_string(value.count()) + " ms; it must be at least " +
+                                                          std::to_string(least.count()) + " ms");
+        }
+        value = std::min(value, std::chrono::duration_cast<milliseconds>(limits{}.lease_max));
+    };
+    check(how.busy_limit, milliseconds{0}, "busy_limit");
+    check(how.watch_every, milliseconds{1}, "watch_every");
+    return how;
+}
+
+} // namespace detail
+
 } // namespace sqlite
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/shelf.hpp
+// Where an entry stands. Every queue has a number and three shelves: live, succeeded, dead. One index orders each shelf
+// by gate, which for an ended entry is the time it ended; so a claim and a purge each read the beginning of a shelf.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+/// A queue's number; its shelves are the four numbers from `first()` on, of which the last stays empty.
+struct queue_number {
+    std::int64_t value = 0;
+
+    [[nodiscard]] constexpr std::int64_t first() const noexcept { return value * 4; }
+    [[nodiscard]] constexpr std::int64_t shelf(state s) const noexcept {
+        return first() + (s == state::succeeded ? 1 : s == state::dead ? 2 : 0);
+    }
+};
+
+/// A place on a shelf; the first is before all entries.
+struct shelf_place {
+    std::int64_t gate = INT64_MIN;
+    std::uint64_t sequence = 0;
+
+    [[nodiscard]] friend constexpr auto operator<=>(const shelf_place&, const shelf_place&) noexcept = default;
+};
+
+} // namespace sqlite::detail
 } // namespace v0
 } // namespace vouch
 
@@ -639,7 +708,7 @@ inline constexpr std::string_view name_column = "(SELECT q.name FROM @queues q W
 /// The columns `read_entry` reads but for the payload.
 inline constexpr std::string_view entry_columns =
     R"(e.sequence, e.id, $queue, e.topic, r."key", r."group", r.lane, r.parent, r.predecessor, ifnull(r.generation, 1),
- e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+ e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at, e.trail,
  e.headers, e.progress, e.result)";
 
@@ -649,9 +718,9 @@ inline constexpr std::string_view payload_column =
 inline constexpr std::size_t payload_in_row_max = 1024;
 
 /// A new row. ?1 is now; its own parameters follow in this order.
-inline constexpr std::string_view new_row =
-    "($sequence, $shelf, $gate, $state, 0, 0, 0, $due_at, 0, ?1, NULL, '', '', $id, $topic, $tied, ?1, $attempts_max,"
-    " $expires_at, $trail, $headers, $progress, $result, $payload)";
+inline constexpr std::string_view new_row = "($sequence, $shelf, $gate, $state, 0, 0, 0, 0, $due_at, 0, ?1, NULL, '', "
+                                            "'', $id, $topic, $tied, ?1, $attempts_max,"
+                                            " $expires_at, $trail, $headers, $progress, $result, $payload)";
 inline constexpr auto new_row_parameters = static_cast<std::size_t>(std::count(new_row.begin(), new_row.end(), '$'));
 /// How many rows one statement inserts where there are many: most of what a single one costs is starting it.
 inline constexpr std::size_t rows_at_once = 8;
@@ -738,31 +807,31 @@ inline constexpr std::array statements{
  WHERE e.shelf = ?2 AND e.gate <= ?3 ORDER BY e.gate, e.sequence LIMIT ?4)"},
     sql_text{sql::due_only, R"(SELECT $entry, $payload FROM @entries e INDEXED BY @entries_id
  LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?4 AND e.shelf = ?2 AND e.gate <= ?3)"},
-    sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1, gate = ?4,
- woken = 0, worker = ?5, updated_at = ?3, last_attempt_at = ?3
+    sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + (state <> 2 OR lapses > 0),
+ lapses = lapses + (state = 2), epoch = epoch + 1, gate = ?4, woken = 0, worker = ?5, updated_at = ?3, last_attempt_at = ?3
  WHERE sequence BETWEEN ?1 AND ?2 AND gate <= ?3 AND state < 3)"},
 
     // What most settles come to, a run of sequences at a time: ?1 first, ?2 last, ?3 epoch, ?4 result, ?5 now.
     sql_text{sql::count_ready, R"(SELECT count(*) FROM @entries
  WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
     sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, shelf = shelf + 1, gate = ?5, result = ?4, updated_at = ?5,
- woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
+ lapses = 0, woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0)"},
 
     // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
-    sql_text{sql::life, R"(SELECT e.sequence, e.state, e.attempts, e.failures, e.epoch, e.due_at,
+    sql_text{sql::life, R"(SELECT e.sequence, e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.gate, e.shelf >> 2, $name, r."group", r.lane, r.parent
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence
  WHERE e.id = ?1)"},
     sql_text{sql::write_wait, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
- gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, woken = 0
+ gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, lapses = ?11, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_checkpoint, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
- gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, progress = ?11, woken = 0
+ gate = ?8, last_error = ifnull(?9, last_error), updated_at = ?10, lapses = ?11, progress = ?12, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_hold, R"(UPDATE @entries SET gate = ?4, woken = ?5, updated_at = ?6
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_end, R"(UPDATE @entries SET state = ?4, failures = ?5, epoch = ?6,
- last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, gate = ?9, shelf = ?10, woken = 0
+ last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, gate = ?9, shelf = ?10, lapses = ?11, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::add_dead, "INSERT INTO @dead VALUES (?1, ?2)"},
     sql_text{sql::end_relations, "UPDATE @relations SET is_live = 0 WHERE sequence = ?1"},
@@ -783,18 +852,19 @@ inline constexpr std::array statements{
              "UPDATE @groups SET members = members - 1, unfinished = unfinished - ?2 WHERE name = ?1"},
     sql_text{sql::group_drop, "DELETE FROM @groups WHERE name = ?1 AND members = 0"},
 
-    // Purge: ?1 and ?2 the shelves, ?3 before. Newest generations first found, then followed back to their
-    // predecessors.
-    sql_text{sql::purge_find, R"(SELECT gate, sequence FROM @entries e INDEXED BY @entries_gate
- WHERE shelf = ?1 AND gate < ?3
- AND NOT EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
- UNION ALL SELECT gate, sequence FROM @entries e INDEXED BY @entries_gate
- WHERE shelf = ?2 AND gate < ?3
- AND NOT EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
+    // Purge: ?1 and ?2 the shelves, ?3 before, ?4 and ?5 the place to begin behind. Newest generations are found, then
+    // followed back to their predecessors. Others are seen as well, because passing over them costs as much.
+    sql_text{sql::purge_find, R"(SELECT gate, sequence,
+ EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
+ FROM @entries e INDEXED BY @entries_gate WHERE shelf = ?1 AND gate < ?3 AND (gate, sequence) > (?4, ?5)
+ UNION ALL SELECT gate, sequence,
+ EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
+ FROM @entries e INDEXED BY @entries_gate WHERE shelf = ?2 AND gate < ?3 AND (gate, sequence) > (?4, ?5)
  ORDER BY gate, sequence)"},
     sql_text{sql::purge_generation, R"(SELECT r.replaces, e.state, r."group", r.sequence IS NOT NULL, e.payload IS NULL,
  EXISTS (SELECT 1 FROM @groups g WHERE g.name = r."group" AND g.live > 0)
- OR EXISTS (SELECT 1 FROM @relations c INDEXED BY @relations_parent WHERE c.parent = e.id AND c.is_live = 1)
+ OR EXISTS (SELECT 1 FROM @relations c INDEXED BY @relations_live_child
+ WHERE c.parent = e.id AND c.is_live = 1)
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.sequence = ?1)"},
     sql_text{sql::purge_entry, "DELETE FROM @entries WHERE sequence = ?1 AND state >= 3"},
     sql_text{sql::purge_dead, "DELETE FROM @dead WHERE queue = ?1 AND sequence = ?2"},
@@ -872,7 +942,11 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
 // later. Who finds no queue asks for the lock at once, and lines up if somebody has it. Who had its turn may come back
 // without queueing for a few milliseconds more, as long as it finds the lock free: handing it over takes longer than a
 // quick commit. The system frees the places of processes that die. This orders, it does not protect: SQLite's lock
-// does. Where the file cannot be opened, or the system has no such locks, nobody queues.
+// does. Where the system has no such locks, nobody queues.
+//
+// The file has the mode of the database, and its owner if root makes it, so that who may write the one may write the
+// other. Who may only read it queues with read locks. Where it cannot be opened at all, that is an error: who does not
+// queue is passed over by those who do, and passes over them.
 //
 // One thread's at a time.
 
@@ -887,14 +961,31 @@ class turnstile {
   public:
     turnstile() noexcept = default;
 
-    /// For the database at this path, which exists.
+    /// For the database at this path. Throws if its queue cannot be opened.
     explicit turnstile(const std::string& database) {
 #if defined(F_OFD_SETLK)
         struct stat like {};
-        if (::stat(database.c_str(), &like) == 0) { // whoever may write the one may write the other
-            constexpr auto readable_and_writable = 0666U;
-            file_ = ::open((database + "-turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                           like.st_mode & readable_and_writable);
+        if (::stat(database.c_str(), &like) != 0) {
+            return; // SQLite will say so
+        }
+        constexpr auto readable_and_writable = 0666U;
+        const auto mode = static_cast<mode_t>(like.st_mode & readable_and_writable);
+        const auto name = database + "-turn";
+        constexpr int flags = O_CLOEXEC | O_NOFOLLOW;
+        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | flags, mode);
+        if (file_ >= 0) {
+            // Where one of these fails, others can still read the file, or say that they cannot.
+            static_cast<void>(::geteuid() == 0 && ::fchown(file_, like.st_uid, like.st_gid) == 0);
+            static_cast<void>(::fchmod(file_, mode));
+            return;
+        }
+        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | flags, mode);
+        if (file_ < 0) {
+            file_ = ::open(name.c_str(), O_RDONLY | flags);
+            place_lock_ = F_RDLCK;
+        }
+        if (file_ < 0) {
+            throw_cannot_open(errno);
         }
 #else
         static_cast<void>(database);
@@ -903,6 +994,9 @@ class turnstile {
     turnstile(turnstile&& other) noexcept { *this = std::move(other); }
     turnstile& operator=(turnstile&& other) noexcept {
         std::swap(file_, other.file_);
+#if defined(F_OFD_SETLK)
+        std::swap(place_lock_, other.place_lock_);
+#endif
         std::swap(place_, other.place_);
         std::swap(is_approaching_, other.is_approaching_);
         std::swap(turn_until_, other.turn_until_);
@@ -935,9 +1029,12 @@ class turnstile {
             while (const auto next = first_taken(last + 1, 0)) {
                 last = next;
             }
-            if (lock(F_WRLCK, last + 1)) {
-                place_ = last + 1;
-                return;
+            if (lock(place_lock_, last + 1)) {
+                if (first_taken(last + 1, 1) == 0) {
+                    place_ = last + 1;
+                    return;
+                }
+                lock(F_UNLCK, last + 1); // two may have a read lock
             }
         }
 #endif
@@ -967,6 +1064,14 @@ class turnstile {
 
   private:
 #if defined(F_OFD_SETLK)
+    [[noreturn]] static void throw_cannot_open(int code) {
+        const bool is_forbidden = code == EACCES || code == EPERM || code == EROFS;
+        throw error(
+            is_forbidden ? error_kind::read_only : error_kind::io,
+            "sqlite: begin: the file in which writers queue, named as the database with -turn behind it, cannot "
+            "be opened (errno " +
+                std::to_string(code) + "); give it the mode and owner of the database, or delete it");
+    }
     /// A place others have taken, of `many` from `from` on (0: all); 0 if there is none.
     [[nodiscard]] std::int64_t first_taken(std::int64_t from, std::int64_t many) const noexcept {
         auto asked = range(F_WRLCK, from, many);
@@ -987,6 +1092,9 @@ class turnstile {
 #endif
 
     int file_ = -1;
+#if defined(F_OFD_SETLK)
+    short place_lock_ = F_WRLCK; // NOLINT(google-runtime-int): flock's own
+#endif
     std::int64_t place_ = 0; ///< 0: none
     bool is_approaching_ = false;
     clock::time_point turn_until_{};
@@ -1011,12 +1119,16 @@ class patience {
   public:
     patience(std::chrono::milliseconds limit, turnstile& queue) noexcept : limit_(limit), queue_(queue) {}
 
+    using clock = std::chrono::steady_clock;
+
+    /// The waits that follow have begun at this time; none: each begins with its first look.
+    void count_from(std::optional<clock::time_point> start) noexcept { start_ = start; }
+
     /// Whether to look again, after a sleep; `looks` is how often that was done for this lock.
     bool wait(int looks) noexcept {
-        using clock = std::chrono::steady_clock;
         auto now = clock::now();
         if (looks == 0) {
-            since_ = now;
+            since_ = start_.value_or(now);
             queue_.line_up();
         }
         if (now - since_ >= limit_) {
@@ -1042,7 +1154,8 @@ class patience {
 
     std::chrono::milliseconds limit_;
     turnstile& queue_;
-    std::chrono::steady_clock::time_point since_{};
+    std::optional<clock::time_point> start_{};
+    clock::time_point since_{};
     std::uint64_t noise_ = std::hash<std::thread::id>{}(std::this_thread::get_id());
 };
 
@@ -1064,6 +1177,9 @@ struct closer {
         }
     }
 };
+
+/// Of a transaction: open, or ended in a way that is known or not.
+enum class standing : std::uint8_t { open, rolled_back, committed, ended };
 
 class connection {
   public:
@@ -1096,6 +1212,7 @@ class connection {
             opened, [](void* self, int looks) { return static_cast<patience*>(self)->wait(looks) ? 1 : 0; },
             &patience_);
         configure(as, how);
+        watch_endings();
         prepare_control();
     }
 
@@ -1115,12 +1232,24 @@ class connection {
     [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle()) == 0; }
     [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
 
+    /// How the transaction stands that `begin` opened. Statements of the application's on the same connection may have
+    /// ended it, by ROLLBACK or COMMIT, or by an error that makes SQLite roll back. How, is seen on our own connections
+    /// only.
+    [[nodiscard]] standing stands() const noexcept {
+        return ended_ != standing::open ? ended_ : in_transaction() ? standing::open : standing::ended;
+    }
+
     /// Whether the file is no longer at its path: deleted, moved or replaced. SQLite itself would go on writing into
     /// it.
     [[nodiscard]] bool has_moved() const noexcept {
         int moved = 0;
         const int rc = sqlite3_file_control(handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
         return rc == SQLITE_OK && moved != 0;
+    }
+
+    /// Where the last purge of these two shelves stopped because it had looked at enough.
+    [[nodiscard]] shelf_place& purged_until(std::int64_t succeeded, std::int64_t dead) {
+        return purged_until_[{succeeded, dead}];
     }
 
     /// Whether it was opened when the file could not be written.
@@ -1144,8 +1273,9 @@ class connection {
         return !in_transaction();
     }
 
-    /// Opens a writing transaction, after those of other processes that came before.
-    void begin() {
+    /// Opens a writing transaction, after those of other processes that came before. `since` is when the wait for it
+    /// began.
+    void begin(patience::clock::time_point since) {
         struct approach {
             explicit approach(turnstile& which) : of(which) { of.approach(); }
             approach(const approach&) = delete;
@@ -1154,12 +1284,21 @@ class connection {
             turnstile& of;
             bool has_lock = false;
         };
+        struct counting {
+            counting(patience& which, patience::clock::time_point since) noexcept : of(which) { of.count_from(since); }
+            counting(const counting&) = delete;
+            counting& operator=(const counting&) = delete;
+            ~counting() { of.count_from(std::nullopt); }
+            patience& of;
+        };
         find_turnstile();
         approach mine(turnstile_);
+        const counting from(patience_, since);
         if (!turnstile_.is_next()) {
             patience_.wait(0);
         }
         execute_patiently(sql::begin);
+        ended_ = standing::open;
         mine.has_lock = true;
     }
 
@@ -1186,6 +1325,13 @@ class connection {
             detail::execute(handle(), "PRAGMA query_only = 1", "configure");
             return;
         }
+        // The switch changes the file, and a file that is refused stays as it is.
+        if (how.create) {
+            expect_utf8(handle());
+            refuse_newer(stored_version(handle(), prefix_), migrations.size());
+        } else {
+            expect_schema(handle(), prefix_);
+        }
         const statement wal(handle(), "PRAGMA journal_mode = WAL");
         run switching(wal);
         if (!switching.step() || switching.bytes(0) != "wal") {
@@ -1198,15 +1344,29 @@ class connection {
         detail::execute(handle(), "PRAGMA journal_size_limit = 8388608", "configure");
     }
 
+    void watch_endings() noexcept {
+        sqlite3_commit_hook(
+            handle(),
+            [](void* self) {
+                static_cast<connection*>(self)->ended_ = standing::committed;
+                return 0;
+            },
+            this);
+        sqlite3_rollback_hook(
+            handle(), [](void* self) { static_cast<connection*>(self)->ended_ = standing::rolled_back; }, this);
+    }
+
     /// Beside a file of the system's own; what another VFS has at its path, nobody knows.
     void find_turnstile() {
         sqlite3_vfs* vfs = nullptr;
-        if (std::exchange(has_looked_for_turnstile_, true) || is_read_only() ||
-            sqlite3_file_control(handle(), "main", SQLITE_FCNTL_VFS_POINTER, &vfs) != SQLITE_OK || vfs == nullptr ||
-            !std::string_view(vfs->zName).starts_with("unix")) {
+        if (has_looked_for_turnstile_ || is_read_only()) {
             return;
         }
-        turnstile_ = turnstile(sqlite3_db_filename(handle(), "main"));
+        if (sqlite3_file_control(handle(), "main", SQLITE_FCNTL_VFS_POINTER, &vfs) == SQLITE_OK && vfs != nullptr &&
+            std::string_view(vfs->zName).starts_with("unix")) {
+            turnstile_ = turnstile(sqlite3_db_filename(handle(), "main"));
+        }
+        has_looked_for_turnstile_ = true;
     }
 
     /// What ends a transaction must not need memory to be prepared.
@@ -1219,6 +1379,8 @@ class connection {
     std::string prefix_;
     turnstile turnstile_{};
     bool has_looked_for_turnstile_ = false;
+    standing ended_ = standing::open;
+    std::map<std::pair<std::int64_t, std::int64_t>, shelf_place> purged_until_{};
     patience patience_; // outlives the connection, which calls it
     std::unique_ptr<sqlite3, closer> db_{};
     std::array<statement, detail::statements.size()> statements_{}; // finalised before the connection closes
@@ -1301,37 +1463,15 @@ inline void decode(std::string_view from, header_list& to) {
 /// Reads `sql.hpp`'s entry columns and the payload behind them.
 inline void read_entry(const run& row, entry& e) {
     row.read_all(e.sequence, e.id, e.queue, e.topic, e.key, e.group, e.lane, e.parent, e.predecessor, e.generation,
-                 e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.failures, e.epoch, e.due_at,
-                 e.lease_until, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at);
-    constexpr int lists = 24;
+                 e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.lapses, e.failures, e.epoch,
+                 e.due_at, e.lease_until, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at);
+    constexpr int lists = 25;
     decode(row.bytes(lists), e.trail);
     decode(row.bytes(lists + 1), e.headers);
     row.read(lists + 2, e.progress);
     row.read(lists + 3, e.result);
     row.read(lists + 4, e.payload);
 }
-
-} // namespace sqlite::detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/sqlite/shelf.hpp
-// Where an entry stands. Every queue has a number and three shelves: live, succeeded, dead. One index orders each shelf
-// by gate, which for an ended entry is the time it ended; so a claim and a purge each read the beginning of a shelf.
-
-namespace vouch {
-inline namespace v0 {
-namespace sqlite::detail {
-
-/// A queue's number; its shelves are the four numbers from `first()` on, of which the last stays empty.
-struct queue_number {
-    std::int64_t value = 0;
-
-    [[nodiscard]] constexpr std::int64_t first() const noexcept { return value * 4; }
-    [[nodiscard]] constexpr std::int64_t shelf(state s) const noexcept {
-        return first() + (s == state::succeeded ? 1 : s == state::dead ? 2 : 0);
-    }
-};
 
 } // namespace sqlite::detail
 } // namespace v0
@@ -1401,8 +1541,12 @@ class session {
         return added;
     }
 
-    /// Between calls: what gave a queue its number may be undone by then.
-    void forget_queues() noexcept { known_.reset(); }
+    /// Between calls: the connection is the application's, too. It may roll back to a savepoint, which takes back what
+    /// gave a queue its number, or join the transaction and use sequences of its own.
+    void forget_stored() noexcept {
+        last_sequence = 0;
+        known_.reset();
+    }
 
   private:
     std::optional<std::pair<std::string, queue_number>> known_{}; // the last one asked for
@@ -1611,6 +1755,112 @@ class enqueuing {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/sqlite/watch.hpp
+// Counts the commits of others: of other processes, and of the application on connections of its own. SQLite tells a
+// connection that another one has committed, but not which one. So a commit of this process is passed over: nothing is
+// counted while it is carried out, and what changed in that time is its own, unless the connection that commits finds
+// that another one has committed as well.
+//
+// Shared by all stores of one file; safe for several threads.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class watch {
+  public:
+    /// Grows when others have committed since the last look. Opens a connection when first asked.
+    [[nodiscard]] std::uint64_t look(const std::string& path, const options& how) {
+        const std::lock_guard lock(mutex_);
+        if (is_paused_) {
+            return count_;
+        }
+        if (!on_ || on_->has_moved()) {
+            lose_track();
+            on_ = std::make_unique<connection>(path, connection::role::reader, how);
+        }
+        count_changes();
+        return count_;
+    }
+
+    /// Closes its connection.
+    void forget() noexcept {
+        const std::lock_guard lock(mutex_);
+        on_.reset();
+    }
+
+    /// While a commit of this process is carried out. One at a time.
+    class pause {
+      public:
+        /// Requires that the writer has the write lock, so that none of the others commits.
+        pause(watch& of, connection& writer) noexcept : of_(of), writer_(writer) {
+            const std::lock_guard lock(of_.mutex_);
+            of_.is_paused_ = true;
+            of_.carefully([&] {
+                of_.count_changes();
+                writer_was_ = version_of(writer_);
+            });
+        }
+        pause(const pause&) = delete;
+        pause& operator=(const pause&) = delete;
+        ~pause() {
+            const std::lock_guard lock(of_.mutex_);
+            of_.is_paused_ = false;
+            of_.carefully([&] {
+                of_.version_ = version_of(*of_.on_);
+                of_.count_ += version_of(writer_) == writer_was_ ? 0U : 1U; // others came right behind
+            });
+        }
+
+      private:
+        watch& of_;
+        connection& writer_;
+        std::int64_t writer_was_ = 0;
+    };
+
+  private:
+    /// Changes whenever another connection has committed.
+    [[nodiscard]] static std::int64_t version_of(connection& on) {
+        run row(on.prepared(sql::data_version));
+        row.step();
+        return row.integer(0);
+    }
+
+    void count_changes() {
+        if (const auto version = version_of(*on_); version != version_) {
+            version_ = version;
+            count_ += 1;
+        }
+    }
+
+    /// What fails in looking is no failure of the commit: then others are taken to have committed.
+    template <class Look>
+    void carefully(const Look& look) noexcept {
+        try {
+            if (on_) {
+                look();
+            }
+        } catch (...) {
+            lose_track();
+        }
+    }
+
+    void lose_track() noexcept {
+        on_.reset();
+        count_ += 1;
+    }
+
+    std::mutex mutex_{};
+    std::unique_ptr<connection> on_{}; // none until somebody looks
+    std::int64_t version_ = 0;
+    std::uint64_t count_ = 0;
+    bool is_paused_ = false;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/sqlite/hub.hpp
 // What all stores of one file in this process share: whose turn it is to write, who has joined a transaction of the
 // application's, and who is to be woken. Only one of our transactions per process asks SQLite for the write lock, so
@@ -1644,24 +1894,31 @@ class hub {
 
     // Turns.
 
-    /// Waits for the turn to write. On a thread that would wait for itself it says `misuse`.
-    void enter() {
+    /// Waits for the turn to write, at most `limit`. On a thread that would wait for itself it says `misuse`.
+    void enter(std::chrono::milliseconds limit) {
         std::unique_lock lock(mutex_);
         const auto me = std::this_thread::get_id();
-        if (is_writing_ && writer_ == me) {
-            throw error(error_kind::misuse,
-                        "sqlite: begin while this thread has a transaction open would wait for ever");
+        refuse_to_wait_for(me);
+        const auto mine = next_place_++;
+        waiting_.push_back(mine);
+        const bool has_turn =
+            turn_over_.wait_for(lock, limit, [&] { return !is_writing_ && waiting_.front() == mine; });
+        std::erase(waiting_, mine);
+        if (!has_turn) {
+            turn_over_.notify_all(); // whoever was behind may be the first now
+            throw error(error_kind::busy, "sqlite: begin: the transactions of this process that came before did not "
+                                          "end within busy_limit, " +
+                                              std::to_string(limit.count()) +
+                                              " ms; one that is this thread's own, or waits for it, never will");
         }
-        for (const auto& j : joined_) {
-            if (j.thread == me && sqlite3_get_autocommit(j.db) == 0) {
-                throw error(error_kind::misuse, "sqlite: begin while this thread has a joined transaction open on the "
-                                                "same file would wait for it; commit that one first");
-            }
-        }
-        const auto mine = next_turn_++;
-        turn_over_.wait(lock, [&] { return turn_ == mine; });
         is_writing_ = true;
         writer_ = me;
+    }
+
+    /// The transaction that has its turn is open on this connection.
+    void write_on(sqlite3* db) noexcept {
+        const std::lock_guard lock(mutex_);
+        writes_on_ = db;
     }
 
     /// The transaction that has its turn is in use by this thread now.
@@ -1670,12 +1927,18 @@ class hub {
         writer_ = std::this_thread::get_id();
     }
 
+    /// The transaction that has its turn was moved: whose it is shows when it is used next.
+    void hand_over() noexcept {
+        const std::lock_guard lock(mutex_);
+        writer_ = {};
+    }
+
     /// Ends the turn. `stirred` are the queues in which work came nearer.
     void leave(const std::vector<std::string>& stirred) noexcept {
         {
             const std::lock_guard lock(mutex_);
             is_writing_ = false;
-            turn_ += 1;
+            writes_on_ = nullptr;
             for (const auto& queue : stirred) {
                 count_wake(queue);
             }
@@ -1690,6 +1953,9 @@ class hub {
 
     void join(const void* who, sqlite3* db) {
         const std::lock_guard lock(mutex_);
+        if (db == writes_on_) {
+            return; // a part of the transaction that has its turn
+        }
         const auto known = std::find_if(joined_.begin(), joined_.end(), [&](const auto& j) { return j.who == who; });
         auto& j = known == joined_.end() ? joined_.emplace_back() : *known;
         j = {who, db, std::this_thread::get_id()};
@@ -1700,6 +1966,9 @@ class hub {
     }
 
     // Wakes.
+
+    /// For commits of others.
+    [[nodiscard]] detail::watch& watch() noexcept { return watch_; }
 
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
         const std::lock_guard lock(mutex_);
@@ -1719,6 +1988,20 @@ class hub {
         std::thread::id thread{};
     };
 
+    /// A thread that has a transaction open would wait for itself.
+    void refuse_to_wait_for(std::thread::id me) const {
+        if (is_writing_ && writer_ == me) {
+            throw error(error_kind::misuse, "sqlite: begin while this thread has a transaction open would wait for "
+                                            "itself; end that one first, or write through it");
+        }
+        for (const auto& j : joined_) {
+            if (j.thread == me && j.db != writes_on_ && sqlite3_get_autocommit(j.db) == 0) {
+                throw error(error_kind::misuse, "sqlite: begin while this thread has a joined transaction open on the "
+                                                "same file would wait for it; commit that one first");
+            }
+        }
+    }
+
     [[nodiscard]] std::uint64_t count_of(std::string_view queue) const {
         const auto found = wakes_.find(queue);
         return found == wakes_.end() ? uncounted_ : found->second + uncounted_;
@@ -1732,13 +2015,15 @@ class hub {
         }
     }
 
+    detail::watch watch_{};
     std::mutex mutex_;
     std::condition_variable turn_over_;
     std::condition_variable_any stirred_;
-    std::uint64_t turn_ = 0;
-    std::uint64_t next_turn_ = 0;
+    std::vector<std::uint64_t> waiting_{}; // places in the queue, the first in front
+    std::uint64_t next_place_ = 0;
     bool is_writing_ = false;
-    std::thread::id writer_{};
+    std::thread::id writer_{}; // the thread that used the transaction last; none after a move
+    sqlite3* writes_on_ = nullptr;
     std::vector<joining> joined_{};
     std::map<std::string, std::uint64_t, std::less<>> wakes_{};
     std::uint64_t uncounted_ = 0;
@@ -1749,21 +2034,35 @@ class hub {
 } // namespace vouch
 
 // ---- vouch/sqlite/file.hpp
-// What all handles and transactions of one store share: the one connection that writes, the ones that read, and one
-// that watches for commits of other processes.
+// What all handles and transactions of one store share: the one connection that writes and the ones that read.
 
 namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
+/// A statement of the application's has ended our transaction on its connection. An operation says so without doubt: it
+/// has done nothing itself. A commit is in doubt unless all is known to be gone.
+[[nodiscard]] inline error ended_by_application(standing how, bool is_commit) {
+    const std::string who = "sqlite: a statement of the application's on the transaction's connection has ";
+    const error::details more{.in_doubt = is_commit && how != standing::rolled_back};
+    switch (how) {
+    case standing::rolled_back: return {error_kind::misuse, who + "rolled back all of it; begin again", more};
+    case standing::committed: return {error_kind::misuse, who + "committed what it had done so far", more};
+    default: return {error_kind::misuse, who + "ended it; what it had done so far is stored or gone", more};
+    }
+}
+
 class file {
   public:
-    file(std::string path, options how)
-        : options_(std::move(how)), writer_(std::make_unique<connection>(path, connection::role::writer, options_)) {
-        finish_opening();
+    file(const std::string& path, options how) : options_(checked(std::move(how))) {
+        patiently([&] {
+            writer_.reset();
+            writer_ = std::make_unique<connection>(path, connection::role::writer, options_);
+            finish_opening();
+        });
     }
     file(sqlite3* application, options how)
-        : options_(std::move(how)), writer_(std::make_unique<connection>(application, options_)) {
+        : options_(checked(std::move(how))), writer_(std::make_unique<connection>(application, options_)) {
         finish_opening();
     }
 
@@ -1774,14 +2073,16 @@ class file {
     // The writer's turn.
 
     void begin() {
-        hub_->enter();
+        const auto since = patience::clock::now();
+        hub_->enter(options_.busy_limit);
         try {
             expect_in_place();
             if (writer_->in_transaction()) {
                 throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
                                                 "sqlite::joined writes inside it");
             }
-            writer_->begin();
+            writer_->begin(since);
+            hub_->write_on(writer_->handle());
         } catch (const error& e) {
             if (e.kind() == error_kind::read_only) {
                 forget_connections(); // what they share says so, even when it is no longer true
@@ -1794,15 +2095,21 @@ class file {
         }
     }
 
-    /// Ends the turn in any case.
+    /// Ends the turn in any case. What it does not throw for is in the file that is at the path when COMMIT has ended.
     void commit(const std::vector<std::string>& stirred) {
-        if (!writer_->in_transaction()) {
-            hub_->leave({});
-            throw error(error_kind::misuse, "sqlite: commit: the application has ended the transaction itself",
-                        {.in_doubt = true});
+        if (const auto how = writer_->stands(); how != standing::open) {
+            roll_back();
+            throw ended_by_application(how, true);
         }
+        if (writer_->has_moved()) {
+            roll_back();
+            throw moved("commit: nothing was committed", false);
+        }
+        bool is_in_place = true;
         try {
+            const watch::pause ours(hub_->watch(), *writer_);
             writer_->execute_patiently(sql::commit);
+            is_in_place = !writer_->has_moved();
         } catch (const error& e) {
             // A commit that had no room never wrote its last frame, and one that was only busy is still open. After
             // anything else the frames may be on the disk, and whoever recovers the log may find them.
@@ -1817,6 +2124,9 @@ class file {
             throw;
         }
         hub_->leave(stirred);
+        if (!is_in_place) {
+            throw moved("commit", true);
+        }
     }
 
     void roll_back() noexcept {
@@ -1854,21 +2164,8 @@ class file {
         }
     }
 
-    /// A number that grows when anybody, here or elsewhere, has committed since the last look.
-    [[nodiscard]] std::uint64_t look_for_commits() {
-        const std::lock_guard lock(watch_mutex_);
-        if (!watch_ || watch_->has_moved()) {
-            watch_.reset();
-            watch_ = std::make_unique<connection>(path_, connection::role::reader, options_);
-        }
-        run row(watch_->prepared(sql::data_version));
-        row.step();
-        if (const auto version = row.integer(0); version != version_) {
-            version_ = version;
-            commits_seen_ += 1;
-        }
-        return commits_seen_;
-    }
+    /// Grows when others have committed since the last look.
+    [[nodiscard]] std::uint64_t look_for_commits() { return hub_->watch().look(path_, options_); }
 
   private:
     /// Commits into a file that was deleted or replaced would be lost. Whatever is at its path now is opened instead,
@@ -1876,7 +2173,7 @@ class file {
     void expect_in_place() {
         if (writer_ && !writer_->is_owned()) {
             if (writer_->has_moved()) {
-                throw error(error_kind::io, "sqlite: the database file has been deleted, moved or replaced");
+                throw moved("begin", false);
             }
             return;
         }
@@ -1886,9 +2183,34 @@ class file {
         forget_connections();
         auto how = options_;
         how.create = false;
-        auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
-        expect_schema(opened->handle(), options_.prefix);
-        writer_ = std::move(opened);
+        patiently([&] {
+            auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
+            expect_schema(opened->handle(), options_.prefix);
+            writer_ = std::move(opened);
+        });
+    }
+
+    /// Opens, again and again while others have the file locked. Opening and the switch to a write-ahead log take locks
+    /// for which SQLite does not ask the busy handler, because waiting inside them could be a deadlock.
+    template <class Open>
+    void patiently(const Open& open) const {
+        using clock = std::chrono::steady_clock;
+        for (const auto since = clock::now();;) {
+            try {
+                return open();
+            } catch (const error& e) {
+                if (e.kind() != error_kind::busy || clock::now() - since >= options_.busy_limit) {
+                    throw;
+                }
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
+    }
+
+    [[nodiscard]] static error moved(std::string_view doing, bool in_doubt) {
+        return {error_kind::io,
+                "sqlite: " + std::string(doing) + ": the database file has been deleted, moved or replaced",
+                {.in_doubt = in_doubt}};
     }
 
     /// All but those in use elsewhere and the application's. They share how the file and its index were opened.
@@ -1896,24 +2218,15 @@ class file {
         if (writer_ && writer_->is_owned()) {
             writer_.reset();
         }
-        {
-            const std::lock_guard lock(mutex_);
-            idle_.clear();
-        }
-        const std::lock_guard lock(watch_mutex_);
-        watch_.reset();
+        hub_->watch().forget();
+        const std::lock_guard lock(mutex_);
+        idle_.clear();
     }
 
     void finish_opening() {
         auto* const db = writer_->handle();
         hub_ = hub::of(db);
         path_ = sqlite3_db_filename(db, "main");
-        const statement encoding(db, "PRAGMA encoding");
-        run reading(encoding);
-        if (!reading.step() || reading.bytes(0) != "UTF-8") {
-            throw error(error_kind::unsupported,
-                        "sqlite: the database is not encoded in UTF-8, which would change names");
-        }
         if (options_.create) {
             sqlite::migrate(db, options_.prefix);
         } else {
@@ -1928,11 +2241,6 @@ class file {
 
     std::mutex mutex_{};
     std::vector<std::unique_ptr<connection>> idle_{};
-
-    std::mutex watch_mutex_{};
-    std::unique_ptr<connection> watch_{};
-    std::int64_t version_ = 0;
-    std::uint64_t commits_seen_ = 0;
 };
 
 } // namespace sqlite::detail
@@ -1942,6 +2250,10 @@ class file {
 // ---- vouch/sqlite/purging.hpp
 // Purge: the newest generations that ended long enough ago, oldest first, each with the dead ones it replaced; none of
 // them if a live entry still needs one.
+//
+// It looks at a bounded number of entries, in two parts: the oldest, and those behind the place where the last purge
+// stopped. So any number of entries that are still needed costs a purge no more than its limit allows, and hides
+// nothing for good. Of that place nothing is stored: a fresh connection begins with the oldest.
 
 namespace vouch {
 inline namespace v0 {
@@ -1953,7 +2265,7 @@ class purging {
 
     [[nodiscard]] std::size_t purge(const purge_request& request) {
         const auto queue = find_queue(on_, request.queue);
-        if (!queue) {
+        if (!queue || request.limit == 0) {
             return 0;
         }
         find(*queue, request);
@@ -1983,12 +2295,38 @@ class purging {
     void find(queue_number queue, const purge_request& request) {
         constexpr std::int64_t none = -1;
         const auto shelf = [&](state s) { return !request.state || *request.state == s ? queue.shelf(s) : none; };
-        run row(on_.prepared(sql::purge_find));
-        row.bind(shelf(state::succeeded), shelf(state::dead), request.before);
-        while (going_.size() < request.limit && row.step()) {
-            constexpr int sequence = 1;
-            add_generations(static_cast<std::uint64_t>(row.integer(sequence)));
+        const shelves where{shelf(state::succeeded), shelf(state::dead)};
+        auto& until = on_.purged_until(where.succeeded, where.dead);
+        auto stopped = look(where, {}, request);
+        if (stopped && going_.size() >= request.limit) {
+            return;
         }
+        if (stopped) {
+            stopped = look(where, std::max(*stopped, until), request);
+        }
+        until = stopped.value_or(shelf_place{});
+    }
+
+    struct shelves {
+        std::int64_t succeeded = 0;
+        std::int64_t dead = 0;
+    };
+
+    /// Looks at entries behind a place. Says where it stopped; nothing if it came to the end.
+    [[nodiscard]] std::optional<shelf_place> look(const shelves& where, shelf_place at, const purge_request& request) {
+        run row(on_.prepared(sql::purge_find));
+        row.bind(where.succeeded, where.dead, request.before, at.gate, at.sequence);
+        for (auto left = vouch::detail::purge_looks(request.limit); row.step(); --left) {
+            bool has_successor = false;
+            row.read_all(at.gate, at.sequence, has_successor);
+            if (!has_successor) {
+                add_generations(at.sequence);
+            }
+            if (left == 1 || going_.size() >= request.limit) {
+                return at;
+            }
+        }
+        return std::nullopt;
     }
 
     /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
@@ -2353,7 +2691,7 @@ class writing {
             return false;
         }
         std::optional<time_point> gate;
-        row.read_all(e.sequence, e.now.state, e.now.attempts, e.now.failures, e.now.epoch, e.now.due_at,
+        row.read_all(e.sequence, e.now.state, e.now.attempts, e.now.lapses, e.now.failures, e.now.epoch, e.now.due_at,
                      e.now.lease_until, e.now.woken, gate, e.number.value, e.queue, e.group, e.lane, e.parent);
         e.was = e.now.state;
         e.epoch_was = e.now.epoch;
@@ -2411,10 +2749,10 @@ class writing {
         const auto& l = e.now;
         if (is_checkpoint) {
             row.bind(e.sequence, e.epoch_was, e.was, l.state, l.attempts, l.failures, l.due_at, gate, error,
-                     l.updated_at, optional_blob{l.progress});
+                     l.updated_at, l.lapses, optional_blob{l.progress});
         } else {
             row.bind(e.sequence, e.epoch_was, e.was, l.state, l.attempts, l.failures, l.due_at, gate, error,
-                     l.updated_at);
+                     l.updated_at, l.lapses);
         }
         expect_one(row.finish());
         if (gate) {
@@ -2436,7 +2774,7 @@ class writing {
             const auto result = l.result ? std::optional{blob{*l.result}} : std::nullopt;
             run row(on_.prepared(sql::write_end));
             row.bind(e.sequence, e.epoch_was, e.was, l.state, l.failures, l.epoch, error, result, l.updated_at,
-                     e.number.shelf(l.state));
+                     e.number.shelf(l.state), l.lapses);
             expect_one(row.finish());
         }
         if (l.state == state::dead) {
@@ -2569,12 +2907,15 @@ class store;
 class transaction : public detail::writer<transaction> {
   public:
     transaction(transaction&& other) noexcept
-        : file_(std::move(other.file_)), session_(std::exchange(other.session_, {})) {}
+        : file_(std::move(other.file_)), session_(std::exchange(other.session_, {})) {
+        hand_over();
+    }
     transaction& operator=(transaction&& other) noexcept {
         if (this != &other) {
             roll_back();
             file_ = std::move(other.file_);
             session_ = std::exchange(other.session_, {});
+            hand_over();
         }
         return *this;
     }
@@ -2587,9 +2928,11 @@ class transaction : public detail::writer<transaction> {
     }
 
     /// The connection it is open on, for statements of the application's that are to be part of it (a `record`, an
-    /// audit). Never end the transaction through it.
+    /// audit). Never end the transaction through it, and never go on after an error that did: some (a constraint with
+    /// ON CONFLICT ROLLBACK, a full disk, an interrupt) make SQLite roll back everything. The next call then says
+    /// `misuse` and closes the transaction. What a COMMIT of the application's has stored stays stored.
     [[nodiscard]] sqlite3* connection() const {
-        expect_open();
+        expect_whole();
         return file_->writer().handle();
     }
 
@@ -2605,24 +2948,39 @@ class transaction : public detail::writer<transaction> {
         }
     }
 
+    /// Without a transaction of SQLite's every statement of ours would be a commit of its own.
+    void expect_whole() const {
+        expect_open();
+        if (const auto how = file_->writer().stands(); how != detail::standing::open) {
+            roll_back();
+            detail::in_memory([&] { throw detail::ended_by_application(how, false); });
+        }
+    }
+
     /// Runs one operation. An exception in it rolls everything back and closes the transaction.
     template <class Operation>
     auto use(Operation&& operation) {
         return read([&](detail::connection& on) {
-            session_.forget_queues(); // whoever has the connection may have rolled back to a savepoint
+            session_.forget_stored();
             return operation(on, session_);
         });
     }
 
     template <class Operation>
     auto read(Operation&& operation) const {
-        expect_open();
+        expect_whole();
         file_->hub().use();
         try {
             return detail::in_memory([&] { return operation(file_->writer()); });
         } catch (...) {
             roll_back();
             throw;
+        }
+    }
+
+    void hand_over() const noexcept {
+        if (file_) {
+            file_->hub().hand_over();
         }
     }
 
@@ -2662,8 +3020,8 @@ class store {
     static constexpr int contract_level = vouch::contract_level;
 
     /// Opens the file, in WAL mode, and by default creates what is missing: the file and the tables.
-    explicit store(std::string path, options how = {})
-        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(std::move(path), std::move(how)); })) {}
+    explicit store(const std::string& path, options how = {})
+        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(path, std::move(how)); })) {}
 
     /// Writes through a connection of the application's, which is neither configured nor closed; readers of our own are
     /// opened on the same file. While a transaction of ours is open, what the application does on that connection is
@@ -2679,7 +3037,8 @@ class store {
     [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
 
     /// Waits for the transactions of this process that came before, then for those of others, at most
-    /// `options::busy_limit`.
+    /// `options::busy_limit`, then says `busy`. A thread that was the last to use the open transaction, and has not
+    /// moved it since, would wait for itself: `misuse`.
     [[nodiscard]] transaction begin() {
         detail::in_memory([&] { file_->begin(); });
         return transaction(file_);
@@ -2712,8 +3071,8 @@ class store {
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
         using clock = std::chrono::steady_clock;
-        // The longest waits would lead past the last time there is.
-        at_most = std::min<std::chrono::nanoseconds>(at_most, detail::can.limits.lease_max);
+        // The longest waits would lead past the last time there is, and the most negative before the first.
+        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::can.limits.lease_max);
         const auto until = clock::now() + at_most;
         for (;;) {
             validate_queue(queue, detail::can.limits);

@@ -8,6 +8,8 @@
 #error "vouch: a translation unit includes either the single headers or the split ones, not both"
 #endif
 
+#include <vouch/saga.hpp>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -26,8 +28,6 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
-
-#include <vouch/saga.hpp>
 
 // ---- vouch/testing/choices.hpp
 // Where a trial may go one way or another. Way 0 is the ordinary one; every other is trouble. The same choices lead to
@@ -312,43 +312,56 @@ enum class answering { at_once, late, too_late };
 
 class saga_world {
   public:
-    saga_world(const saga_definition& d, choices& fate, process& in) : definition_(d), fate_(fate), process_(in) {
+    /// Steps whose condition answers no are named by `skipped`.
+    saga_world(const saga_definition& d, choices& fate, process& in, const std::vector<bool>& skipped)
+        : definition_(d), fate_(fate), process_(in) {
         steps_.resize(d.steps.size());
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            steps_[i].is_skipped = i < skipped.size() && skipped[i];
+        }
     }
 
     /// Truth about a step.
     struct step {
+        bool is_skipped = false; ///< its condition says no
         bool has_effect = false;
         bool was_tried = false;    ///< called, or claimed by somebody who died over it: it may have done something
         bool has_rejected = false; ///< its last word
         bool was_undone = false;   ///< its compensation has been called
-        enum class habit { none, fails, crashes } forward = habit::none, undo = habit::none;
+        id done_under{};           ///< the key its effect happened under
+        id undone_under{};         ///< the key its effect was undone under
+        enum class habit { none, fails, crashes, rejects } forward = habit::none, undo = habit::none;
     };
 
-    /// The forward action. Gives its result, or throws as actions do.
-    std::string act(std::size_t i) {
+    /// The forward action. Gives its result, or throws as actions do. What has the key of an earlier call is done
+    /// already.
+    std::string act(std::size_t i, const id& key) {
         auto& s = steps_[i];
         for (std::size_t earlier = 0; earlier < i; ++earlier) {
-            complain_if(!steps_[earlier].has_effect, i, "runs before the steps before it are done");
+            complain_if(!steps_[earlier].has_effect && !steps_[earlier].is_skipped, i,
+                        "runs before the steps before it are done");
         }
+        complain_if(s.is_skipped, i, "runs though its condition says no");
         complain_if(last_undone_.has_value(), i, "runs forward after the saga has turned round");
         complain_if(has_ended_, i, "runs after the saga has ended");
-        s.was_tried = true;
+        const bool was_tried_before = std::exchange(s.was_tried, true);
         s.has_rejected = false;
         const auto way = s.forward == step::habit::none && !s.has_effect ? fate_.choose(name(i), trouble(i)) : 0;
         go_wrong_before(way, s.forward);
-        if (way == 6) {
+        if (way == 6 || s.forward == step::habit::rejects) {
             s.has_rejected = true;
-            s.was_tried = false;
+            s.was_tried = was_tried_before;
             throw reject("rejected");
         }
+        complain_if(s.has_effect && s.done_under != key, i, "is done twice, under two keys");
         s.has_effect = true;
+        s.done_under = key;
         go_wrong_after(way, s.forward);
         return result_of(i);
     }
 
     /// The compensation, handed `result`; `is_answered`: it is on record that the forward action succeeded.
-    void undo(std::size_t i, std::string_view result, bool is_answered) {
+    void undo(std::size_t i, std::string_view result, bool is_answered, const id& key) {
         auto& s = steps_[i];
         for (auto later = i + 1; later < steps_.size(); ++later) {
             complain_if(steps_[later].has_effect && definition_.steps[later].has_undo(), i,
@@ -363,11 +376,12 @@ class saga_world {
         s.was_undone = true;
         const auto way = s.undo == step::habit::none ? fate_.choose("undo " + name(i), trouble(i)) : 0;
         go_wrong_before(way, s.undo);
-        if (way == 6) {
+        if (way == 6 || s.undo == step::habit::rejects) {
             s.undo = step::habit::fails;
             throw reject("undo_rejected");
         }
-        s.has_effect = false;
+        complain_if(!s.undone_under.is_nil() && s.undone_under != key, i, "is undone twice, under two keys");
+        s.undone_under = std::exchange(s.has_effect, false) ? key : s.undone_under;
         go_wrong_after(way, s.undo);
     }
 
@@ -407,7 +421,8 @@ class saga_world {
                                            "crashes after its effect",
                                            "crashes always",
                                            "rejects",
-                                           "fails after its effect, and always"};
+                                           "fails after its effect, and always",
+                                           "fails after its effect, then rejects"};
         if (definition_.steps[i].is_remote()) {
             ways.insert(ways.end(), {"answers late", "answers after its lease"});
         }
@@ -429,11 +444,11 @@ class saga_world {
             process_.die();
             throw failure("crash");
         }
-        if (way == 7) {
-            habit = step::habit::fails;
+        if (way == 7 || way == 8) {
+            habit = way == 7 ? step::habit::fails : step::habit::rejects;
             throw failure("failed");
         }
-        answering_ = way == 8 ? answering::late : way == 9 ? answering::too_late : answering::at_once;
+        answering_ = way == 9 ? answering::late : way == 10 ? answering::too_late : answering::at_once;
     }
 
     void complain_if(bool wrong, std::size_t i, std::string_view what) {
@@ -503,8 +518,11 @@ inline void judge(saga_world& world, const saga_definition& shape, const memory:
     for (std::size_t i = 0; i < shape.steps.size(); ++i) {
         const auto& s = world.steps()[i];
         const auto& name = shape.steps[i].name;
-        if (end == saga_end::completed && (!s.has_effect || s.was_undone)) {
+        if (end == saga_end::completed && (s.has_effect == s.is_skipped || s.was_undone)) {
             world.complain("it has completed, and step " + name + " is not in effect");
+        }
+        if (i < status->steps.size() && (status->steps[i].state == step_state::skipped) > s.is_skipped) {
+            world.complain("step " + name + " is on record as skipped, and is not");
         }
         const bool is_past = end == saga_end::compensated || (end == saga_end::dead && i > status->at);
         if (is_past && s.has_effect && shape.steps[i].has_undo()) {
@@ -538,12 +556,21 @@ struct trial_result {
     std::uint64_t calls = 0; ///< stands for the sequence of store calls
 };
 
+/// What a participant knows a command by that it has carried out already. By its id alone it acts again on a
+/// compensating command that is sent again.
+enum class dedup_by : std::uint8_t { key, command_id };
+
+struct trial_options {
+    dedup_by dedup = dedup_by::key;
+    std::vector<bool> skipped{}; ///< by number: steps whose condition says no; that of an `otherwise` follows from it
+};
+
 template <class Rules = saga_rules>
 class saga_trial {
   public:
-    saga_trial(const saga_definition& shape, choices& fate)
-        : process_(std::make_shared<process>(process{.fate = fate})), fate_(fate), shape_(shape),
-          world_(shape_, fate, *process_), definition_(acted_out(shape)),
+    saga_trial(const saga_definition& shape, choices& fate, trial_options how = {})
+        : how_(completed(std::move(how), shape)), process_(std::make_shared<process>(process{.fate = fate})),
+          fate_(fate), shape_(shape), world_(shape_, fate, *process_, how_.skipped), definition_(acted_out(shape)),
           outbox_({.clock = clock_, .ids = counting_ids(), .bindings = bindings{}.bind("#", "ends")}) {
         restart();
         for (const auto& s : shape_.steps) {
@@ -568,7 +595,7 @@ class saga_trial {
         if (end == saga_end::dead && world_.complaint().empty()) {
             resume_it();
         }
-        return {end, fate_.path(), world_.complaint(), process_->calls};
+        return {end, path(), world_.complaint(), process_->calls};
     }
 
   private:
@@ -585,6 +612,40 @@ class saga_trial {
         time_point until;
     };
 
+    /// An answer for every step.
+    [[nodiscard]] static trial_options completed(trial_options how, const saga_definition& shape) {
+        how.skipped.resize(shape.steps.size());
+        for (std::size_t i = 0; i < shape.steps.size(); ++i) {
+            const auto& s = shape.steps[i];
+            how.skipped[i] = s.is_otherwise ? !how.skipped[i - 1] : how.skipped[i] && s.condition;
+        }
+        return how;
+    }
+
+    /// What is stored of a step of the saga.
+    [[nodiscard]] std::optional<step_state> stored(std::size_t i) const {
+        const auto found = work_.find(saga_);
+        const auto p = found ? decode_progress(found->progress) : std::nullopt;
+        return p && i < p->steps.size() ? std::optional(p->steps[i].state) : std::nullopt;
+    }
+
+    /// A condition's answer.
+    [[nodiscard]] bool answer(std::size_t i) {
+        if (stored(i).value_or(step_state::undecided) != step_state::undecided) {
+            world_.complain("step " + shape_.steps[i].name + " is asked for its condition after the answer is stored");
+        }
+        return !how_.skipped[i];
+    }
+
+    /// No action follows from an answer that could still be another one.
+    void check_answers(std::size_t up_to) {
+        for (std::size_t i = 0; i <= up_to; ++i) {
+            if (shape_.steps[i].condition && stored(i).value_or(step_state::undecided) == step_state::undecided) {
+                world_.complain("step " + shape_.steps[i].name + " has a condition whose answer is not stored");
+            }
+        }
+    }
+
     /// The same steps, policies and timeouts, acting on the world.
     [[nodiscard]] saga_definition acted_out(const saga_definition& shape) {
         auto d = shape;
@@ -592,11 +653,19 @@ class saga_trial {
         for (std::size_t i = 0; i < d.steps.size(); ++i) {
             auto& s = d.steps[i];
             const bool is_remote = s.is_remote();
-            s.forward = [this, i, is_remote](step_call&) { return is_remote ? std::string{} : world_.act(i); };
+            if (s.condition && !s.is_otherwise) {
+                s.condition = [this, i](const delivery&, const step_results&) { return answer(i); };
+            }
+            s.forward = [this, i, is_remote](step_call& call) {
+                if (!is_remote) {
+                    check_answers(i);
+                }
+                return is_remote ? std::string{} : world_.act(i, call.key());
+            };
             if (s.undo) {
                 s.undo = [this, i, is_remote](step_call& call) {
                     if (!is_remote) {
-                        world_.undo(i, call.result(), is_on_record(i));
+                        world_.undo(i, call.result(), is_on_record(i), call.key());
                     }
                     return std::string(call.result());
                 };
@@ -630,10 +699,11 @@ class saga_trial {
             return {};
         }
         const auto i = command->number - 1;
+        const auto& known_by = how_.dedup == dedup_by::key ? command->key : command->id;
         if (!command->is_compensation) {
-            return world_.act(i);
+            return world_.act(i, known_by);
         }
-        world_.undo(i, command->payload, is_on_record(i));
+        world_.undo(i, command->payload, is_on_record(i), known_by);
         return {};
     }
 
@@ -801,11 +871,15 @@ class saga_trial {
             } else if (!command) {
                 const auto p = decode_progress(e.progress);
                 if (p && p->direction == saga_direction::forward && p->at < shape_.steps.size() &&
-                    !shape_.steps[p->at].is_remote()) {
+                    !shape_.steps[p->at].is_remote() && may_run_next(*p)) {
                     world_.note_claim_lost(p->at);
                 }
             }
         }
+    }
+    /// Whether a claim calls the action whose turn it is; else it asks for its condition.
+    [[nodiscard]] bool may_run_next(const saga_progress& p) const {
+        return p.at < p.steps.size() ? p.steps[p.at].state == step_state::begun : !shape_.steps[p.at].condition;
     }
     /// What was claimed by a commit after which its process died.
     [[nodiscard]] std::vector<entry> in_flight(const std::string& queue) const {
@@ -860,6 +934,14 @@ class saga_trial {
         return end_of(*ended_);
     }
 
+    [[nodiscard]] std::string path() const {
+        std::string out;
+        for (std::size_t i = 0; i < shape_.steps.size(); ++i) {
+            out += how_.skipped[i] ? (out.empty() ? "skips " : "; skips ") + shape_.steps[i].name : std::string{};
+        }
+        return out + (out.empty() || fate_.path().empty() ? "" : "; ") + fate_.path();
+    }
+
     void check(saga_end end) {
         if (end != saga_end::none) {
             judge(world_, shape_, work_, *ended_, must_turn_round_);
@@ -882,6 +964,7 @@ class saga_trial {
         check(end);
     }
 
+    trial_options how_;
     manual_clock clock_{};
     time_point start_ = clock_();
     memory::store work_{};
@@ -1151,7 +1234,12 @@ class diagram {
         case event_kind::succeeded:
         case event_kind::dead: end(e); break;
         case event_kind::retried: arrow(e.queue, "->>", e.queue, e.topic + " again" + told(e)); break;
-        case event_kind::advanced: last_ = e.queue; break;
+        case event_kind::advanced:
+            last_ = e.queue;
+            if (!e.tag.empty()) { // a saga skips a step
+                body_ += "    Note over " + alias(e.queue) + ": " + e.topic + told(e) + '\n';
+            }
+            break;
         default: break;
         }
     }
@@ -1218,11 +1306,12 @@ class diagram {
 // each step failing, rejecting, timing out, crashing before and after its effect and around every commit, answering
 // late, its compensation failing; requests to cancel, expiry, runners slower than their lease. Each must end completed,
 // compensated, or dead for an operator and then, resumed, compensated; and every effect that happened is undone exactly
-// when it should be.
+// when it should be, and only once for a participant that knows a command by its key.
 //
 //   CHECK(vouch::testing::verify(order_saga).is_sound());
 //
-// The definition's own actions are not called: what is verified is its shape, with its policies and timeouts.
+// The definition's own actions and conditions are not called: what is verified is its shape, with its policies and
+// timeouts, for every way its conditions can answer.
 
 namespace vouch {
 inline namespace v0 {
@@ -1231,6 +1320,7 @@ namespace testing {
 struct verify_options {
     std::size_t troubles_max = 2;       ///< at once; a habit, such as failing always, is one
     std::size_t trials_max = 1'000'000; ///< after which it is given up, and not sound
+    dedup_by dedup = dedup_by::key;     ///< what the participants know a command by that they have carried out
 };
 
 struct verification {
@@ -1251,34 +1341,55 @@ struct verification {
     return v.is_sound() ? out : out + "\nnot sound: " + v.complaint + "\non the path: " + v.path;
 }
 
+namespace detail {
+
+/// Every way a definition's conditions can answer, by number of the step: true is skipped.
+[[nodiscard]] inline std::vector<std::vector<bool>> all_answers(const saga_definition& d) {
+    std::vector<std::vector<bool>> out{std::vector<bool>(d.steps.size())};
+    for (std::size_t i = 0; i < d.steps.size(); ++i) {
+        if (d.steps[i].condition && !d.steps[i].is_otherwise) {
+            const auto so_far = out.size();
+            for (std::size_t n = 0; n < so_far; ++n) {
+                out.push_back(out[n]);
+                out.back()[i] = true;
+            }
+        }
+    }
+    return out;
+}
+
+} // namespace detail
+
 /// Stops at the first course that is not as it should be. `Rules` is for testing the verifier itself.
 template <class Rules = saga_rules>
 [[nodiscard]] verification verify(const saga_definition& definition, verify_options how = {}) {
     validate(definition);
     verification out;
     std::unordered_set<std::uint64_t> seen;
-    std::vector<std::size_t> ways;
-    do {
-        if (out.trials == how.trials_max) {
-            out.complaint = "more courses than trials_max";
-            return out;
-        }
-        choices fate(std::move(ways), how.troubles_max);
-        const auto result = saga_trial<Rules>(definition, fate).run();
-        out.trials += 1;
-        if (seen.insert(result.calls).second) {
-            out.paths += 1;
-            out.completed += result.end == saga_end::completed ? 1U : 0U;
-            out.compensated += result.end == saga_end::compensated ? 1U : 0U;
-            out.dead += result.end == saga_end::dead ? 1U : 0U;
-        }
-        if (!result.complaint.empty()) {
-            out.complaint = result.complaint;
-            out.path = result.path.empty() ? "the ordinary one" : result.path;
-            return out;
-        }
-        ways = fate.next();
-    } while (!ways.empty());
+    for (const auto& skipped : detail::all_answers(definition)) {
+        std::vector<std::size_t> ways;
+        do {
+            if (out.trials == how.trials_max) {
+                out.complaint = "more courses than trials_max";
+                return out;
+            }
+            choices fate(std::move(ways), how.troubles_max);
+            const auto result = saga_trial<Rules>(definition, fate, {how.dedup, skipped}).run();
+            out.trials += 1;
+            if (seen.insert(result.calls).second) {
+                out.paths += 1;
+                out.completed += result.end == saga_end::completed ? 1U : 0U;
+                out.compensated += result.end == saga_end::compensated ? 1U : 0U;
+                out.dead += result.end == saga_end::dead ? 1U : 0U;
+            }
+            if (!result.complaint.empty()) {
+                out.complaint = result.complaint;
+                out.path = result.path.empty() ? "the ordinary one" : result.path;
+                return out;
+            }
+            ways = fate.next();
+        } while (!ways.empty());
+    }
     return out;
 }
 

@@ -8,6 +8,32 @@
 #error "vouch: a translation unit includes either the single headers or the split ones, not both"
 #endif
 
+// ---- vouch/version.hpp
+// The library's version, written here once (CMake and Meson read it from this file), and what the library needs of a
+// compiler. Every other header includes this one, so a compiler that lacks something says so in one sentence.
+
+
+#define VOUCH_VERSION_MAJOR 0
+#define VOUCH_VERSION_MINOR 1
+#define VOUCH_VERSION_PATCH 0
+
+// After an #error a compiler goes on, and the sentence drowns in what follows from it. After a missing file it stops.
+#if __cplusplus < 202002L
+#error "vouch needs C++20: compile with -std=c++20 or later, with GCC 12 or Clang 14 or later"
+#include <vouch/see_the_error_above>
+#endif
+
+#ifndef __cpp_exceptions
+#error "vouch needs exceptions: compile without -fno-exceptions"
+#include <vouch/see_the_error_above>
+#endif
+
+#include <version>
+#ifndef __cpp_lib_jthread
+#error "vouch needs std::stop_token: use libstdc++, libc++ 20 or later, or libc++ 18 with -fexperimental-library"
+#include <vouch/see_the_error_above>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -36,13 +62,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-// ---- vouch/version.hpp
-// The library's version, written here once; CMake and Meson read it from this file.
-
-#define VOUCH_VERSION_MAJOR 0
-#define VOUCH_VERSION_MINOR 1
-#define VOUCH_VERSION_PATCH 0
 
 // ---- vouch/contract/id.hpp
 // A 128-bit identifier with the text form of a UUID. Ids are made by the caller (`policy/id_source.hpp`), never by a
@@ -337,6 +356,7 @@ inline namespace v0 {
 struct life {
     vouch::state state = vouch::state::pending;
     std::uint32_t attempts = 0;                  ///< claims that count; a release gives one back, an advance all
+    std::uint32_t lapses = 0;                    ///< claims in a row that ended with their lease, not with an outcome
     std::uint32_t failures = 0;                  ///< accepted failed results
     std::uint64_t epoch = 0;                     ///< every claim ever; only grows
     time_point due_at{};                         ///< when it may run; a claim does not touch it
@@ -398,6 +418,7 @@ void for_each_field(F&& f, Entries&... e) {
     f("created_at", e.created_at...);
     f("state", e.state...);
     f("attempts", e.attempts...);
+    f("lapses", e.lapses...);
     f("failures", e.failures...);
     f("epoch", e.epoch...);
     f("due_at", e.due_at...);
@@ -725,7 +746,8 @@ struct bury {
     [[nodiscard]] friend bool operator==(const bury&, const bury&) = default;
 };
 
-/// Handed back untouched: costs no attempt. With `at` it is snoozed until then, else its due time stays.
+/// Handed back untouched: costs no attempt, and says nothing about earlier lapses. With `at` it is snoozed until then,
+/// else its due time stays.
 struct release {
     std::optional<time_point> at{};
     [[nodiscard]] friend bool operator==(const release&, const release&) = default;
@@ -827,12 +849,25 @@ struct claim_request {
 /// `state` ask about, and its place among the others is theirs. They go eldest first, so that a limit that cuts through
 /// them leaves the newest; if one of them is needed, all are kept, and use up nothing of the limit. What is left of
 /// them after such a cut has no predecessor, even if another entry is given that id.
+///
+/// A purge may look at a bounded number of ended entries, so that those which are needed cost it no more than its limit
+/// allows, however many they are: at the oldest 1,000 at least, and at `limit` others that earlier purges have not
+/// looked at. So fewer than `limit` removed does not mean that none is left: call again; every call that removes fewer
+/// gets further by `limit` entries, and begins again with the oldest when it has seen all.
 struct purge_request {
     std::string queue{};
     time_point before{};
     std::size_t limit = 1000;
     std::optional<vouch::state> state{}; ///< unset: succeeded and dead; else only those that ended so
 };
+
+namespace detail {
+
+/// How many ended entries a purge of our stores looks at in each of its parts: among the oldest, and among those that
+/// earlier purges have not looked at.
+[[nodiscard]] constexpr std::size_t purge_looks(std::size_t limit) noexcept { return 1000 + 2 * limit; }
+
+} // namespace detail
 
 } // namespace v0
 } // namespace vouch
@@ -942,13 +977,15 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
 ///     the earlier ones.
 ///  2. `claim`: eligible is exactly `gate <= now`; takes the first `limit` by (gate, sequence); returns them by
 ///     (due_at, sequence), as they are after the claim. It may pass over entries another open transaction has touched,
-///     and only those. Its cost does not grow with future, blocked, claimed or terminal entries.
+///     and only those. It is an attempt, unless it takes over after the first lapse in a row. Its cost does not grow
+///     with future, blocked, claimed or terminal entries.
 ///  3. `settle`: by ticket alone, never by time. When an entry becomes terminal, by any verb, its parent is nudged and
 ///  the
 ///     next entry of its lane gets its gate, in the same transaction.
 ///  4. `extend`: lease_until = max(lease_until, now + lease).
 ///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
-///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many.
+///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many. It
+///     may look at a bounded number of entries, and then goes on where it stopped when it is called again.
 template <class W>
 concept writer = reader<W> &&
     requires(W& tx, std::span<const draft> drafts, const claim_request& claim, std::span<const settle> settles,
@@ -1111,6 +1148,31 @@ consteval bool explain_store() {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/contract/is_saga.hpp
+// How a saga's entry is told from any other, for those who must treat it differently without knowing more of sagas: a
+// saga may have done work that has to be undone, so it is never buried, cancelled or started afresh like another entry.
+// A look at the first bytes of the progress; nothing is decoded.
+
+namespace vouch {
+inline namespace v0 {
+
+/// How the progress of every saga begins; the number of its format follows.
+inline constexpr std::string_view saga_progress_mark = "saga";
+
+/// Whether these bytes claim to be the progress of a saga. The format is a control character, so that a handler's own
+/// text that begins with the word is not taken for one.
+[[nodiscard]] constexpr bool is_saga_progress(std::string_view bytes) noexcept {
+    constexpr auto size = saga_progress_mark.size();
+    return bytes.size() > size && bytes.substr(0, size) == saga_progress_mark && bytes[size] > '\0' &&
+           bytes[size] < ' ';
+}
+
+/// Whether an entry is a saga: one that was begun by `saga_definition::begin`, or has passed its first checkpoint.
+[[nodiscard]] inline bool is_saga(const entry& e) noexcept { return is_saga_progress(e.progress); }
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/contract/lifecycle.hpp
 // The lifecycle as data and as one pure function. `transitions` lists every move an entry can make, `verdicts` every
 // answer to every attempt at one; `apply` carries them out on a value, so a simple store reads an entry, applies, and
@@ -1211,15 +1273,18 @@ struct settle_on {
 
     void operator()(const succeed& o) const {
         l.state = state::succeeded;
+        l.lapses = 0;
         l.result = o.result;
     }
     void operator()(const retry& o) const {
         end_claim(l, state::retrying, o.at, now);
+        l.lapses = 0;
         l.failures += 1;
         l.last_error = o.error;
     }
     void operator()(const bury& o) const {
         l.state = state::dead;
+        l.lapses = 0;
         l.failures += 1;
         l.last_error = o.error;
         l.result = o.result;
@@ -1230,6 +1295,7 @@ struct settle_on {
     }
     void operator()(const advance& o) const {
         l.attempts = 0;
+        l.lapses = 0;
         l.progress = o.progress;
         end_claim(l, state::pending, o.at.value_or(now), now);
     }
@@ -1250,9 +1316,15 @@ struct settle_on {
 }
 
 /// Carries out a claim. Requires that the entry's gate is at or before `request.now`.
+///
+/// A claim counts as an attempt, except one that takes over after a first lapse: the process may have died of another
+/// entry it held, so that lapse is not held against this one. Later lapses in a row are: a runner handles an entry with
+/// a lapse alone, so an entry that kills its process every time still runs out of attempts.
 inline void apply(life& l, const claim_request& request) {
+    const bool is_takeover = l.state == state::claimed;
+    l.attempts += is_takeover && l.lapses == 0 ? 0U : 1U;
+    l.lapses += is_takeover ? 1U : 0U;
     l.state = state::claimed;
-    l.attempts += 1;
     l.epoch += 1;
     l.lease_until = request.now + request.lease;
     l.woken = false;
@@ -1416,11 +1488,11 @@ std::vector<entry> claim(Store& store, const claim_request& request) {
 
 namespace detail {
 
-/// `fresh` names the successor. An entry with a parent is a command of a saga: its end has been seen and acted upon, so
-/// the saga is what can be requeued.
+/// `fresh` names the successor, which begins with this progress. An entry with a parent is a command of a saga: its end
+/// has been seen and acted upon, so the saga is what can be carried on.
 template <class Writer>
-receipt replace_dead(Writer& tx, const id& dead, const id& fresh, time_point now, bool keep_progress) {
-    const auto found = tx.find(dead);
+receipt replace_dead(Writer& tx, const std::optional<entry>& found, const id& fresh, time_point now,
+                     std::string progress) {
     if (!found || found->state != state::dead || !found->parent.is_nil()) {
         return {};
     }
@@ -1428,29 +1500,32 @@ receipt replace_dead(Writer& tx, const id& dead, const id& fresh, time_point now
                                   .queue = found->queue,
                                   .topic = found->topic,
                                   .payload = found->payload,
-                                  .predecessor = dead,
+                                  .predecessor = found->id,
                                   .attempts_max = found->attempts_max,
                                   .trail = found->trail,
                                   .headers = found->headers,
-                                  .progress = keep_progress ? found->progress : std::string{}}};
+                                  .progress = std::move(progress)}};
     return tx.enqueue(drafts, now).front();
 }
 
 } // namespace detail
 
 /// Gives a dead entry a successor that starts afresh: attempts 0, due now, no expiry. The dead one never changes.
-/// Inserted; duplicate of the successor it already has; or refused, if it is absent, not dead, or has a parent.
+/// Inserted; duplicate of the successor it already has; or refused, if it is absent, not dead, has a parent, or is a
+/// saga: that would do its work a second time under other keys. `resume` carries a saga on.
 template <class Writer>
 [[nodiscard]] receipt requeue(Writer& tx, const id& dead, const id& fresh, time_point now) {
     static_assert(explain_writer<Writer>());
-    return detail::replace_dead(tx, dead, fresh, now, false);
+    const auto found = tx.find(dead);
+    return found && is_saga(*found) ? receipt{} : detail::replace_dead(tx, found, fresh, now, {});
 }
 
-/// As `requeue`, but the successor goes on from the dead entry's last checkpoint.
+/// As `requeue`, but the successor goes on from the dead entry's last checkpoint. Sagas are not refused.
 template <class Writer>
 [[nodiscard]] receipt resume(Writer& tx, const id& dead, const id& fresh, time_point now) {
     static_assert(explain_writer<Writer>());
-    return detail::replace_dead(tx, dead, fresh, now, true);
+    const auto found = tx.find(dead);
+    return detail::replace_dead(tx, found, fresh, now, found ? found->progress : std::string{});
 }
 
 } // namespace v0
@@ -2181,8 +2256,9 @@ struct shelf {
         group_index* group = nullptr;   ///< null: none
         family_index* family = nullptr; ///< null: no parent
         row* successor = nullptr;
-        timeline_place<row> place; ///< in the queue's `gates` while live, in its `ended` while terminal
-        bool entered = false;      ///< counts and timelines know of it
+        timeline_place<row> place;         ///< in the queue's `gates` while live, in `ended_in` while terminal
+        timeline<row>* ended_in = nullptr; ///< one of the queue's `ended`
+        bool entered = false;              ///< counts and timelines know of it
 
         // Towards the open transaction.
         std::size_t record = nowhere; ///< in the journal, if it touched the row
@@ -2213,13 +2289,26 @@ struct shelf {
         std::size_t live = 0;
     };
 
+    /// Terminal entries of one state, by (updated_at, sequence). Purges look at them in rounds, so that those which are
+    /// still needed are not looked at again before all others were.
+    struct ended_index {
+        [[nodiscard]] timeline<row>& waiting() noexcept { return lines[round]; }    ///< to be looked at in this round
+        [[nodiscard]] timeline<row>& passed() noexcept { return lines[1 - round]; } ///< looked at, and needed
+
+        std::array<timeline<row>, 2> lines;
+        std::size_t round = 0;
+    };
+
     struct queue_index {
         sequence_list<row> all;
         timeline<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
-        timeline<row> ended; ///< what a purge looks at: terminal entries, by (updated_at, sequence)
+        ended_index succeeded;
+        ended_index dead;
         by_name<lane_index> lanes;
         state_counts counts;
         std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
+
+        [[nodiscard]] ended_index& ended(state as) noexcept { return as == state::dead ? dead : succeeded; }
 
         [[nodiscard]] std::optional<time_point> next_due() const noexcept {
             const auto* const first = gates.first();
@@ -2248,7 +2337,8 @@ struct shelf {
 
 // ---- vouch/memory/seam.hpp
 // Where a test may step in between two internal steps of the store: a seam is called after each row that was inserted,
-// changed or removed, and may throw. The default does nothing and costs nothing.
+// changed or removed, and may throw. The default does nothing and costs nothing. A seam that has `looked()` hears of
+// every row a purge looks at, and one that has a static `begin_limit` says how long `begin` waits.
 
 namespace vouch {
 inline namespace v0 {
@@ -2270,7 +2360,8 @@ struct no_seam {
 //
 // `Seam` is for tests (`seam.hpp`).
 //
-// Invariants: 1. A row is in `gates` exactly if it is live and not blocked, in `ended` exactly if it is terminal.
+// Invariants: 1. A row is in `gates` exactly if it is live and not blocked, in one of `ended` exactly if it is
+// terminal.
 //             2. Whatever may throw comes before the first index is touched, or leaves what `roll_back` can undo.
 //             3. `commit` and `roll_back` neither throw nor allocate.
 
@@ -2408,6 +2499,30 @@ class ledger {
         seam_("removed");
     }
 
+    /// Notes that a purge has looked at these terminal rows, of this queue and state, and left them.
+    void pass(queue_index& in, state as, const std::vector<row*>& looked_at) {
+        auto& to = in.ended(as).passed();
+        to.make_room(in.all.size());
+        for (auto* const r : looked_at) {
+            r->ended_in->erase(*r);
+            r->ended_in = &to;
+            to.push(*r, r->place.when);
+        }
+    }
+
+    /// All have been looked at; the next purge begins again with the oldest.
+    void begin_round(queue_index& in, state as) {
+        in.ended(as).passed().make_room(in.all.size());
+        in.ended(as).round = 1 - in.ended(as).round;
+    }
+
+    /// For tests that count what a purge looks at.
+    void looked_at(const row&) {
+        if constexpr (requires { seam_.looked(); }) {
+            seam_.looked();
+        }
+    }
+
     // Ending.
 
     void commit() noexcept {
@@ -2528,7 +2643,8 @@ class ledger {
         }
         r.queue->all.append(e.sequence, r);
         r.queue->gates.make_room(r.queue->all.size());
-        r.queue->ended.make_room(r.queue->all.size());
+        r.queue->succeeded.waiting().make_room(r.queue->all.size());
+        r.queue->dead.waiting().make_room(r.queue->all.size());
         if (!e.group.empty()) {
             r.group = &groups_[e.group];
             r.group->members.append(e.sequence, r);
@@ -2597,7 +2713,8 @@ class ledger {
             r.family->live += live ? 1U : 0U;
         }
         if (!live) {
-            r.queue->ended.push(r, {r.entry.updated_at, r.entry.sequence});
+            r.ended_in = &r.queue->ended(r.entry.state).waiting();
+            r.ended_in->push(r, {r.entry.updated_at, r.entry.sequence});
         } else if (r.lane == nullptr) {
             open_gate(r);
         } else {
@@ -2618,7 +2735,7 @@ class ledger {
             r.family->live -= live ? 1U : 0U;
         }
         if (!live) {
-            r.queue->ended.erase(r);
+            r.ended_in->erase(r);
         } else if (r.lane == nullptr) {
             r.queue->gates.erase(r);
         } else {
@@ -2695,6 +2812,138 @@ class ledger {
     std::vector<life> lives_;
     std::vector<queue_index*> touched_queues_;
     Seam seam_;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/purging.hpp
+// Purge: the newest generations that ended long enough ago, oldest first, each with the dead ones it replaced; none of
+// them if a live entry still needs one.
+//
+// It looks at a bounded number of rows, in two parts: the oldest, and those that purges have not looked at in this
+// round. So any number of rows that are still needed costs a purge no more than its limit allows, and hides nothing for
+// good.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+template <class Seam>
+class purging {
+  public:
+    using row = typename shelf<Seam>::row;
+    using queue_index = typename shelf<Seam>::queue_index;
+
+    purging(ledger<Seam>& in, const purge_request& what) : ledger_(in), request_(what) {}
+
+    [[nodiscard]] std::size_t purge() {
+        auto* const queue = ledger_.find_queue(request_.queue);
+        if (queue == nullptr || request_.limit == 0) {
+            return 0;
+        }
+        std::vector<row*> front;
+        for (const auto as : states()) {
+            auto& ended = queue->ended(as);
+            add_oldest(ended.waiting(), front);
+            add_oldest(ended.passed(), front);
+        }
+        const bool is_all = front.size() <= looks_;
+        cut(front);
+        std::size_t gone = remove_of(front, request_.limit).gone;
+        for (const auto as : states()) {
+            if (!is_all && gone < request_.limit) {
+                gone += go_on(*queue, as, request_.limit - gone);
+            }
+        }
+        return gone;
+    }
+
+  private:
+    struct looked {
+        std::size_t at = 0;
+        std::size_t gone = 0;
+    };
+
+    [[nodiscard]] std::vector<state> states() const {
+        return request_.state ? std::vector{*request_.state} : std::vector{state::succeeded, state::dead};
+    }
+
+    /// Looks at rows of this round, and leaves those behind that are still needed.
+    std::size_t go_on(queue_index& queue, state as, std::size_t limit) {
+        std::vector<row*> rows;
+        add_oldest(queue.ended(as).waiting(), rows);
+        const bool is_rest = rows.size() <= looks_;
+        cut(rows);
+        const auto done = remove_of(rows, limit);
+        rows.resize(done.at);
+        std::erase_if(rows, [](const row* r) { return r->purged; });
+        ledger_.pass(queue, as, rows);
+        if (is_rest && done.gone < limit) {
+            ledger_.begin_round(queue, as);
+        }
+        return done.gone;
+    }
+
+    /// One more than may be looked at, if there are so many.
+    void add_oldest(const timeline<row>& of, std::vector<row*>& to) const {
+        std::size_t added = 0;
+        of.walk([&](row& r) {
+            if (r.entry.updated_at >= request_.before || added > looks_) {
+                return false;
+            }
+            to.push_back(&r);
+            ++added;
+            return true;
+        });
+    }
+
+    /// The oldest of them, in order, as many as may be looked at.
+    void cut(std::vector<row*>& rows) const {
+        std::sort(rows.begin(), rows.end(), [](const row* a, const row* b) { return a->place.when < b->place.when; });
+        rows.resize(std::min(rows.size(), looks_));
+    }
+
+    /// Removes at most `limit`, of the newest generations among `rows` and their predecessors.
+    looked remove_of(const std::vector<row*>& rows, std::size_t limit) {
+        std::vector<row*> going;
+        std::size_t at = 0;
+        for (; at < rows.size() && going.size() < limit; ++at) {
+            ledger_.looked_at(*rows[at]);
+            if (rows[at]->successor == nullptr) {
+                add_generations(*rows[at], going);
+            }
+        }
+        going.resize(std::min(going.size(), limit)); // the elder generations go first
+        for (auto* const r : going) {
+            ledger_.remove(*r);
+        }
+        return {at, going.size()};
+    }
+
+    /// Whether a live entry still needs this terminal one.
+    [[nodiscard]] bool is_needed(const row& r) const {
+        const auto* const children = ledger_.find_family(r.entry.id);
+        return (r.group != nullptr && r.group->live > 0) || (children != nullptr && children->live > 0);
+    }
+
+    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
+    void add_generations(row& newest, std::vector<row*>& going) const {
+        const auto first = going.size();
+        for (auto* r = &newest; r != nullptr; r = ledger_.predecessor_of(*r, view::own)) {
+            going.push_back(r);
+            if (is_needed(*r)) {
+                going.resize(first);
+                return;
+            }
+        }
+        std::reverse(going.begin() + static_cast<std::ptrdiff_t>(first), going.end());
+    }
+
+    ledger<Seam>& ledger_;
+    const purge_request& request_;
+    std::size_t looks_ = vouch::detail::purge_looks(request_.limit);
 };
 
 } // namespace memory::detail
@@ -2821,7 +3070,8 @@ class reading {
 } // namespace vouch
 
 // ---- vouch/memory/writing.hpp
-// The writer's operations on the ledger, each as the contract says it. Arguments are valid when they come here.
+// The writer's operations on the ledger but for purge, each as the contract says it. Arguments are valid when they come
+// here.
 
 namespace vouch {
 inline namespace v0 {
@@ -2926,28 +3176,6 @@ class writing {
         return answer;
     }
 
-    [[nodiscard]] std::size_t purge(const purge_request& request) {
-        const auto* const queue = ledger_.find_queue(request.queue);
-        if (queue == nullptr) {
-            return 0;
-        }
-        std::vector<row*> going;
-        queue->ended.walk([&](row& r) {
-            if (r.entry.updated_at >= request.before || going.size() >= request.limit) {
-                return false;
-            }
-            if (r.successor == nullptr && (!request.state || r.entry.state == *request.state)) {
-                add_generations(r, going);
-            }
-            return true;
-        });
-        going.resize(std::min(going.size(), request.limit)); // the elder generations go first
-        for (auto* const r : going) {
-            ledger_.remove(*r);
-        }
-        return going.size();
-    }
-
   private:
     [[nodiscard]] row* find(const id& wanted) const { return ledger_.find(wanted, view::own); }
 
@@ -2982,25 +3210,6 @@ class writing {
         }
     }
 
-    /// Whether a live entry still needs this terminal one.
-    [[nodiscard]] bool is_needed(const row& r) const {
-        const auto* const children = ledger_.find_family(r.entry.id);
-        return (r.group != nullptr && r.group->live > 0) || (children != nullptr && children->live > 0);
-    }
-
-    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
-    void add_generations(row& newest, std::vector<row*>& going) const {
-        const auto first = going.size();
-        for (auto* r = &newest; r != nullptr; r = ledger_.predecessor_of(*r, view::own)) {
-            going.push_back(r);
-            if (is_needed(*r)) {
-                going.resize(first);
-                return;
-            }
-        }
-        std::reverse(going.begin() + static_cast<std::ptrdiff_t>(first), going.end());
-    }
-
     ledger<Seam>& ledger_;
 };
 
@@ -3012,8 +3221,9 @@ class writing {
 // The memory store and its transaction: validation, locking and misuse around the ledger.
 //
 // A store is a handle: copies share the same work, so a second handle is a copy. One transaction is open at a time;
-// `begin` waits for it, and on the thread that has it open says `misuse` instead of waiting for ever. Each operation
-// holds the lock only while it runs, so readers see the committed state at any time and wait for no transaction.
+// `begin` waits for it. On the thread that used it last, and has not moved it since, `begin` would wait for itself and
+// says `misuse`; after a minute it says `busy`. Each operation holds the lock only while it runs, so readers see the
+// committed state at any time and wait for no transaction.
 
 namespace vouch {
 inline namespace v0 {
@@ -3023,6 +3233,16 @@ namespace detail {
 
 inline constexpr vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .shared = true};
 
+/// How long `begin` waits. A minute is longer than any transaction that ends by itself; a seam may say otherwise.
+template <class Seam>
+[[nodiscard]] constexpr std::chrono::milliseconds begin_limit() noexcept {
+    if constexpr (requires { Seam::begin_limit; }) {
+        return Seam::begin_limit;
+    } else {
+        return std::chrono::minutes{1};
+    }
+}
+
 /// What all handles and transactions of one store share.
 template <class Seam>
 struct shared {
@@ -3031,7 +3251,7 @@ struct shared {
     std::mutex mutex; ///< guards everything below
     detail::ledger<Seam> ledger;
     bool writing = false;                ///< a transaction is open
-    std::thread::id writer;              ///< the thread that used it last
+    std::thread::id writer;              ///< the thread that used it last; none after a move
     std::condition_variable idle;        ///< no transaction is open
     std::condition_variable_any stirred; ///< some queue's `wakes` has grown
 
@@ -3116,6 +3336,14 @@ class basic_transaction {
         return use([&](auto& ledger) { return look(detail::reading(ledger, detail::view::own)); });
     }
 
+    /// Whose it is shows when it is used next.
+    void hand_over() const noexcept {
+        if (shared_) {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->writer = {};
+        }
+    }
+
     void roll_back() noexcept {
         if (shared_) {
             const std::lock_guard lock(shared_->mutex);
@@ -3126,11 +3354,12 @@ class basic_transaction {
     mutable std::shared_ptr<shared> shared_; // null: closed; a read that fails closes too
 
   public:
-    basic_transaction(basic_transaction&&) noexcept = default;
+    basic_transaction(basic_transaction&& other) noexcept : shared_(std::move(other.shared_)) { hand_over(); }
     basic_transaction& operator=(basic_transaction&& other) noexcept {
         if (this != &other) {
             roll_back();
             shared_ = std::move(other.shared_);
+            hand_over();
         }
         return *this;
     }
@@ -3177,7 +3406,7 @@ class basic_transaction {
     }
     std::size_t purge(const purge_request& request) {
         validate(request, can().limits);
-        return use([&](auto& ledger) { return detail::writing(ledger).purge(request); });
+        return use([&](auto& ledger) { return detail::purging(ledger, request).purge(); });
     }
 
     void commit() {
@@ -3222,10 +3451,13 @@ class basic_store {
         std::unique_lock lock(shared_->mutex);
         const auto me = std::this_thread::get_id();
         if (shared_->writing && shared_->writer == me) {
-            throw error(error_kind::misuse,
-                        "memory: begin while this thread has a transaction open would wait for ever");
+            throw error(error_kind::misuse, "memory: begin while this thread has a transaction open would wait for "
+                                            "itself; end that one first, or write through it");
         }
-        shared_->idle.wait(lock, [&] { return !shared_->writing; });
+        if (!shared_->idle.wait_for(lock, detail::begin_limit<Seam>(), [&] { return !shared_->writing; })) {
+            throw error(error_kind::busy, "memory: begin: the open transaction did not end in time; one that is this "
+                                          "thread's own, or waits for it, never will");
+        }
         shared_->writing = true;
         shared_->writer = me;
         return transaction(shared_);
@@ -3264,8 +3496,8 @@ class basic_store {
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
         validate_queue(queue, detail::can.limits);
-        // The longest waits would lead past the last time there is.
-        at_most = std::min<std::chrono::nanoseconds>(at_most, detail::can.limits.lease_max);
+        // The longest waits would lead past the last time there is, and the most negative before the first.
+        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::can.limits.lease_max);
         std::unique_lock lock(shared_->mutex);
         auto& ledger = shared_->ledger;
         shared_->stirred.wait_for(lock, stop, at_most, [&] { return ledger.wakes(queue) != seen; });
@@ -3315,8 +3547,8 @@ struct audit_line {
     return "?";
 }
 
-/// Appends a line through the settling transaction. If it throws, nothing of the outcome is recorded: the entry stays
-/// claimed and its lease heals it.
+/// Appends a line through the settling transaction. If it throws, nothing of the outcome is recorded: it is kept and
+/// settled again later, and if the process dies before, the entry's lease heals it.
 template <class Transaction>
 using audit_sink = std::function<void(Transaction&, const audit_line&)>;
 
@@ -3324,8 +3556,9 @@ using audit_sink = std::function<void(Transaction&, const audit_line&)>;
 } // namespace vouch
 
 // ---- vouch/observe/observer.hpp
-// What happened, for whoever wants to log, count or record it. Events are reported after the fact and never throw: an
-// observer can watch, not interfere. They carry names and codes, never payloads or exception texts.
+// What happened, for observers that log, count or record it. Events are reported after the fact and never throw: an
+// observer can watch, not interfere. They carry names and codes, never payloads; the text of an exception only where
+// the runner or the worker was asked for it.
 
 namespace vouch {
 inline namespace v0 {
@@ -3339,8 +3572,9 @@ enum class event_kind : std::uint8_t {
     retried,
     dead,
     released,
-    stale,     ///< an outcome came too late: another claim had taken over
-    unsettled, ///< the settling transaction was abandoned; the lease will heal the entry
+    stale,       ///< an outcome came too late: another claim had taken over
+    unsettled,   ///< the outcome was given up; the entry stays claimed until its lease is over
+    hook_failed, ///< an audit sink or a group callback threw; the outcome is kept and settled again later
     group_completed,
     lease_lost,  ///< a claim was taken over while in hand; its handler is told, or (tag `unstarted`) never called
     purged,      ///< `count` ended entries were removed
@@ -3360,11 +3594,36 @@ enum class event_kind : std::uint8_t {
     case event_kind::released: return "released";
     case event_kind::stale: return "stale";
     case event_kind::unsettled: return "unsettled";
+    case event_kind::hook_failed: return "hook_failed";
     case event_kind::group_completed: return "group_completed";
     case event_kind::lease_lost: return "lease_lost";
     case event_kind::purged: return "purged";
     case event_kind::store_error: return "store_error";
     case event_kind::polled: return "polled";
+    }
+    return "?";
+}
+
+/// Why an entry is dead.
+enum class death : std::uint8_t {
+    none,       ///< it is not
+    rejected,   ///< its handler threw `reject`
+    buried,     ///< its handler returned `bury`
+    exhausted,  ///< its attempts are used up
+    expired,    ///< its time is over
+    no_handler, ///< no route fits its topic
+    invalid,    ///< its outcome or an emission is one the store would refuse
+};
+
+[[nodiscard]] constexpr std::string_view name_of(death why) noexcept {
+    switch (why) {
+    case death::none: return "none";
+    case death::rejected: return "rejected";
+    case death::buried: return "buried";
+    case death::exhausted: return "exhausted";
+    case death::expired: return "expired";
+    case death::no_handler: return "no_handler";
+    case death::invalid: return "invalid";
     }
     return "?";
 }
@@ -3379,12 +3638,17 @@ struct event {
     std::string_view group{};
     std::string_view error{}; ///< a code, never a message
     std::string_view tag{};   ///< what the handler has to say of its outcome, such as `compensated`
+    std::string_view text{};  ///< of the exception, only if asked for: may carry other people's data
     vouch::id id{};
     std::uint32_t attempt = 0;
     std::size_t count = 1;
-    duration age{};  ///< claimed, and whatever ends a claim: since the entry was enqueued
-    duration late{}; ///< claimed: since it was due
-    duration took{}; ///< whatever ends a claim: what the handler took; polled, purged: what the store did
+    death reason{};       ///< dead: why
+    bool is_saga = false; ///< claimed, and all that ends a claim: the entry's progress is a saga's
+    duration age{};       ///< claimed, and all that ends a claim: since the entry was enqueued
+    duration late{};      ///< claimed: since it was due
+    duration delay{};     ///< retried: until the next try
+    /// All that ends a claim: what the handler took, none if it was not called. Polled, purged: what the store took.
+    std::optional<duration> took{};
 };
 
 template <class O>
@@ -3400,6 +3664,12 @@ concept flushing_observer = observer<O> && requires(O& o) {
     noexcept;
 };
 
+/// An observer that writes a log. A worker that has one does not log by itself.
+template <class O>
+concept logging_observer = observer<O> && requires {
+    requires O::writes_log;
+};
+
 /// Several observers as one; each outlives the list. Not to be changed while events are being reported.
 class observer_list {
   public:
@@ -3411,7 +3681,15 @@ class observer_list {
         if constexpr (flushing_observer<O>) {
             added.flush = [](void* self) noexcept { static_cast<O*>(self)->flush(); };
         }
+        if constexpr (logging_observer<O>) {
+            has_log_ = true;
+        } else if constexpr (std::same_as<O, observer_list>) {
+            has_log_ = has_log_ || o.has_log();
+        }
     }
+
+    /// Whether one of them writes a log.
+    [[nodiscard]] bool has_log() const noexcept { return has_log_; }
 
     void on(const event& e) const noexcept {
         for (const auto& o : observers_) {
@@ -3434,6 +3712,7 @@ class observer_list {
         void (*flush)(void*) noexcept = nullptr;
     };
     std::vector<bound> observers_;
+    bool has_log_ = false;
 };
 
 } // namespace v0
@@ -3658,6 +3937,67 @@ inline namespace v0 {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/outbox/tracking.hpp
+// A scope around an entry point of the application: everything that is emitted inside it continues one trail, without
+// handing the trail to each `emit`.
+//
+//   const vouch::tracking scope(outbox);
+//   outbox.emit(tx, {.topic = "user.created"}); // below the trail of the scope
+//
+// A scope belongs to the thread that opened it, and ends there. A thread started inside it has no scope of its own;
+// give it one with the same trail: `vouch::tracking again(scope.trail())`. Nor does a coroutine take a scope along when
+// another thread resumes it. Scopes nest: an inner one continues the trail of the outer one, and the outer one is back
+// when the inner one ends. A trail handed to `emit` goes before the scope's; a handler has the scope of its delivery.
+
+namespace vouch {
+inline namespace v0 {
+
+class outbox;
+
+namespace detail {
+
+/// Of the innermost scope of this thread; null where there is none.
+inline thread_local const id_list* trail_here = nullptr;
+
+/// A scope with a trail that outlives it.
+class trail_scope {
+  public:
+    explicit trail_scope(const id_list& trail) noexcept : outer_(std::exchange(trail_here, &trail)) {}
+    trail_scope(const trail_scope&) = delete;
+    trail_scope& operator=(const trail_scope&) = delete;
+    ~trail_scope() { trail_here = outer_; }
+
+  private:
+    const id_list* outer_;
+};
+
+} // namespace detail
+
+class tracking {
+  public:
+    /// Opens a trail with an id of the outbox, below the trail of the scope this one is in.
+    explicit tracking(const outbox& from);
+
+    /// Continues this trail, whatever the scope this one is in.
+    explicit tracking(id_list trail) : trail_(std::move(trail)) {}
+
+    tracking(const tracking&) = delete;
+    tracking& operator=(const tracking&) = delete;
+    ~tracking() = default;
+
+    [[nodiscard]] const id_list& trail() const noexcept { return trail_; }
+
+    /// The trail of the innermost scope of this thread; empty where there is none.
+    [[nodiscard]] static id_list current() { return detail::trail_here == nullptr ? id_list{} : *detail::trail_here; }
+
+  private:
+    id_list trail_;
+    detail::trail_scope scope_{trail_};
+};
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/policy/clock.hpp
 // Where the `now` of a call comes from. A clock is any callable that gives a time; the core asks it at its edges and
 // hands the answer down.
@@ -3820,8 +4160,8 @@ struct emission {
     vouch::id parent{};
     std::optional<time_point> due_at{};     ///< not before this time
     std::optional<duration> due_in{};       ///< not before this long from now; not together with `due_at`
-    std::optional<time_point> expires_at{}; ///< no further try from this time on
-    std::optional<duration> expires_in{};   ///< the same, counted from now; not together with `expires_at`
+    std::optional<time_point> expires_at{}; ///< no further try from this time on; later than the time it is due
+    std::optional<duration> expires_in{};   ///< the same, counted from when it is due; not together with `expires_at`
     std::uint32_t attempts_max = 0;
     header_list headers{};
     std::string progress{};
@@ -3831,7 +4171,7 @@ struct outbox_options {
     vouch::clock clock = system_now;
     id_source ids{}; ///< empty: UUIDv7 from the clock
     vouch::bindings bindings{};
-    std::optional<duration> expires_in{}; ///< for emissions that say nothing of their own
+    std::optional<duration> expires_in{}; ///< for emissions without an expiry; counted from when they are due
     observer_list observers{};            ///< of what the application itself enqueues; handlers' emissions are told to
                                           ///< the runner's or worker's. All outlive the outbox
 };
@@ -3859,11 +4199,14 @@ class outbox {
     [[nodiscard]] time_point now() const { return options_.clock(); }
     [[nodiscard]] id fresh_id() const { return options_.ids(); }
 
-    /// A trail for an entry point of the application, so that all it emits can be traced back to it.
+    /// A trail for an entry point of the application, so that all it emits can be traced back to it. `tracking` is the
+    /// same as a scope.
     [[nodiscard]] id_list open_trail() const { return {fresh_id()}; }
 
-    /// Enqueues an emission below the trail `above`: one entry in the named queue, or one per bound queue. One receipt
-    /// per entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
+    /// Enqueues an emission below the trail `above`, or if that is empty below the trail of the `tracking` scope this
+    /// thread is in, if any: one entry in the named queue, or one per bound queue. One receipt
+    /// per entry. Throws `unrouted` if it names no queue and none is bound, and `invalid_argument` if it expires before
+    /// it is due; then nothing is written.
     ///
     /// Through a writer it becomes part of that transaction. Given a store it commits by itself, and resolves a commit
     /// in doubt: the drafts are made once and enqueued once, and observers hear of those that were inserted.
@@ -3880,9 +4223,10 @@ class outbox {
     template <class Target>
     std::vector<receipt> emit(Target& to, std::span<const emission> emissions, const id_list& above = {}) const {
         const auto at = now();
+        const auto& below = above.empty() && detail::trail_here != nullptr ? *detail::trail_here : above;
         std::vector<draft> all;
         for (const auto& e : emissions) {
-            append_drafts(all, e, above, fresh_id(), at);
+            append_drafts(all, e, below, fresh_id(), at);
         }
         if constexpr (requires {
                           to.begin();
@@ -3935,30 +4279,44 @@ class outbox {
 
   private:
     [[nodiscard]] draft draft_of(const emission& e, time_point at) const {
-        const auto expires_in = e.expires_in || e.expires_at ? e.expires_in : options_.expires_in;
+        const auto due = either("due", e.due_at, e.due_in, at);
         return {.topic = e.topic,
                 .payload = e.payload,
                 .key = e.key,
                 .group = e.group,
                 .lane = e.lane,
                 .parent = e.parent,
-                .due_at = either("due", e.due_at, e.due_in, at),
-                .expires_at = either("expires", e.expires_at, expires_in, at),
+                .due_at = due,
+                .expires_at = expiry(e, std::max(due.value_or(at), at)),
                 .attempts_max = e.attempts_max,
                 .headers = e.headers,
                 .progress = e.progress};
     }
 
+    /// An entry that expires before its first try could only die, so such an emission is refused.
+    [[nodiscard]] std::optional<time_point> expiry(const emission& e, time_point due) const {
+        const auto expires_in = e.expires_in || e.expires_at ? e.expires_in : options_.expires_in;
+        const auto expires = either("expires", e.expires_at, expires_in, due);
+        if (expires && *expires <= due) {
+            detail::refuse({"emission", "expires_at"}, "is not after the time it is due, which is " +
+                                                           std::to_string((due - *expires).count()) +
+                                                           " us later; give a later one");
+        }
+        return expires;
+    }
+
     [[nodiscard]] static std::optional<time_point> either(std::string_view what, std::optional<time_point> at,
-                                                          std::optional<duration> in, time_point now) {
+                                                          std::optional<duration> in, time_point from) {
         if (at && in) {
             detail::refuse({"emission", what}, "is given both as a time and as a length of time");
         }
-        return in ? std::optional{later(now, *in)} : at;
+        return in ? std::optional{later(from, *in)} : at;
     }
 
     outbox_options options_;
 };
+
+inline tracking::tracking(const outbox& from) : trail_(trail_below(current(), from.fresh_id())) {}
 
 } // namespace v0
 } // namespace vouch
@@ -4094,10 +4452,53 @@ inline namespace v0 {
 
 inline constexpr std::uint32_t default_attempts_max = 8;
 
+/// What is left open is decided elsewhere: for a route by the runner's policy, for a runner by the defaults.
 struct retry_policy {
-    vouch::backoff backoff{};
+    std::optional<vouch::backoff> backoff{}; ///< unset, in the end: exponential, from 30 s to 1 h
     std::uint32_t attempts_max = 0; ///< 0: as many as a schedule has delays, and one; else `default_attempts_max`
+
+    // Presets, by the kind of work.
+
+    /// Calls of other systems, for hours: 30 s, doubling up to 1 h, 8 attempts. The same as a default `retry_policy`.
+    [[nodiscard]] static retry_policy external_call() {
+        return {.backoff = exponential{.base = std::chrono::seconds{30}, .max = std::chrono::hours{1}},
+                .attempts_max = default_attempts_max};
+    }
+    /// Listeners of events, for minutes: after 1, 10, 60 and 300 s, 5 attempts.
+    [[nodiscard]] static retry_policy listener() {
+        using std::chrono::seconds;
+        return {.backoff = schedule{seconds{1}, seconds{10}, seconds{60}, seconds{300}}};
+    }
+    /// Deliveries to subscribers: `base`, doubling without end, as many attempts as are configured.
+    [[nodiscard]] static retry_policy webhook(duration base, std::uint32_t attempts_max) {
+        return {.backoff = exponential{.base = base, .max = duration::max()}, .attempts_max = attempts_max};
+    }
+    /// Compensations of a saga: 5 retries after the first try, 1 s doubling up to 1 min; then the saga is dead.
+    [[nodiscard]] static retry_policy compensation() {
+        return {.backoff = exponential{.base = std::chrono::seconds{1}, .max = std::chrono::minutes{1}},
+                .attempts_max = 6};
+    }
+    /// One attempt: an entry that fails is dead at once.
+    [[nodiscard]] static retry_policy none() { return {.backoff = schedule{}}; }
 };
+
+/// `own`, with what it leaves open taken from `fallback`. A schedule of its own brings its own number of attempts.
+[[nodiscard]] inline retry_policy filled_up(retry_policy own, const retry_policy& fallback) {
+    const bool is_counted = own.backoff && own.backoff->attempts();
+    if (!own.backoff) {
+        own.backoff = fallback.backoff;
+    }
+    if (own.attempts_max == 0 && !is_counted) {
+        own.attempts_max = fallback.attempts_max;
+    }
+    return own;
+}
+
+/// The wait after attempt `attempt` of this entry; nothing if there is to be no further one.
+[[nodiscard]] inline std::optional<duration> delay_after(const retry_policy& policy, const id& entry,
+                                                         std::uint32_t attempt) {
+    return policy.backoff ? delay_after(*policy.backoff, entry, attempt) : delay_after(backoff{}, entry, attempt);
+}
 
 /// How often this entry may be claimed between two checkpoints.
 [[nodiscard]] inline std::uint32_t attempts_max_of(const entry& e, const retry_policy& policy) noexcept {
@@ -4107,7 +4508,7 @@ struct retry_policy {
     if (policy.attempts_max != 0) {
         return policy.attempts_max;
     }
-    return policy.backoff.attempts().value_or(default_attempts_max);
+    return policy.backoff ? policy.backoff->attempts().value_or(default_attempts_max) : default_attempts_max;
 }
 
 /// What a failed attempt of a claimed entry comes to: a retry, or a burial when its attempts or its time are used up.
@@ -4116,7 +4517,7 @@ struct retry_policy {
     if (e.attempts >= attempts_max_of(e, policy)) {
         return bury{.error = std::move(error)};
     }
-    const auto delay = delay_after(policy.backoff, e.id, e.attempts);
+    const auto delay = delay_after(policy, e.id, e.attempts);
     if (!delay) {
         return bury{.error = std::move(error)};
     }
@@ -4218,7 +4619,8 @@ class delivery {
     delivery& operator=(const delivery&) = delete;
 
     [[nodiscard]] const vouch::entry& entry() const noexcept { return entry_; }
-    [[nodiscard]] const vouch::id& id() const noexcept { return entry_.id; } ///< the idempotency key to hand on
+    /// The idempotency key to hand on; of a saga's command that is the header `saga-key`.
+    [[nodiscard]] const vouch::id& id() const noexcept { return entry_.id; }
     [[nodiscard]] const std::string& queue() const noexcept { return entry_.queue; }
     [[nodiscard]] const std::string& topic() const noexcept { return entry_.topic; }
     [[nodiscard]] const std::string& payload() const noexcept { return entry_.payload; }
@@ -4255,31 +4657,42 @@ class delivery {
     /// Emits below this delivery's trail, if the handler ends well (succeed or advance). Returns the emission's id. An
     /// emission that turns out invalid ends the entry as dead with `invalid_emission` or `unrouted`.
     vouch::id emit(emission e) {
-        const auto fresh = outbox_.fresh_id();
-        emissions_.emplace_back(std::move(e), fresh);
-        return fresh;
+        emissions_.push_back({std::move(e), outbox_.fresh_id(), outbox_.now()});
+        return emissions_.back().id;
     }
 
     /// A word about the outcome, for the event that reports it. Nothing of it is stored.
     void tag(std::string word) { tag_ = std::move(word); }
     [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
 
+    /// The text of an exception that the handler turned into an outcome itself. It reaches observers where the runner
+    /// or the worker was asked for exception texts, and nothing else.
+    void explain(std::string text) { text_ = std::move(text); }
+    [[nodiscard]] const std::string& explanation() const noexcept { return text_; }
+
     /// The drafts of everything emitted so far.
     [[nodiscard]] std::vector<draft> emitted() const {
         std::vector<draft> out;
-        for (const auto& [e, fresh] : emissions_) {
-            outbox_.append_drafts(out, e, entry_.trail, fresh, now_);
+        for (const auto& e : emissions_) {
+            outbox_.append_drafts(out, e.what, entry_.trail, e.id, e.at);
         }
         return out;
     }
 
   private:
+    struct emitted_one {
+        emission what{};
+        vouch::id id{};
+        time_point at{}; ///< what its due time and its expiry count from: a handler may have run for long
+    };
+
     const vouch::entry& entry_;
     const outbox& outbox_;
     time_point now_;
     std::stop_token stop_;
-    std::vector<std::pair<emission, vouch::id>> emissions_;
+    std::vector<emitted_one> emissions_;
     std::string tag_;
+    std::string text_;
 };
 
 } // namespace v0
@@ -4291,13 +4704,15 @@ class delivery {
 //   [](delivery&) { ... }                       done when it returns; the delivery may be left out
 //   [](delivery&) { return value; }             done, with a result: a string, or anything with a codec
 //   [](delivery&) -> outcome { ... }            says itself what became of it: succeed, retry, bury, release, advance
-//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be left
-//   out struct { R work(delivery&);                 any of the above as a member, outside any transaction: calls,
-//   computes
-//            void record(transaction&, const R&);      inside the settling transaction: short, no I/O but the store's
-//            outcome ended(delivery&, ending); }       instead of burying when time or attempts have run out
+//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be
+//                                               left out
+//   struct { R work(delivery&);                 any of the above as a member, outside any transaction
+//            void record(transaction&, const R&);   inside the settling transaction: short, no I/O but the store's
+//            outcome ended(delivery&, ending); }    instead of burying, when time or attempts have run out
 //
-// `record` and `ended` may be left out. An entry that has expired is handed to `ended` only, never to `work` again.
+// `record` and `ended` may be left out, overloaded or templates. A member of one of these names that cannot be called
+// is a compile error. An entry that has expired is handed to `ended` only, never to `work` again. `record` is called
+// again if its transaction was rolled back.
 
 namespace vouch {
 inline namespace v0 {
@@ -4316,6 +4731,7 @@ template <class Transaction>
 struct handler {
     std::function<worked<Transaction>(delivery&)> work;
     std::function<outcome(delivery&, ending)> ended; ///< empty: bury
+    bool runs_sagas = false;                         ///< its entries have a saga's progress
 };
 
 namespace detail {
@@ -4395,7 +4811,7 @@ template <class Transaction, class T, class H, class F>
         call<T>(work, body, d);
         static_assert(
             requires(Transaction & tx) { h->record(tx); },
-            "vouch: the `record` of a `work` that returns nothing takes `transaction&`");
+            "vouch: the `record` of a `work` that returns nothing is public and takes `transaction&`");
         return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
     } else {
         using kept = std::remove_cvref_t<returned>;
@@ -4404,19 +4820,36 @@ template <class Transaction, class T, class H, class F>
             return {.outcome = outcome_of(*value), .record = [h, value](Transaction& tx) { h->record(tx, *value); }};
         } else {
             static_assert(
-                requires(Transaction & tx) { h->record(tx); },
-                "vouch: `record` takes `transaction&` and then, if it likes, what `work` returned as `const R&`");
+                requires(Transaction & tx) { h->record(tx); }, "vouch: `record` is public and takes `transaction&`, "
+                                                               "then if it likes what `work` returned as `const R&`");
             return {.outcome = outcome_of(*value), .record = [h](Transaction& tx) { h->record(tx); }};
         }
     }
 }
 
+// Whether a handler has a member of a name, be it a template, overloaded or private: such a member makes the name
+// ambiguous in a class that inherits it twice. (Nothing can inherit from a final class: there the member must be one
+// that `&H::name` finds.)
+struct names {
+    int work;
+    int record;
+    int ended;
+};
 template <class H>
-concept has_record = requires {
+struct with_names : H, names {};
+template <class H>
+concept inheritable = std::is_class_v<H> && !std::is_final_v<H>;
+
+template <class H>
+concept has_work = (inheritable<H> && !requires { &with_names<H>::work; }) || requires {
+    &H::work;
+};
+template <class H>
+concept has_record = (inheritable<H> && !requires { &with_names<H>::record; }) || requires {
     &H::record;
 };
 template <class H>
-concept has_ended = requires {
+concept has_ended = (inheritable<H> && !requires { &with_names<H>::ended; }) || requires {
     &H::ended;
 };
 
@@ -4428,7 +4861,7 @@ template <class Transaction, class T = void, class H>
     using type = std::decay_t<H>;
     auto h = std::make_shared<type>(std::forward<H>(given));
     handler<Transaction> out;
-    if constexpr (requires { &type::work; }) {
+    if constexpr (detail::has_work<type>) {
         auto work = [h](auto&&... args) -> decltype(h->work(std::forward<decltype(args)>(args)...)) {
             return h->work(std::forward<decltype(args)>(args)...);
         };
@@ -4446,8 +4879,11 @@ template <class Transaction, class T = void, class H>
             requires(delivery & d) {
                 { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
             },
-            "vouch: `ended` is `outcome ended(delivery&, ending)`");
+            "vouch: `ended` is a public `outcome ended(delivery&, ending)`");
         out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
+    }
+    if constexpr (requires { type::runs_sagas; }) {
+        out.runs_sagas = type::runs_sagas;
     }
     return out;
 }
@@ -4539,16 +4975,53 @@ class router {
 namespace vouch {
 inline namespace v0 {
 
+namespace detail {
+
+/// What is kept of the exception being handled: its code, and whether another try makes sense. Its text is for a log
+/// that asked for it, and is never stored.
+struct caught {
+    std::string code;
+    bool is_permanent = false;
+    std::string text{};
+
+    static constexpr std::size_t text_max = 1000;
+    [[nodiscard]] static std::string text_of(const std::exception& e) {
+        const char* const text = e.what();
+        return text == nullptr ? std::string{} : std::string(std::string_view(text).substr(0, text_max));
+    }
+
+    /// Call inside a catch clause.
+    [[nodiscard]] static caught current() {
+        try {
+            throw;
+        } catch (const reject& e) {
+            return {error_code(e.code()), true};
+        } catch (const failure& e) {
+            return {error_code(e.code())};
+        } catch (const error& e) {
+            return {std::string(name_of(e.kind())), false, text_of(e)};
+        } catch (const std::exception& e) {
+            return {class_of(e), false, text_of(e)};
+        } catch (...) {
+            return {"unknown_exception"};
+        }
+    }
+};
+
+} // namespace detail
+
 /// How the settle of a handled entry fared.
 struct landing {
     enum class kind : std::uint8_t {
         landed,
         stale,     ///< another claim had taken over
-        unsettled, ///< a hook threw; the entry stays claimed and its lease heals it
+        unsettled, ///< the store refuses the outcome; the entry stays claimed until its lease is over
     };
     landing::kind what = kind::landed;
     bool group_completed = false;
-    std::string error{}; ///< unsettled: a code for what was thrown
+    std::string error{};      ///< unsettled: a code for what was thrown
+    std::string text{};       ///< unsettled: its text, as in `handled`
+    bool is_reported = false; ///< to the observers
 };
 
 /// A claimed entry with what became of it, ready to be settled.
@@ -4557,15 +5030,20 @@ struct handled {
     vouch::entry entry{};
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
-    std::string tag{}; ///< the handler's word about the outcome
+    std::string tag{};  ///< the handler's word about the outcome
+    death reason{};     ///< if the outcome is to bury
+    std::string text{}; ///< of the exception behind the outcome; for observers that asked for it, never stored
     std::function<void(typename Store::transaction&)> record{};
-    duration took{}; ///< from the handler's call to its end
+    std::optional<duration> took{}; ///< from the handler's call to its end; none if it was not called
 
-    // Kept by settling, so that a batch can be given again after a fault of the store.
+    // Kept by settling, so that a batch can be given again after a fault of the store or of a hook.
     std::optional<vouch::landing> landing{};
-    std::vector<receipt> receipts{}; ///< of the emissions, as the last try got them
-    bool completes_group = false;    ///< as the last try was told
-    bool in_doubt = false;           ///< an earlier commit may have landed
+    std::string held_up{}; ///< a code for what an audit sink or a group callback threw; the outcome is kept
+    std::optional<detail::caught> record_failure{}; ///< `record` threw; what follows is yet to be decided
+    bool is_reported = false;                       ///< to the observers: that it is held up
+    std::vector<receipt> receipts{};                ///< of the emissions, as the last try got them
+    bool completes_group = false;                   ///< as the last try was told
+    bool in_doubt = false;                          ///< an earlier commit may have landed
 };
 
 namespace detail {
@@ -4596,44 +5074,35 @@ inline void make_valid(outcome& o, const limits& limit) {
     return std::holds_alternative<succeed>(o) || std::holds_alternative<advance>(o);
 }
 
-/// What is kept of the exception being handled: its code, and whether another try makes sense.
-struct caught {
-    std::string code;
-    bool is_permanent = false;
+} // namespace detail
 
-    /// Call inside a catch clause.
-    [[nodiscard]] static caught current() {
-        try {
-            throw;
-        } catch (const reject& e) {
-            return {error_code(e.code()), true};
-        } catch (const failure& e) {
-            return {error_code(e.code())};
-        } catch (const error& e) {
-            return {std::string(name_of(e.kind()))};
-        } catch (const std::exception& e) {
-            return {class_of(e)};
-        } catch (...) {
-            return {"unknown_exception"};
-        }
-    }
+/// What a runner does with an entry whose topic none of its routes fits.
+enum class unhandled : std::uint8_t {
+    bury,       ///< dead at once, with the error `no_handler`: a person sees it and requeues it
+    look_again, ///< handed back, due again after `look_again_in`: for workers that are deployed after their producers
 };
 
-} // namespace detail
+/// How long an entry waits that this runner has no handler for, but another may.
+inline constexpr duration look_again_in = std::chrono::minutes{1};
+
+struct handling_options {
+    retry_policy retry{}; ///< for routes and entries that have none of their own
+    vouch::unhandled unhandled = unhandled::bury;
+};
 
 template <class Store>
 class handling {
   public:
-    handling(const router<Store>& routes, const outbox& from, const retry_policy& fallback, const capabilities& can)
-        : router_(routes), outbox_(from), fallback_(fallback), can_(can) {}
+    handling(const router<Store>& routes, const outbox& from, const handling_options& options, const capabilities& can)
+        : router_(routes), outbox_(from), options_(options), can_(can) {}
 
     /// `started` is called right before the handler is.
     template <class Started>
     [[nodiscard]] handled<Store> operator()(entry claimed, std::stop_token stop, Started&& started) const {
         handled<Store> h{.entry = std::move(claimed)};
         const auto* const route = router_.find(h.entry.topic);
-        if (route == nullptr) {
-            h.outcome = bury{.error = "no_handler"};
+        if (route == nullptr || !fits(*route, h.entry)) {
+            leave(h);
             return h;
         }
         delivery d(h.entry, outbox_, outbox_.now(), stop);
@@ -4650,8 +5119,9 @@ class handling {
         return h;
     }
 
-    /// What becomes of an entry whose work went well but could not be recorded: the attempt failed.
+    /// Decides on an entry whose work went well but could not be recorded: the attempt failed.
     void fail_recording(handled<Store>& h, const detail::caught& why) const {
+        h.record_failure.reset();
         h.emissions.clear();
         h.receipts.clear();
         h.tag.clear();
@@ -4671,13 +5141,26 @@ class handling {
         std::string code;
     };
 
+    /// A saga that has begun is run by its own handler only: any other would end it with its steps standing.
+    [[nodiscard]] static bool fits(const route_type& route, const entry& e) noexcept {
+        return route.handler.runs_sagas || !is_saga_progress(e.progress);
+    }
+
+    /// Nothing here can handle it.
+    void leave(handled<Store>& h) const {
+        const bool is_saga = is_saga_progress(h.entry.progress);
+        if (!is_saga && options_.unhandled == unhandled::bury) {
+            h.outcome = bury{.error = "no_handler"};
+            h.reason = death::no_handler;
+            return;
+        }
+        h.outcome = release{.at = later(outbox_.now(), look_again_in)};
+        h.tag = is_saga ? "no_saga_handler" : "no_handler";
+    }
+
     /// What a route leaves open the runner's policy decides.
     [[nodiscard]] retry_policy policy_of(const route_type& route) const {
-        auto policy = route.retry.value_or(fallback_);
-        if (policy.attempts_max == 0 && !policy.backoff.attempts()) {
-            policy.attempts_max = fallback_.attempts_max;
-        }
-        return policy;
+        return route.retry ? filled_up(*route.retry, options_.retry) : options_.retry;
     }
 
     [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const {
@@ -4695,6 +5178,7 @@ class handling {
     }
 
     [[nodiscard]] std::optional<spending> work(handled<Store>& h, const route_type& route, delivery& d) const {
+        const detail::trail_scope scope(d.trail()); // for what it emits past the delivery
         try {
             auto worked = route.handler.work(d);
             h.outcome = std::move(worked.outcome);
@@ -4708,7 +5192,9 @@ class handling {
     /// The attempt ends here: that is when the wait for the next one begins.
     [[nodiscard]] std::optional<spending> fail(handled<Store>& h, const route_type& route,
                                                const detail::caught& why) const {
+        h.text = why.text;
         if (why.is_permanent) {
+            h.reason = death::rejected;
             // An entry with a parent is a saga's command: that it was rejected, and has not just died, is the reply.
             h.outcome = bury{.error = why.code, .result = reply_of_rejecting(h.entry)};
             return std::nullopt;
@@ -4743,6 +5229,7 @@ class handling {
     /// failed attempt is left. A claim beyond twice attempts_max calls nobody.
     void end(handled<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
         h.record = nullptr;
+        h.reason = spent.why == ending::expired ? death::expired : death::exhausted;
         const std::uint64_t most = attempts_max(h.entry, route);
         const std::uint64_t claims = h.entry.attempts;
         if (!route.handler.ended || claims > 2 * most) {
@@ -4750,12 +5237,15 @@ class handling {
             return;
         }
         delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
+        const detail::trail_scope scope(d.trail());
         try {
             h.outcome = route.handler.ended(d, spent.why);
         } catch (...) {
             const auto error = detail::caught::current();
+            h.text = error.text;
+            h.reason = error.is_permanent ? death::rejected : death::exhausted;
             const auto again = claims < most ? claims : claims - most + 1; // the delays begin anew
-            const auto delay = delay_after(policy_of(route).backoff, h.entry.id, static_cast<std::uint32_t>(again));
+            const auto delay = delay_after(policy_of(route), h.entry.id, static_cast<std::uint32_t>(again));
             if (error.is_permanent || claims == 2 * most || !delay) {
                 h.outcome = bury{.error = error.code};
             } else {
@@ -4769,7 +5259,10 @@ class handling {
     void finish(handled<Store>& h, const delivery& d) const {
         const auto meant = h.outcome.index();
         detail::make_valid(h.outcome, can_.limits);
-        h.tag = h.outcome.index() == meant ? d.tag() : std::string{};
+        h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
+        const bool is_as_meant = h.outcome.index() == meant;
+        h.tag = is_as_meant ? d.tag() : std::string{};
+        h.reason = !is_as_meant ? death::invalid : h.reason == death::none ? death::buried : h.reason;
         if (detail::goes_on(h.outcome)) {
             try {
                 h.emissions = d.emitted();
@@ -4777,6 +5270,7 @@ class handling {
                 return;
             } catch (const error& e) {
                 h.tag.clear();
+                h.reason = death::invalid;
                 h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
             }
         }
@@ -4786,7 +5280,7 @@ class handling {
 
     const router<Store>& router_;
     const outbox& outbox_;
-    const retry_policy& fallback_;
+    const handling_options& options_;
     const capabilities& can_;
 };
 
@@ -4827,9 +5321,9 @@ struct report {
     std::size_t retried = 0;
     std::size_t dead = 0;
     std::size_t released = 0;
-    std::size_t stale = 0; ///< outcomes refused because another claim had taken over
-    std::size_t unsettled =
-        0; ///< outcomes given up because an audit sink or a group callback threw; the lease heals them
+    std::size_t stale = 0;     ///< outcomes refused because another claim had taken over
+    std::size_t unsettled = 0; ///< outcomes the store refuses; the entries stay claimed until their leases are over
+    std::size_t held_up = 0;   ///< outcomes kept because an audit sink or a group callback threw; settled again later
     std::vector<trace_line> trace{};
 
     report& operator+=(const report& other) {
@@ -4841,6 +5335,7 @@ struct report {
         released += other.released;
         stale += other.stale;
         unsettled += other.unsettled;
+        held_up += other.held_up;
         for (const auto& line : other.trace) {
             trace.push_back(line);
         }
@@ -4862,123 +5357,293 @@ struct report {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/run/isolation.hpp
+// Entries that may kill the process that handles them are handled alone.
+//
+// A claim that ended with its lease, and not with an outcome, usually belonged to a process that died; which of its
+// entries killed it cannot be known. So an entry with a lapse (`entry::lapses`) is handled while its process holds no
+// other claim: if the process dies again, no other entry has a share in it. Such entries are found by a claim like any
+// other, and handed back in the same transaction when they cannot be handled alone at once.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+[[nodiscard]] inline bool has_lapsed(const entry& e) noexcept { return e.lapses > 0; }
+
+/// How much to claim, and what to do with entries that have a lapse.
+struct claim_plan {
+    enum class lapsed : std::uint8_t {
+        alone,       ///< the caller holds nothing else: keep the first one and nothing with it
+        handed_back, ///< the caller holds other claims, or may get some meanwhile
+    };
+    std::size_t limit = 0;
+    claim_plan::lapsed rule = lapsed::alone;
+    std::optional<time_point> until{}; ///< handed back: not due again before this
+};
+
+struct claims {
+    std::vector<entry> entries{};
+    bool hands_back = false; ///< entries with a lapse were found and handed back
+};
+
+/// Splits off what is not to be kept. Entries stay in their order, so that no entry with a lapse waits for ever behind
+/// others: those before the first one are kept, or it alone.
+[[nodiscard]] inline std::vector<entry> split_lapsed(std::vector<entry>& claimed, claim_plan::lapsed rule) {
+    const auto first = std::find_if(claimed.begin(), claimed.end(), has_lapsed);
+    auto kept_end = claimed.end();
+    if (rule == claim_plan::lapsed::handed_back) {
+        kept_end = std::stable_partition(first, claimed.end(), [](const entry& e) { return !has_lapsed(e); });
+    } else if (first != claimed.end()) {
+        kept_end = first == claimed.begin() ? first + 1 : first;
+    }
+    std::vector<entry> rest(std::make_move_iterator(kept_end), std::make_move_iterator(claimed.end()));
+    claimed.erase(kept_end, claimed.end());
+    return rest;
+}
+
+/// Claims, and hands back in the same transaction what must not be held together with the rest.
+template <class Writer>
+[[nodiscard]] claims claim_apart(Writer& tx, const claim_request& request, const claim_plan& plan) {
+    claims out{.entries = tx.claim(request)};
+    const auto rest = split_lapsed(out.entries, plan.rule);
+    if (rest.empty()) {
+        return out;
+    }
+    std::vector<settle> releases;
+    releases.reserve(rest.size());
+    for (const auto& e : rest) {
+        out.hands_back = out.hands_back || has_lapsed(e);
+        releases.push_back({ticket_of(e), release{.at = has_lapsed(e) ? plan.until : std::nullopt}});
+    }
+    for (const auto& s : tx.settle(releases, request.now)) {
+        if (s.verdict != verdict::applied) {
+            throw error(error_kind::corrupt, "runner: the store refuses a ticket that it has just given out");
+        }
+    }
+    return out;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/run/settling.hpp
 // Settles handled entries in one transaction, in a fixed order: records, emissions, audit, settles, group callbacks,
-// the next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back
-// and the entries are settled one by one under the same rule. No handler is called again.
+// the next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back,
+// the entry at fault is set apart, and the others are settled together again. No handler is called again. A `record`
+// is called again if and only if its transaction was rolled back.
 
 namespace vouch {
 inline namespace v0 {
 
-/// What runs inside the settling transaction. What throws there leaves the entry claimed; its lease heals it.
+/// What runs inside the settling transaction. If a hook throws, the outcome is kept and settled again later.
 template <class Transaction>
 struct settling_hooks {
     audit_sink<Transaction> audit{};
     std::function<void(Transaction&, const std::string& group, const entry& last)> group_complete{};
 };
 
+namespace detail {
+
+/// The claim that goes with a settle.
+struct next_claim {
+    claim_request request{};
+    claim_plan plan{};
+};
+
+} // namespace detail
+
 template <class Store>
 class settling {
   public:
     using transaction = typename Store::transaction;
 
-    settling(Store& store, const outbox& from, const handling<Store>& rules, const settling_hooks<transaction>& hooks)
-        : store_(store), outbox_(from), handling_(rules), hooks_(hooks) {}
+    /// `calls_handlers`: what follows from a failed `record` is decided at once, which may call the handler's `ended`;
+    /// else the entry is left with its `record_failure`, for the caller to have it decided elsewhere.
+    settling(Store& store, const outbox& from, const handling<Store>& rules, const settling_hooks<transaction>& hooks,
+             bool calls_handlers = true)
+        : store_(store), outbox_(from), handling_(rules), hooks_(hooks), calls_handlers_(calls_handlers) {}
 
-    /// Settles every entry of the batch that has no landing yet and gives it one. If `next` is given and all goes well
-    /// at once, claims in the same commit and returns what was claimed; else returns nothing, and nothing was claimed.
+    /// Settles every entry of the batch that has no landing yet. Afterwards each has one, or is `held_up` by a hook, or
+    /// has a `record_failure`. If `next` is given and every entry gets its landing, claims in the same commit and
+    /// returns what was claimed; else returns nothing, and nothing was claimed.
     /// Throws the store's faults; then the same batch may be given again.
-    [[nodiscard]] std::optional<std::vector<entry>> operator()(std::span<handled<Store>> batch,
-                                                               const claim_request* next) {
-        if (std::none_of(batch.begin(), batch.end(), [](const auto& h) { return h.landing || h.in_doubt; })) {
-            try {
-                if (auto tried = try_once(batch, next); tried.answer == verdict::applied) {
-                    return std::move(tried.claimed);
-                }
-            } catch (const error& e) {
-                if (is_fault(e) && !e.is_in_doubt()) {
-                    throw;
-                }
-                // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
-                for (auto& h : batch) {
-                    h.in_doubt = e.is_in_doubt();
-                }
-            } catch (...) { // NOLINT(bugprone-empty-catch): whose fault it was comes out one by one
-            }
-        }
+    [[nodiscard]] std::optional<detail::claims> operator()(std::span<handled<Store>> batch,
+                                                           const detail::next_claim* next) {
+        waiting todo;
         for (auto& h : batch) {
             if (!h.landing) {
-                settle_alone(h);
+                h.held_up.clear();
+                h.record_failure.reset();
+                todo.push_back(&h);
             }
         }
-        return std::nullopt;
+        return settle_together(std::move(todo), next);
     }
 
   private:
-    struct attempt {
-        verdict answer = verdict::applied; ///< else: of the first settle that was refused; all is rolled back
-        std::vector<entry> claimed{};
+    using waiting = std::vector<handled<Store>*>;
+
+    /// How many entries at fault are set apart before the others are no longer tried together.
+    static constexpr int culprits_max = 3;
+
+    /// What one entry brings along. A fault of the store in a `record` counts as a hook's: it is held against nobody.
+    enum class part : std::uint8_t { record, emission, hook };
+
+    /// Thrown past the transaction: what one entry brought along has failed.
+    struct culprit {
+        std::size_t index;
+        part what;
+        detail::caught why;
     };
 
-    /// Thrown past the transaction when a handler's own `record` failed.
-    struct record_failed {
-        detail::caught why;
-    };
-    /// Thrown past the transaction when an audit sink or a group callback failed.
-    struct hook_failed {
-        detail::caught why;
+    struct attempt {
+        std::vector<std::size_t> refused{}; ///< entries whose verdict was not `applied`; if any, all is rolled back
+        detail::claims claimed{};
     };
 
     /// Whether it is the store that is in trouble, and not what was asked of it.
     [[nodiscard]] static bool is_fault(const error& e) noexcept {
         return e.is_in_doubt() || e.kind() == error_kind::busy || e.kind() == error_kind::full ||
-               e.kind() == error_kind::io || e.kind() == error_kind::read_only || e.kind() == error_kind::corrupt;
+               e.kind() == error_kind::io || e.kind() == error_kind::read_only || e.kind() == error_kind::corrupt ||
+               e.kind() == error_kind::conflict;
     }
 
-    void settle_alone(handled<Store>& h) {
-        const auto landed = [&](verdict answer) {
-            const bool had_landed = h.in_doubt && (answer == verdict::repeated || answer == verdict::unknown);
-            if (had_landed) {
-                h.landing = landing{.group_completed = h.completes_group};
-            } else if (answer != verdict::applied) {
-                h.landing = landing{.what = landing::kind::stale};
+    std::optional<detail::claims> settle_together(waiting todo, const detail::next_claim* next) {
+        int culprits = 0;
+        for (int doubts = 0;;) {
+            resolve_doubts(todo);
+            if (todo.empty()) {
+                return std::nullopt;
             }
-        };
-        for (int left = transact_tries; !h.landing; --left) {
             try {
-                if (h.in_doubt) {
-                    landed(ask(h));
+                auto tried = try_once(todo, next);
+                if (tried.refused.empty()) {
+                    return next != nullptr ? std::optional{std::move(tried.claimed)} : std::nullopt;
                 }
-                if (!h.landing) {
-                    landed(try_once(std::span(&h, 1), nullptr).answer);
+                mark_stale(todo, tried.refused);
+            } catch (const culprit& c) {
+                if (!set_apart(todo, c)) {
+                    next = nullptr;
                 }
-            } catch (const record_failed& e) {
-                handling_.fail_recording(h, e.why);
-            } catch (const hook_failed& e) {
-                h.landing = landing{.what = landing::kind::unsettled, .error = e.why.code};
+                if (++culprits == culprits_max) {
+                    return settle_rest(std::move(todo), c.what);
+                }
             } catch (const error& e) {
-                h.in_doubt = h.in_doubt || e.is_in_doubt();
-                if (e.is_in_doubt() ? left == 1 : is_fault(e) || e.kind() == error_kind::conflict) {
+                if (e.is_in_doubt() && ++doubts < transact_tries) {
+                    // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
+                    std::for_each(todo.begin(), todo.end(), [](auto* h) { h->in_doubt = true; });
+                } else if (e.kind() == error_kind::conflict && todo.size() > 1) {
+                    return settle_rest(std::move(todo), part::emission);
+                } else if (is_fault(e)) {
+                    std::for_each(todo.begin(), todo.end(), [&](auto* h) { h->in_doubt |= e.is_in_doubt(); });
                     throw;
-                }
-                if (!e.is_in_doubt()) {
-                    h.landing = landing{.what = landing::kind::unsettled, .error = std::string(name_of(e.kind()))};
+                } else if (todo.size() > 1) {
+                    return settle_rest(std::move(todo), part::emission);
+                } else {
+                    refuse(*todo.front(), e);
+                    todo.clear();
                 }
             }
         }
     }
 
-    /// What a settle would be answered. Tells whether one whose commit was in doubt has landed, and changes nothing.
-    [[nodiscard]] verdict ask(const handled<Store>& h) {
-        transaction tx = store_.begin();
-        const settle again{ticket_of(h.entry), h.outcome};
-        return tx.settle(std::span(&again, 1), outbox_.now()).front().verdict;
+    /// Too many entries are at fault to go on with all of them. If hooks failed, they are likely to fail for the rest.
+    std::optional<detail::claims> settle_rest(waiting todo, part failed) {
+        for (auto* const h : todo) {
+            if (failed == part::hook) {
+                h->held_up = "hook_failed";
+            } else {
+                std::ignore = settle_together({h}, nullptr);
+            }
+        }
+        return std::nullopt;
     }
 
-    [[nodiscard]] attempt try_once(std::span<handled<Store>> batch, const claim_request* next) {
+    /// Says whether the entry can still be settled with the others.
+    bool set_apart(waiting& todo, const culprit& c) {
+        auto& h = *todo[c.index];
+        if (c.what == part::record && calls_handlers_) {
+            handling_.fail_recording(h, c.why);
+            return true;
+        }
+        if (c.what == part::record) {
+            h.record_failure = c.why;
+        } else if (c.what == part::hook) {
+            h.held_up = c.why.code;
+        } else {
+            h.landing = landing{.what = landing::kind::unsettled, .error = c.why.code};
+        }
+        todo.erase(todo.begin() + static_cast<std::ptrdiff_t>(c.index));
+        return false;
+    }
+
+    /// The store refuses what is asked of it. That may be because a `record` went on after an error of the store's.
+    void refuse(handled<Store>& h, const error& e) {
+        const detail::caught why{std::string(name_of(e.kind()))};
+        if (h.record) {
+            waiting alone{&h};
+            std::ignore = set_apart(alone, {0, part::record, why});
+            if (!alone.empty()) {
+                std::ignore = settle_together(std::move(alone), nullptr);
+            }
+        } else {
+            h.landing = landing{.what = landing::kind::unsettled, .error = why.code};
+        }
+    }
+
+    static void mark_stale(waiting& todo, const std::vector<std::size_t>& refused) {
+        for (const auto i : refused) {
+            todo[i]->landing = landing{.what = landing::kind::stale};
+        }
+        std::erase_if(todo, [](const auto* h) { return h->landing.has_value(); });
+    }
+
+    /// Asks what a settle would be answered, in a transaction that is rolled back. Tells which of those whose commit
+    /// was in doubt have landed, and changes nothing.
+    void resolve_doubts(waiting& todo) {
+        waiting doubted;
+        std::vector<settle> again;
+        for (auto* const h : todo) {
+            if (h->in_doubt) {
+                doubted.push_back(h);
+                again.push_back({ticket_of(h->entry), h->outcome});
+            }
+        }
+        if (doubted.empty()) {
+            return;
+        }
+        const auto answers = ask(again);
+        for (std::size_t i = 0; i < doubted.size(); ++i) {
+            auto& h = *doubted[i];
+            if (answers[i].verdict == verdict::repeated || answers[i].verdict == verdict::unknown) {
+                h.landing = landing{.group_completed = h.completes_group};
+            } else if (answers[i].verdict == verdict::stale) {
+                h.landing = landing{.what = landing::kind::stale};
+            }
+            h.in_doubt = h.in_doubt && h.landing.has_value(); // else it has not landed, and is settled anew
+        }
+        std::erase_if(todo, [](const auto* h) { return h->landing.has_value(); });
+    }
+
+    [[nodiscard]] std::vector<settlement> ask(const std::vector<settle>& again) {
         for (int left = transact_tries;; --left) {
             try {
-                return in_transaction(batch, next);
+                transaction tx = store_.begin();
+                return tx.settle(again, outbox_.now());
+            } catch (const error& e) {
+                if (e.kind() != error_kind::conflict || left == 1) {
+                    throw;
+                }
+            }
+        }
+    }
+
+    [[nodiscard]] attempt try_once(const waiting& todo, const detail::next_claim* next) {
+        for (int left = transact_tries;; --left) {
+            try {
+                return in_transaction(todo, next);
             } catch (const error& e) {
                 if (e.kind() != error_kind::conflict || e.is_in_doubt() || left == 1) {
                     throw;
@@ -4987,60 +5652,63 @@ class settling {
         }
     }
 
-    [[nodiscard]] attempt in_transaction(std::span<handled<Store>> batch, const claim_request* next) {
+    [[nodiscard]] attempt in_transaction(const waiting& todo, const detail::next_claim* next) {
         const auto now = outbox_.now();
         transaction tx = store_.begin();
-        for (auto& h : batch) {
-            guard<record_failed>([&] { h.record ? h.record(tx) : void(); });
-        }
-        for (auto& h : batch) {
+        for_each(todo, part::record, [&](auto& h) {
+            const detail::trail_scope scope(h.entry.trail);
+            h.record ? h.record(tx) : void();
+        });
+        for_each(todo, part::emission, [&](auto& h) {
             if (!h.emissions.empty()) {
                 h.receipts = tx.enqueue(h.emissions, now);
             }
-        }
+        });
+        for_each(todo, part::hook, [&](auto& h) { audit_outcome(tx, h, now); });
         std::vector<settle> settles;
-        settles.reserve(batch.size());
-        for (auto& h : batch) {
-            guard<hook_failed>([&] { audit_outcome(tx, h, now); });
-            settles.push_back({ticket_of(h.entry), h.outcome});
+        settles.reserve(todo.size());
+        for (const auto* const h : todo) {
+            settles.push_back({ticket_of(h->entry), h->outcome});
         }
         const auto settlements = tx.settle(settles, now);
-        for (const auto& s : settlements) {
-            if (s.verdict != verdict::applied) {
-                return {.answer = s.verdict}; // rolls back
-            }
-        }
-        for (std::size_t i = 0; i < settlements.size(); ++i) {
-            batch[i].completes_group = settlements[i].group_completed;
-            if (batch[i].completes_group) {
-                guard<hook_failed>([&] { complete_group(tx, batch[i].entry, now); });
-            }
-        }
         attempt out;
+        for (std::size_t i = 0; i < settlements.size(); ++i) {
+            todo[i]->completes_group = settlements[i].group_completed;
+            if (settlements[i].verdict != verdict::applied) {
+                out.refused.push_back(i);
+            }
+        }
+        if (!out.refused.empty()) {
+            return out; // rolls back
+        }
+        for_each(todo, part::hook, [&](auto& h) { h.completes_group ? complete_group(tx, h.entry, now) : void(); });
         if (next != nullptr) {
-            auto request = *next;
+            auto request = next->request;
             request.now = now; // what this transaction made due is claimed with it
-            out.claimed = tx.claim(request);
+            out.claimed = detail::claim_apart(tx, request, next->plan);
         }
         tx.commit();
-        for (auto& h : batch) {
-            h.landing = landing{.group_completed = h.completes_group};
+        for (auto* const h : todo) {
+            h->landing = landing{.group_completed = h->completes_group};
         }
         return out;
     }
 
-    /// What goes wrong in people's own parts is theirs; a conflict is the transaction's, and so is a commit in doubt.
-    template <class Failed, class Part>
-    static void guard(Part&& part) {
-        try {
-            part();
-        } catch (const error& e) {
-            if (e.kind() == error_kind::conflict || e.is_in_doubt()) {
-                throw;
+    /// What goes wrong in a part of one entry is set apart with it, so that the others can be settled. If the store
+    /// itself has failed, that shows when they are.
+    template <class Part>
+    static void for_each(const waiting& todo, part what, Part&& run) {
+        for (std::size_t i = 0; i < todo.size(); ++i) {
+            try {
+                run(*todo[i]);
+            } catch (const error& e) {
+                if (e.kind() == error_kind::conflict || e.is_in_doubt() || (what == part::emission && is_fault(e))) {
+                    throw;
+                }
+                throw culprit{i, is_fault(e) ? part::hook : what, detail::caught::current()};
+            } catch (...) {
+                throw culprit{i, what, detail::caught::current()};
             }
-            throw Failed{detail::caught::current()};
-        } catch (...) {
-            throw Failed{detail::caught::current()};
         }
     }
 
@@ -5081,6 +5749,7 @@ class settling {
     const outbox& outbox_;
     const handling<Store>& handling_;
     const settling_hooks<transaction>& hooks_;
+    bool calls_handlers_;
 };
 
 } // namespace v0
@@ -5091,6 +5760,10 @@ class settling {
 // the same store, clock, ids and handlers give the same trace. The phases are public, so that something else (a worker,
 // a simulator, a debugger) can stop between any two.
 //
+// An entry whose last claim ended with its lease may have killed its process, so it is claimed and handled alone (see
+// `isolation.hpp`); for that a caller of the phases settles what it has claimed before it claims again. Outcomes that a
+// failing hook holds up are kept, and settled by a later pass.
+//
 // A runner is used by one thread at a time, but for `handle`, which several may call at once; several runners may share
 // store, outbox and router.
 
@@ -5099,11 +5772,13 @@ inline namespace v0 {
 
 struct runner_options {
     std::string queue{};
-    std::string worker = "runner";            ///< who claims; shown to operators
-    std::size_t batch_size = 50;              ///< entries per claim
-    duration lease = std::chrono::minutes{5}; ///< must comfortably exceed what a batch takes
-    retry_policy retry{};                     ///< for routes and entries that say nothing of their own
-    std::size_t passes_max = 1'000'000;       ///< after which `run_until_idle` gives up
+    std::string worker = "runner";                ///< who claims; shown to operators
+    std::size_t batch_size = 50;                  ///< entries per claim
+    duration lease = std::chrono::minutes{5};     ///< must comfortably exceed what a batch takes
+    retry_policy retry{};                         ///< for routes and entries that say nothing of their own
+    vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic no route fits
+    std::size_t passes_max = 1'000'000;           ///< after which `run_until_idle` gives up
+    bool exception_text = false;                  ///< hand it to observers: it may carry other people's data
 };
 
 template <class Store>
@@ -5116,7 +5791,9 @@ class runner {
 
     /// Store, outbox and router outlive the runner. Throws `invalid_argument` for options no claim would take.
     runner(Store& store, const outbox& from, const router<Store>& routes, runner_options options)
-        : store_(store), outbox_(from), router_(routes), options_(std::move(options)), can_(store.capabilities()) {
+        : store_(store), outbox_(from), router_(routes),
+          options_(std::move(options)), rules_{.retry = options_.retry, .unhandled = options_.unhandled},
+          can_(store.capabilities()) {
         validate(request(time_point{}, options_.batch_size), can_.limits);
         if (options_.batch_size == 0) {
             detail::refuse({"runner", "batch_size"}, "is 0, it would never claim anything");
@@ -5133,9 +5810,11 @@ class runner {
     void observe(O& o) {
         observers_.add(o);
     }
-    /// Called in the settling transaction: before each terminal outcome, and after a settle that completed a group.
+    /// Called in the settling transaction: before each terminal outcome, and after a settle that completed a group. If
+    /// it throws, the outcome is kept, and settled by a later pass.
     void audit(audit_sink<transaction> sink) { hooks_.audit = std::move(sink); }
-    /// Called in the settling transaction, once per fall of the group's unfinished members to zero.
+    /// Called in the settling transaction, once per fall of the group's unfinished members to zero. If it throws, the
+    /// outcome is kept, and settled by a later pass.
     void on_group_complete(std::function<void(transaction&, const std::string& group, const entry& last)> callback) {
         hooks_.group_complete = std::move(callback);
     }
@@ -5147,26 +5826,41 @@ class runner {
 
     /// No more than `limit`.
     [[nodiscard]] std::vector<entry> claim(std::size_t limit) {
-        return claimed(vouch::claim(store_, request(outbox_.now(), limit)));
+        auto how = plan();
+        how.limit = std::min(how.limit, limit);
+        return taken(claim_by(how));
     }
 
     /// This entry only, if it is due now.
     [[nodiscard]] std::vector<entry> claim(const id& only) {
+        const auto how = plan();
         auto wanted = request(outbox_.now(), 1);
         wanted.only = only;
-        return claimed(vouch::claim(store_, wanted));
+        return claim_in_transaction(wanted, how).entries;
+    }
+
+    /// By a plan of the caller's, who knows what else the process holds.
+    [[nodiscard]] detail::claims claim_by(const detail::claim_plan& plan) {
+        return claim_in_transaction(request(outbox_.now(), plan.limit), plan);
     }
 
     /// Calls the handler and makes sure that what comes of it can be settled.
     [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) const {
-        time_point start{};
+        std::optional<time_point> start;
         auto h = rules()(std::move(e), std::move(stop), [&](const entry& s) {
             start = outbox_.now();
-            tell(event_kind::started, s, start);
+            tell(event_kind::started, s, *start);
         });
-        if (start != time_point{}) {
-            h.took = std::max(outbox_.now() - start, duration::zero());
+        if (start) {
+            h.took = std::max(outbox_.now() - *start, duration::zero());
         }
+        return h;
+    }
+
+    /// Decides on an outcome whose `record` has failed; that may call the handler's `ended`.
+    [[nodiscard]] handled<Store> handle_failed_record(handled<Store> h) const {
+        const auto why = *h.record_failure;
+        rules().fail_recording(h, why);
         return h;
     }
 
@@ -5184,67 +5878,105 @@ class runner {
         return out;
     }
 
-    /// Throws the store's faults; then the same batch may be settled again, under the same tickets.
+    /// Settles every outcome of the batch that has no landing yet; only those held up by a failing hook are left
+    /// without one. Throws the store's faults; then the same batch may be settled again, under the same tickets.
     report settle(batch& handled) {
         std::ignore = land(handled, nullptr);
-        return note_all(handled);
+        return report_on(handled);
     }
 
     /// The same, and the next claim in the same commit where that is possible, else after it.
     [[nodiscard]] std::pair<report, std::vector<entry>> settle_and_claim(batch& handled) {
-        const auto next = request(outbox_.now(), options_.batch_size);
+        const auto next = next_claim(plan());
         auto got = land(handled, &next);
-        auto done = note_all(handled);
-        return {std::move(done), got ? claimed(std::move(*got)) : claim()};
+        auto done = report_on(handled);
+        if (got) {
+            return {std::move(done), taken(told(std::move(*got)))};
+        }
+        auto how = plan();
+        if (std::any_of(handled.begin(), handled.end(), [](const auto& h) { return !h.landing; })) {
+            how.rule = detail::claim_plan::lapsed::handed_back;
+        }
+        return {std::move(done), taken(claim_by(how))};
     }
 
-    /// Settles, and claims no more than `limit` in the same commit if all goes well at once; else claims nothing.
-    [[nodiscard]] std::pair<report, std::optional<std::vector<entry>>> settle_and_try_claim(batch& handled,
-                                                                                            std::size_t limit) {
-        const auto next = request(outbox_.now(), limit);
-        auto got = land(handled, limit > 0 ? &next : nullptr);
-        auto done = note_all(handled);
-        if (limit > 0 && got) {
-            return {std::move(done), claimed(std::move(*got))};
+    /// For a worker: settles, and claims by `plan` in the same commit if every outcome lands; else claims nothing.
+    /// Leaves what a failed `record` leads to for `handle_failed_record`.
+    [[nodiscard]] std::pair<report, std::optional<detail::claims>>
+    settle_and_try_claim(batch& handled, const detail::claim_plan& plan) {
+        const auto next = next_claim(plan);
+        auto got = land(handled, plan.limit > 0 ? &next : nullptr, false);
+        auto done = report_on(handled);
+        if (got) {
+            return {std::move(done), told(std::move(*got))};
         }
         return {std::move(done), std::nullopt};
     }
 
+    /// Reports the landings of a batch that were not reported yet, for a caller that gives up on the rest.
+    report report_on(batch& handled) const {
+        report out;
+        const auto now = outbox_.now();
+        for (auto& h : handled) {
+            note(out, h, now);
+        }
+        return out;
+    }
+
     // Passes.
 
-    report run_once(const std::stop_token& stop = {}) { return pass(claim(), stop); }
+    report run_once(const std::stop_token& stop = {}) {
+        auto out = settle_kept();
+        if (has_room()) {
+            out += pass(claim(), stop);
+        }
+        return out;
+    }
 
     /// Dispatches one entry right away, if it is due: for producers that do not want to wait for the next pass.
-    report run_only(const id& only) { return pass(claim(only), {}); }
+    report run_only(const id& only) {
+        auto out = settle_kept();
+        if (has_room()) {
+            out += pass(claim(only), {});
+        }
+        return out;
+    }
 
-    /// Passes until nothing is due, each settle in one commit with the next claim.
+    /// Passes until nothing is due, each settle in one commit with the next claim; or until failing hooks hold up a
+    /// whole batch of outcomes.
     report run_until_idle(const std::stop_token& stop = {}) {
-        report total;
+        auto total = settle_kept();
+        if (!has_room()) {
+            return total;
+        }
         auto entries = claim();
         total.claimed += entries.size();
         for (std::size_t passes = 0; !entries.empty(); ++passes) {
             auto done = handle_all(std::move(entries), stop);
-            if (stop.stop_requested() || passes + 1 >= options_.passes_max) {
+            if (stop.stop_requested() || passes + 1 >= options_.passes_max || !has_room()) {
                 total += settle(done);
+                keep(done);
                 check_passes(passes + 1);
                 return total;
             }
             auto [settled, next] = settle_and_claim(done);
             total += settled;
             total.claimed += next.size();
+            keep(done);
             entries = std::move(next);
         }
         return total;
     }
 
-    /// Passes until nothing is left to wait for, moving the clock to each next due time. For tests: hours pass at once.
+    /// Passes until nothing is left to wait for, moving the clock to each next due time, or until a hook fails. For
+    /// tests: hours pass at once.
     report run_until_idle(const manual_clock& time) {
         report total;
         for (std::size_t passes = 0;; ++passes) {
             check_passes(passes);
             total += run_until_idle();
             const auto next = store_.next_due(options_.queue);
-            if (!next) {
+            if (!next || !kept_.empty()) {
                 return total;
             }
             if (*next > time()) {
@@ -5262,40 +5994,102 @@ class runner {
             .queue = options_.queue, .limit = limit, .now = now, .lease = options_.lease, .worker = options_.worker};
     }
 
-    [[nodiscard]] handling<Store> rules() const { return {router_, outbox_, options_.retry, can_}; }
+    [[nodiscard]] handling<Store> rules() const { return {router_, outbox_, rules_, can_}; }
 
-    [[nodiscard]] std::vector<entry> claimed(std::vector<entry> entries) const {
-        for (const auto& e : entries) {
+    // Claiming.
+
+    /// What a pass claims. Where one entry with a lapse was, there are often more: they are then claimed one by one.
+    [[nodiscard]] detail::claim_plan plan() const noexcept {
+        using lapsed = detail::claim_plan::lapsed;
+        return {.limit = kept_.empty() && was_alone_ ? 1 : options_.batch_size,
+                .rule = kept_.empty() ? lapsed::alone : lapsed::handed_back};
+    }
+
+    [[nodiscard]] detail::next_claim next_claim(const detail::claim_plan& plan) const {
+        return {.request = request(outbox_.now(), plan.limit), .plan = plan};
+    }
+
+    [[nodiscard]] detail::claims claim_in_transaction(const claim_request& wanted, const detail::claim_plan& plan) {
+        return told(transact(store_, [&](auto& tx) { return detail::claim_apart(tx, wanted, plan); }));
+    }
+
+    [[nodiscard]] std::vector<entry> taken(detail::claims got) {
+        was_alone_ = got.entries.size() == 1 && detail::has_lapsed(got.entries.front());
+        return std::move(got.entries);
+    }
+
+    [[nodiscard]] detail::claims told(detail::claims got) const {
+        for (const auto& e : got.entries) {
             auto seen = event_of(event_kind::claimed, e, *e.last_attempt_at);
             seen.late = std::max(seen.at - std::max(e.due_at, e.created_at), duration::zero());
             observers_.on(seen);
         }
-        return entries;
+        return got;
     }
+
+    // Settling.
 
     report pass(std::vector<entry> entries, const std::stop_token& stop) {
         const auto count = entries.size();
         auto done = handle_all(std::move(entries), stop);
         auto out = settle(done);
         out.claimed = count;
+        keep(done);
         return out;
     }
 
-    [[nodiscard]] std::optional<std::vector<entry>> land(batch& handled, const claim_request* next) {
+    [[nodiscard]] std::optional<detail::claims> land(batch& handled, const detail::next_claim* next,
+                                                     bool calls_handlers = true) {
         if (handled.empty()) {
             return std::nullopt;
         }
         const auto how = rules();
-        return settling<Store>(store_, outbox_, how, hooks_)(std::span(handled), next);
+        return settling<Store>(store_, outbox_, how, hooks_, calls_handlers)(std::span(handled), next);
     }
 
-    [[nodiscard]] report note_all(const batch& handled) const {
-        report out;
-        const auto now = outbox_.now();
-        for (const auto& h : handled) {
-            note(out, h, *h.landing, now);
+    /// Keeps the outcomes that a failing hook holds up, so that no handler is called again for them.
+    void keep(batch& handled) {
+        for (auto& h : handled) {
+            if (!h.landing) {
+                kept_.push_back(std::move(h));
+            }
+        }
+    }
+    [[nodiscard]] bool has_room() const noexcept { return kept_.size() < options_.batch_size; }
+
+    report settle_kept() {
+        if (kept_.empty()) {
+            return {};
+        }
+        auto out = settle(kept_);
+        std::erase_if(kept_, [](const auto& h) { return h.landing.has_value(); });
+        std::vector<ticket> held;
+        for (const auto& h : kept_) {
+            held.push_back(ticket_of(h.entry));
+        }
+        if (!held.empty()) { // so that this runner does not claim them again
+            transact(store_, [&](auto& tx) { std::ignore = tx.extend(held, outbox_.now(), options_.lease); });
         }
         return out;
+    }
+
+    void note(report& out, handled<Store>& h, time_point now) const {
+        if (!h.landing && !h.held_up.empty()) {
+            out.held_up += 1;
+            out.trace.push_back({.id = h.entry.id,
+                                 .topic = h.entry.topic,
+                                 .attempt = h.entry.attempts,
+                                 .what = event_kind::hook_failed,
+                                 .error = h.held_up});
+            if (!std::exchange(h.is_reported, true)) {
+                auto seen = event_of(event_kind::hook_failed, h.entry, now);
+                seen.error = h.held_up;
+                observers_.on(seen);
+            }
+        } else if (h.landing && !h.landing->is_reported) {
+            h.landing->is_reported = true;
+            note(out, h, *h.landing, now);
+        }
     }
 
     void note(report& out, const handled<Store>& h, const landing& l, time_point now) const {
@@ -5312,6 +6106,13 @@ class runner {
         seen.error = line.error;
         seen.tag = landed ? std::string_view(h.tag) : std::string_view{};
         seen.took = h.took;
+        seen.reason = line.what == event_kind::dead ? h.reason : death::none;
+        if (const auto* const again = std::get_if<retry>(&h.outcome); again != nullptr && landed) {
+            seen.delay = std::max(again->at - now, duration::zero());
+        }
+        if (options_.exception_text) {
+            seen.text = landed ? h.text : l.text;
+        }
         observers_.on(seen);
         for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
             if (h.receipts[i].what == receipt::kind::inserted) {
@@ -5358,6 +6159,7 @@ class runner {
                 .group = e.group,
                 .id = e.id,
                 .attempt = e.attempts,
+                .is_saga = is_saga_progress(e.progress),
                 .age = std::max(at - e.created_at, duration::zero())};
     }
 
@@ -5374,9 +6176,12 @@ class runner {
     const outbox& outbox_;
     const router<Store>& router_;
     runner_options options_;
+    handling_options rules_;
     capabilities can_;
     observer_list observers_;
     settling_hooks<transaction> hooks_;
+    batch kept_{};           ///< outcomes that a failing hook holds up
+    bool was_alone_ = false; ///< the last pass handled an entry with a lapse
 };
 
 } // namespace v0

@@ -8,6 +8,8 @@
 #error "vouch: a translation unit includes either the single headers or the split ones, not both"
 #endif
 
+#include <vouch/vouch.hpp>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -16,6 +18,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -36,8 +39,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <vouch/vouch.hpp>
-
 // ---- vouch/run/stop_signals.hpp
 // SIGINT and SIGTERM as a stop token, for workers that are processes:
 //
@@ -47,7 +48,9 @@
 // The first signal asks to stop. From then on the system's default is back in place, so a second one ends the process
 // at once; leases heal what it had in hand. One object at a time; when it goes, what was set before is set again.
 //
-// POSIX only. Nothing is done in the signal handler but what is allowed there: it writes a byte to a pipe.
+// POSIX only. Nothing is done in the signal handler but what is allowed there: it writes a byte to a pipe. The pipe is
+// made once per process and never closed, because a handler that was interrupted on another thread may write to it
+// after the object is gone; a descriptor closed by then might be another file's.
 
 namespace vouch {
 inline namespace v0 {
@@ -59,13 +62,12 @@ class stop_signals {
         if (taken().exchange(true)) {
             throw error(error_kind::misuse, "stop_signals: there is one already in this process");
         }
-        if (::pipe2(pipe_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+        if (read_end() < 0 && !make_pipe()) {
             taken() = false;
-            throw error(error_kind::io, "stop_signals: no pipe to be had", {.code = errno});
+            throw error(error_kind::io, "stop_signals: the system has no pipe to give", {.code = errno});
         }
-        ::fcntl(pipe_[0], F_SETFL, 0); // the listener waits; who writes never does
+        forget_earlier_signals();
         listener_ = std::thread([this] { listen(); });
-        write_end() = pipe_[1];
         struct sigaction ours {};
         ours.sa_handler = &stop_signals::heard;
         ours.sa_flags = SA_RESTART;
@@ -80,13 +82,10 @@ class stop_signals {
         for (std::size_t i = 0; i < signals.size(); ++i) {
             ::sigaction(signals[i], &before_[i], nullptr);
         }
-        write_end() = -1;
         const char end = 'e';
-        while (::write(pipe_[1], &end, 1) < 0 && errno == EINTR) {
+        while (::write(write_end(), &end, 1) < 0 && errno == EINTR) {
         }
         listener_.join();
-        ::close(pipe_[0]);
-        ::close(pipe_[1]);
         taken() = false;
     }
 
@@ -100,10 +99,33 @@ class stop_signals {
         static std::atomic<bool> is_taken = false;
         return is_taken;
     }
+    static int& read_end() noexcept {
+        static int end = -1;
+        return end;
+    }
     static std::atomic<int>& write_end() noexcept {
         static std::atomic<int> end = -1;
         static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may wait for no lock");
         return end;
+    }
+
+    [[nodiscard]] static bool make_pipe() noexcept {
+        std::array<int, 2> ends{};
+        if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+            return false;
+        }
+        read_end() = ends[0];
+        write_end() = ends[1];
+        return true;
+    }
+
+    /// Those that came after an earlier object's listener had ended.
+    static void forget_earlier_signals() noexcept {
+        ::fcntl(read_end(), F_SETFL, O_NONBLOCK);
+        char ignored = 0;
+        while (::read(read_end(), &ignored, 1) == 1) {
+        }
+        ::fcntl(read_end(), F_SETFL, 0); // the listener waits; a handler that writes never does
     }
 
     static void heard(int /*which*/) {
@@ -123,7 +145,7 @@ class stop_signals {
 
     void listen() {
         for (char what = 0; what != 'e';) {
-            const auto got = ::read(pipe_[0], &what, 1);
+            const auto got = ::read(read_end(), &what, 1);
             if (got == 1 && what == 's') {
                 stop_.request_stop();
             } else if (got == 0 || (got < 0 && errno != EINTR)) {
@@ -132,12 +154,426 @@ class stop_signals {
         }
     }
 
-    std::array<int, 2> pipe_{-1, -1};
     std::stop_source stop_{};
     std::array<struct sigaction, 2> before_{};
     std::thread listener_{};
 };
 
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/observe/logger.hpp
+// An observer that writes a line per event, by level, to a sink of the application's choosing (stderr by default).
+// Warnings and errors are on unless told otherwise. A line has names, ids and codes, never a payload; an exception's
+// text only where the runner or the worker was asked for it. Whatever these contain, a line stays one line.
+//
+// Thread-safe: a logger hands lines to its sink one at a time. A sink may do what is logged in its turn, such as emit
+// through an outbox that the logger observes: those lines are dropped, whichever logger they would go to.
+
+namespace vouch {
+inline namespace v0 {
+
+enum class log_level : std::uint8_t {
+    debug,   ///< polls, claims, starts
+    info,    ///< what went as it should
+    warning, ///< retries, dead letters, claims lost
+    error,   ///< the store failed, an outcome could not be recorded, a payload could not be read
+    off,     ///< above all events
+};
+
+[[nodiscard]] constexpr std::string_view name_of(log_level level) noexcept {
+    switch (level) {
+    case log_level::debug: return "debug";
+    case log_level::info: return "info";
+    case log_level::warning: return "warning";
+    case log_level::error: return "error";
+    case log_level::off: return "off";
+    }
+    return "?";
+}
+
+[[nodiscard]] constexpr log_level level_of(const event& e) noexcept {
+    switch (e.what) {
+    case event_kind::claimed:
+    case event_kind::started:
+    case event_kind::polled: return log_level::debug;
+    case event_kind::enqueued:
+    case event_kind::succeeded:
+    case event_kind::advanced:
+    case event_kind::group_completed:
+    case event_kind::purged: return log_level::info;
+    case event_kind::released: return e.tag.empty() ? log_level::info : log_level::warning; // nobody knows its kind
+    case event_kind::retried:
+    case event_kind::stale:
+    case event_kind::lease_lost: return log_level::warning;
+    case event_kind::dead: return e.error == "undecodable" ? log_level::error : log_level::warning;
+    case event_kind::unsettled:
+    case event_kind::hook_failed:
+    case event_kind::store_error: return log_level::error;
+    }
+    return log_level::error;
+}
+
+/// `2026-11-16T16:13:34.123456Z`, whatever the year.
+[[nodiscard]] inline std::string to_utc(time_point at) {
+    const auto day = std::chrono::floor<std::chrono::days>(at);
+    const std::chrono::year_month_day date{day};
+    const std::chrono::hh_mm_ss<duration> time{at - day};
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                  static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                  static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
+    return text.data();
+}
+
+/// Gets a line without its end. What it throws is dropped.
+using log_sink = std::function<void(log_level, std::string_view line)>;
+
+inline void log_to_stderr(log_level /*level*/, std::string_view line) {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+}
+
+namespace detail {
+
+/// Whether this thread is inside the sink of a logger.
+inline thread_local bool is_in_log_sink = false;
+
+/// Calls the sink, as whose doing all events of this thread count meanwhile.
+struct log_sink_call {
+    log_sink_call() noexcept { is_in_log_sink = true; }
+    log_sink_call(const log_sink_call&) = delete;
+    log_sink_call& operator=(const log_sink_call&) = delete;
+    ~log_sink_call() { is_in_log_sink = false; }
+};
+
+} // namespace detail
+
+class logger {
+  public:
+    static constexpr bool writes_log = true; ///< see `logging_observer`
+
+    explicit logger(log_level least = log_level::warning, log_sink sink = log_to_stderr)
+        : least_(least), sink_(std::move(sink)) {}
+
+    void on(const event& e) noexcept {
+        const auto level = level_of(e);
+        // A lock taken twice by one thread would never be had, and a line that makes a line would never end.
+        if (level < least_ || detail::is_in_log_sink) {
+            return;
+        }
+        try {
+            const std::lock_guard lock(mutex_);
+            write(level, e);
+            const detail::log_sink_call call;
+            sink_(level, line_);
+        } catch (...) { // NOLINT(bugprone-empty-catch): an observer cannot fail
+        }
+    }
+
+  private:
+    void write(log_level level, const event& e) {
+        line_ = to_utc(e.at);
+        line_ += ' ';
+        line_ += name_of(level);
+        line_ += ' ';
+        line_ += name_of(e.what);
+        add("queue", e.queue);
+        add("topic", e.topic);
+        if (!e.id.is_nil()) {
+            add("id", to_string(e.id));
+        }
+        add("group", e.group);
+        if (e.attempt != 0) {
+            add("attempt", std::to_string(e.attempt));
+        }
+        if (e.what == event_kind::purged || e.what == event_kind::polled) {
+            add("count", std::to_string(e.count));
+        }
+        if (e.took && *e.took != duration::zero()) {
+            add("took_us", std::to_string(e.took->count()));
+        }
+        if (e.delay != duration::zero()) {
+            add("delay_us", std::to_string(e.delay.count()));
+        }
+        add("error", e.error);
+        if (e.reason != death::none) {
+            add("reason", name_of(e.reason));
+        }
+        add("text", e.text);
+        add("tag", e.tag);
+        add("worker", e.worker);
+    }
+
+    /// ` name=value`; quoted where it must be, so that a value can neither end the line nor look like another field.
+    void add(std::string_view name, std::string_view value) {
+        if (value.empty()) {
+            return;
+        }
+        line_ += ' ';
+        line_ += name;
+        line_ += '=';
+        const auto is_plain = [](char c) { return c > ' ' && c < '\x7f' && c != '"' && c != '\\' && c != '='; };
+        bool plain = true;
+        for (const char c : value) {
+            plain = plain && is_plain(c);
+        }
+        if (plain) {
+            line_ += value;
+            return;
+        }
+        constexpr std::string_view hex = "0123456789abcdef";
+        line_ += '"';
+        for (const char c : value) {
+            const auto byte = static_cast<unsigned char>(c);
+            if (c == ' ' || c == '=' || is_plain(c)) {
+                line_ += c;
+            } else if (c == '"' || c == '\\') {
+                line_ += '\\';
+                line_ += c;
+            } else {
+                line_ += "\\x";
+                line_ += hex[byte >> 4U];
+                line_ += hex[byte & 0xfU];
+            }
+        }
+        line_ += '"';
+    }
+
+    log_level least_;
+    log_sink sink_;
+    std::mutex mutex_;
+    std::string line_{};
+};
+
+namespace detail {
+
+/// Logs to stderr as long as it is needed: until an observer is there that writes a log.
+class fallback_log {
+  public:
+    explicit fallback_log(log_level least) : log_(least) {}
+
+    /// Not while events are being reported.
+    void need(bool is_needed) noexcept { is_needed_ = is_needed; }
+    void on(const event& e) noexcept {
+        if (is_needed_) {
+            log_.on(e);
+        }
+    }
+
+  private:
+    logger log_;
+    bool is_needed_ = true;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/exclusion.hpp
+// Lets one queue of a worker handle an entry alone, while no queue of that worker holds another claim.
+//
+// A queue that has found an entry with a lapse asks for exclusion. Then no queue claims until all have settled what
+// they hold, and the one that asked goes on alone. Because a handler may run for hours, or hang, the others are not
+// kept waiting without limit: if it does not get quiet in time, all go on as usual for a while, and the next try is
+// given more time. Entries with a lapse are not held meanwhile, so that another process can take them.
+//
+// Thread-safe. Times are arguments.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+class exclusion {
+  public:
+    using steady = std::chrono::steady_clock;
+    using member = std::size_t;
+
+    static constexpr std::chrono::milliseconds first_patience{1000};
+    static constexpr std::chrono::minutes patience_max{10};
+    static constexpr int work_share = 4; ///< after a try that failed: how much longer all go on as usual
+
+    enum class access : std::uint8_t {
+        open,   ///< claim as usual, but hand back entries with a lapse
+        closed, ///< claim nothing
+        alone,  ///< claim one entry, whatever its lapses
+    };
+    struct answer {
+        exclusion::access access = access::open;
+        /// Closed: when to ask again at the latest. Open: until when entries with a lapse need not come back.
+        std::optional<steady::time_point> until{};
+    };
+
+    /// `wake` makes the queue ask again; called from other queues' threads. All join before any asks.
+    [[nodiscard]] member join(std::function<void()> wake) {
+        members_.push_back({.wake = std::move(wake)});
+        return members_.size() - 1;
+    }
+
+    /// What a queue may claim now. `holds`: whether it has claims that are not settled. A queue that gets `open` or
+    /// `alone` counts as one that holds claims until it asks again.
+    [[nodiscard]] answer ask(member who, bool holds, steady::time_point now) {
+        std::function<void()> wake;
+        const auto out = [&] {
+            const std::lock_guard lock(mutex_);
+            members_[who].holds = holds;
+            const auto given = decide(who, now, wake);
+            members_[who].holds = holds || given.access != access::closed;
+            return given;
+        }();
+        if (wake) {
+            wake();
+        }
+        return out;
+    }
+
+    /// The queue has found an entry with a lapse and handed it back.
+    void want(member who, steady::time_point now) {
+        const std::lock_guard lock(mutex_);
+        members_[who].wants = true;
+        if (!quiet_by_ && now >= open_until_) {
+            quiet_by_ = now + patience_;
+        }
+    }
+
+    /// The queue has settled what it handled alone, or found nothing to handle so. The others get as long as it had.
+    void leave(member who, steady::time_point now) {
+        std::vector<std::function<void()>> wakes;
+        {
+            const std::lock_guard lock(mutex_);
+            if (alone_ != who) {
+                return;
+            }
+            alone_.reset();
+            if (members_.size() > 1) {
+                open_until_ = now + std::min<steady::duration>(now - alone_since_, patience_max);
+                quiet_by_.reset();
+            }
+            for (const auto& m : members_) {
+                wakes.push_back(m.wake);
+            }
+        }
+        for (const auto& wake : wakes) {
+            wake();
+        }
+    }
+
+  private:
+    struct queue {
+        std::function<void()> wake{};
+        bool holds = false;
+        bool wants = false;
+    };
+
+    [[nodiscard]] answer decide(member who, steady::time_point now, std::function<void()>& wake) {
+        if (alone_) {
+            return *alone_ == who ? answer{access::alone} : answer{access::closed};
+        }
+        if (!quiet_by_) {
+            return {access::open, now < open_until_ ? std::optional{open_until_} : std::nullopt};
+        }
+        const auto next = std::find_if(members_.begin(), members_.end(), [](const queue& q) { return q.wants; });
+        if (std::none_of(members_.begin(), members_.end(), [](const queue& q) { return q.holds; })) {
+            alone_ = static_cast<member>(next - members_.begin());
+            alone_since_ = now;
+            next->wants = false;
+            quiet_by_.reset();
+            patience_ = first_patience;
+            if (*alone_ == who) {
+                return {access::alone};
+            }
+            wake = next->wake;
+            return {access::closed};
+        }
+        if (now < *quiet_by_) {
+            return {access::closed, quiet_by_};
+        }
+        quiet_by_.reset();
+        open_until_ = now + work_share * patience_;
+        patience_ = std::min<steady::duration>(patience_ * 2, patience_max);
+        for (auto& m : members_) {
+            m.wants = false;
+        }
+        return {access::open, open_until_};
+    }
+
+    std::mutex mutex_;
+    std::vector<queue> members_{};
+    std::optional<member> alone_{};
+    steady::time_point alone_since_{};
+    std::optional<steady::time_point> quiet_by_{}; ///< set: no queue claims, so that it gets quiet by then
+    steady::time_point open_until_{};              ///< no try before this
+    steady::duration patience_ = first_patience;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/stop_caller.hpp
+// Requests stops on a thread of its own. A request runs the callbacks that the handler has registered, which may take
+// as long as they like; the thread that extends leases cannot wait for them.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+class stop_caller {
+  public:
+    stop_caller() = default;
+    stop_caller(const stop_caller&) = delete;
+    stop_caller& operator=(const stop_caller&) = delete;
+    /// Waits for the callbacks.
+    ~stop_caller() {
+        {
+            const std::lock_guard lock(mutex_);
+            closed_ = true;
+        }
+        changed_.notify_one();
+    }
+
+    void request(std::vector<std::stop_source> stops) {
+        if (stops.empty()) {
+            return;
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            for (auto& s : stops) {
+                waiting_.push_back(std::move(s));
+            }
+            if (!thread_.joinable()) {
+                thread_ = std::jthread([this] { work(); });
+            }
+        }
+        changed_.notify_one();
+    }
+
+  private:
+    void work() {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
+            if (waiting_.empty()) {
+                return;
+            }
+            auto now = std::exchange(waiting_, {});
+            lock.unlock();
+            for (auto& s : now) {
+                s.request_stop();
+            }
+            now.clear();
+            lock.lock();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<std::stop_source> waiting_{};
+    bool closed_ = false;
+    std::jthread thread_{}; ///< joined before anything it uses goes
+};
+
+} // namespace detail
 } // namespace v0
 } // namespace vouch
 
@@ -154,10 +590,14 @@ namespace detail {
 using steady = std::chrono::steady_clock;
 
 /// A claim that waits for a thread.
+template <class Store>
 struct held_claim {
     vouch::entry entry{};
-    std::stop_source stop{};       ///< fires when the claim is lost or the worker stops
-    steady::time_point renew_at{}; ///< when its lease wants to be extended
+    std::stop_source stop{};                    ///< fires when the claim is lost or the worker stops
+    steady::time_point renew_at{};              ///< when its lease wants to be extended
+    std::optional<handled<Store>> unrecorded{}; ///< it was handled, but its `record` failed; `entry` is empty then
+
+    [[nodiscard]] vouch::ticket ticket() const noexcept { return ticket_of(unrecorded ? unrecorded->entry : entry); }
 };
 
 /// What is in hand.
@@ -166,6 +606,7 @@ struct hand_size {
     std::size_t running = 0;
     std::size_t finished = 0;
     steady::time_point finished_since{};                     ///< when the first of these was finished
+    steady::time_point started_last{};                       ///< when a handler was last started
     steady::time_point renew_at = steady::time_point::max(); ///< the earliest of all claims
     steady::duration handling{};                             ///< what a handler took, lately
     bool measured = false;                                   ///< whether any was
@@ -189,6 +630,26 @@ class hand {
         started_.notify_all();
     }
 
+    /// An outcome whose `record` has failed: a thread decides what follows. Before any claim that waits.
+    void put_back(handled<Store> unrecorded, steady::time_point renew_at) {
+        {
+            const std::lock_guard lock(mutex_);
+            unstarted_.push_front({.renew_at = renew_at, .unrecorded = std::move(unrecorded)});
+        }
+        started_.notify_all();
+    }
+
+    /// Claims no thread has started go back untouched, with the outcomes, so that another worker can take them.
+    void hand_back_unstarted() {
+        const std::lock_guard lock(mutex_);
+        for (auto& c : unstarted_) {
+            if (!c.unrecorded) {
+                add_finished({.entry = std::move(c.entry), .outcome = release{}});
+            }
+        }
+        std::erase_if(unstarted_, [](const auto& c) { return !c.unrecorded; });
+    }
+
     [[nodiscard]] batch collect() {
         const std::lock_guard lock(mutex_);
         return std::exchange(finished_, {});
@@ -200,6 +661,7 @@ class hand {
                       .running = running_.size(),
                       .finished = finished_.size(),
                       .finished_since = finished_since_,
+                      .started_last = started_last_,
                       .handling = handling_,
                       .measured = measured_};
         for (const auto& c : unstarted_) {
@@ -217,7 +679,7 @@ class hand {
         const std::lock_guard lock(mutex_);
         for (const auto& c : unstarted_) {
             if (c.renew_at <= now) {
-                out.push_back(ticket_of(c.entry));
+                out.push_back(c.ticket());
             }
         }
         for (const auto& r : running_) {
@@ -241,46 +703,40 @@ class hand {
 
     enum class loss : std::uint8_t { of_none, of_unstarted, of_running };
 
-    /// The claim is somebody else's by now: it is not started if it was not, else its handler is told.
+    /// Another worker has the claim by now: it is not started if it was not, else its handler is asked to stop.
     [[nodiscard]] loss lose(const ticket& lost) {
-        std::stop_source stop(std::nostopstate);
-        {
-            const std::lock_guard lock(mutex_);
-            const auto dropped = std::erase_if(unstarted_, [&](const auto& c) { return ticket_of(c.entry) == lost; });
-            if (dropped > 0) {
-                return loss::of_unstarted;
-            }
-            const auto found =
-                std::find_if(running_.begin(), running_.end(), [&](const auto& r) { return r.ticket == lost; });
-            if (found == running_.end()) {
-                return loss::of_none;
-            }
-            found->renew_at = steady::time_point::max();
-            stop = found->stop;
+        const std::lock_guard lock(mutex_);
+        if (std::erase_if(unstarted_, [&](const auto& c) { return c.ticket() == lost; }) > 0) {
+            return loss::of_unstarted;
         }
-        stop.request_stop(); // runs the handler's callbacks, therefore outside the lock
+        const auto found =
+            std::find_if(running_.begin(), running_.end(), [&](const auto& r) { return r.ticket == lost; });
+        if (found == running_.end()) {
+            return loss::of_none;
+        }
+        found->renew_at = steady::time_point::max();
+        stops_.request({found->stop});
         return loss::of_running;
     }
 
     /// From now on no handler is started: what was not goes back untouched, with the outcomes. Running ones are asked
     /// to stop.
     void close() {
-        std::vector<std::stop_source> stops;
         {
             const std::lock_guard lock(mutex_);
             closed_ = true;
             for (auto& c : unstarted_) {
-                add_finished({.entry = std::move(c.entry), .outcome = release{}});
+                add_finished(c.unrecorded ? std::move(*c.unrecorded)
+                                          : handled<Store>{.entry = std::move(c.entry), .outcome = release{}});
             }
             unstarted_.clear();
+            std::vector<std::stop_source> stops;
             for (const auto& r : running_) {
                 stops.push_back(r.stop);
             }
+            stops_.request(std::move(stops));
         }
         started_.notify_all();
-        for (auto& s : stops) {
-            s.request_stop();
-        }
     }
 
     /// Gives up what is still running: its outcomes will be dropped, and its leases heal it. Says which.
@@ -298,7 +754,7 @@ class hand {
 
     /// Waits for a claim to handle; nothing once the hand is closed. `idle` is called first if there is none.
     template <class Idle>
-    [[nodiscard]] std::optional<held_claim> take(Idle&& idle) {
+    [[nodiscard]] std::optional<held_claim<Store>> take(Idle&& idle) {
         std::unique_lock lock(mutex_);
         if (unstarted_.empty() && !closed_) {
             lock.unlock();
@@ -311,7 +767,8 @@ class hand {
         }
         auto taken = std::move(unstarted_.front());
         unstarted_.pop_front();
-        running_.push_back({.ticket = ticket_of(taken.entry), .stop = taken.stop, .renew_at = taken.renew_at});
+        running_.push_back({.ticket = taken.ticket(), .stop = taken.stop, .renew_at = taken.renew_at});
+        started_last_ = steady::now();
         return taken;
     }
 
@@ -345,14 +802,16 @@ class hand {
 
     mutable std::mutex mutex_;
     std::condition_variable started_;
-    std::deque<held_claim> unstarted_{};
+    std::deque<held_claim<Store>> unstarted_{};
     std::vector<running> running_{};
     batch finished_{};
     steady::time_point finished_since_{};
+    steady::time_point started_last_{};
     steady::duration handling_{};
     bool measured_ = false;
     bool closed_ = false;
     bool abandoned_ = false;
+    stop_caller stops_{};
 };
 
 } // namespace detail
@@ -444,8 +903,11 @@ class store_trouble {
 
     /// All but `waits` outlive it.
     store_trouble(const exponential& waits, const outbox& from, const observer_list& observers, std::string_view queue,
-                  std::string_view worker)
-        : waits_(waits), outbox_(from), observers_(observers), queue_(queue), worker_(worker) {}
+                  std::string_view worker, bool exception_text = false)
+        : waits_(waits), outbox_(from), observers_(observers), queue_(queue), worker_(worker),
+          exception_text_(exception_text),
+          seed_(mix(static_cast<std::uint64_t>(steady::now().time_since_epoch().count()) ^
+                    static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(this)))) {}
 
     /// Runs `work`, which goes to the store. Says whether it went through; rethrows what no repeat can cure.
     template <class Work>
@@ -462,7 +924,7 @@ class store_trouble {
             work();
             return true;
         } catch (const error& e) {
-            note(name_of(e.kind()));
+            note(name_of(e.kind()), e.what());
             if (!e.is_transient()) {
                 throw;
             }
@@ -478,21 +940,21 @@ class store_trouble {
     /// Whether it is time to go to the store again.
     [[nodiscard]] bool is_over(steady::time_point now) const noexcept { return row_ == 0 || now >= until_; }
     [[nodiscard]] steady::time_point until() const noexcept { return until_; }
-    [[nodiscard]] std::uint32_t in_a_row() const noexcept { return row_; }
     [[nodiscard]] std::size_t total() const noexcept { return total_; }
 
   private:
-    void note(std::string_view error) {
+    void note(std::string_view error, std::string_view text = {}) {
         row_ += 1;
         total_ += 1;
-        // Workers that failed together should not come back together.
-        const id whose{.high = std::hash<std::string_view>{}(worker_), .low = total_};
+        // Workers that failed together, in one process or in several, should not come back together.
+        const id whose{.high = seed_, .low = total_};
         until_ = steady::now() + *delay_after(waits_, whose, row_);
         observers_.on({.what = event_kind::store_error,
                        .at = outbox_.now(),
                        .queue = queue_,
                        .worker = worker_,
                        .error = error,
+                       .text = exception_text_ ? text : std::string_view{},
                        .attempt = row_});
     }
 
@@ -501,6 +963,8 @@ class store_trouble {
     const observer_list& observers_;
     std::string_view queue_;
     std::string_view worker_;
+    bool exception_text_;
+    std::uint64_t seed_; ///< of the jitter
     std::uint32_t row_ = 0;
     std::size_t total_ = 0;
     steady::time_point until_{};
@@ -518,19 +982,24 @@ inline namespace v0 {
 
 struct worker_options {
     std::string name = "worker"; ///< who claims; shown to operators
+    /// What the worker logs to stderr by itself, unless one of its observers writes a log.
+    log_level log = log_level::warning;
+    bool exception_text = false; ///< hand it to observers and the log: it may carry other people's data
     /// Nothing is late by more than this, whatever becomes of wake-ups.
     duration poll_interval = std::chrono::seconds{1};
     /// How long an outcome may wait for others to be committed with.
     duration settle_within = std::chrono::milliseconds{5};
     /// How much work, counted in time, a thread may have waiting. Short handlers are claimed by the batch, long ones
-    /// one by one, so that no entry waits behind them while another worker is idle.
-    duration look_ahead = std::chrono::milliseconds{100};
+    /// one by one, so that no entry waits behind them while another worker is idle. Claims that wait for longer,
+    /// because all threads are busy with a handler each, are handed back.
+    duration look_ahead = std::chrono::milliseconds{20};
     /// How long a stop waits for running handlers; what still runs then is left to its lease. Unset: as long as it
     /// takes.
     std::optional<duration> stop_within{};
-    /// The waits between tries while the store fails.
-    exponential store_backoff{.base = std::chrono::milliseconds{20}, .max = std::chrono::seconds{5}};
-    /// How many tries in a row a stop makes to settle what is left, while the store fails.
+    /// The waits between tries while the store or a hook fails.
+    exponential store_backoff{.base = std::chrono::milliseconds{20}, .max = std::chrono::seconds{5}, .jitter = 0.5};
+    /// How many tries in a row a stop makes to settle what is left, while the store or a hook fails and no handler
+    /// runs.
     int stop_tries = 5;
     duration purge_every = std::chrono::seconds{10}; ///< how often a queue with a retention is swept
     std::size_t purge_limit = 200;                   ///< entries per commit of a sweep
@@ -543,7 +1012,8 @@ struct queue_options {
     duration lease = std::chrono::minutes{5}; ///< how long a claim outlives a worker that died
     bool extend_leases = true;                ///< while a handler runs; else the lease must exceed what a batch takes
     retry_policy retry{};                     ///< for routes and entries that say nothing of their own
-    vouch::retention retention{};             ///< what is swept, and when
+    vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic no route fits
+    vouch::retention retention{};                 ///< what is swept, and when
 };
 
 struct worker_report {
@@ -605,15 +1075,17 @@ namespace detail {
 template <class Store>
 class clerk {
   public:
+    /// All but the store's capabilities is kept by reference.
     clerk(Store& store, const outbox& from, runner<Store>& through, const observer_list& observers,
-          const worker_options& all, const queue_options& mine)
+          const worker_options& all, const queue_options& mine, exclusion& among)
         : store_(store), outbox_(from), runner_(through), observers_(observers), all_(all), mine_(mine),
+          exclusion_(among), member_(among.join([this] { interrupt(); })),
           batch_max_(store.capabilities().limits.batch_max),
-          trouble_(all.store_backoff, from, observers, mine.queue, all.name) {}
+          trouble_(all.store_backoff, from, observers, mine.queue, all.name, all.exception_text) {}
 
     [[nodiscard]] detail::hand<Store>& hand() noexcept { return hand_; }
 
-    /// Somebody finished, is out of work, or wants to stop.
+    /// Wakes the loop: a handler has finished, a thread is idle, or a stop was requested.
     void interrupt() noexcept { nap_.interrupt(); }
 
     /// Claims and settles until a stop is requested. Throws what no repeat can cure. Either way `wind_up` is to follow.
@@ -632,33 +1104,25 @@ class clerk {
     void wind_up(std::optional<steady::time_point> deadline) {
         hand_.close();
         for (int tries = all_.stop_tries;;) {
-            if (tries > 0 && trouble_.is_over(steady::now())) {
-                tries = try_to_settle() ? all_.stop_tries : tries - 1;
+            const bool is_last = hand_.size().running == 0; // nothing more will be finished
+            if (trouble_.is_over(steady::now()) && hooks_are_over(steady::now())) {
+                const bool fine = try_to_settle(is_last) && kept_.empty();
+                tries = fine || !is_last ? all_.stop_tries : tries - 1;
             }
             const auto left = hand_.size();
-            const bool unsettled = left.finished > 0 || !batch_.empty();
+            const bool unsettled = left.finished > 0 || !batch_.empty() || !kept_.empty();
             if (left.running == 0 && (!unsettled || tries == 0)) {
                 break; // all is done; or the store fails for good, and leases heal what is left
             }
             if (deadline && steady::now() >= *deadline) {
                 break;
             }
-            if (left.finished == 0 || !batch_.empty()) {
-                nap_.rest(until_settling(left, tries, deadline));
+            if (left.finished == 0 || !batch_.empty() || !kept_.empty()) {
+                nap_.rest(until_settling(left, deadline));
             }
         }
-        auto finished = hand_.collect();
-        for (const auto& left : hand_.abandon()) {
-            done_.abandoned += 1;
-            tell_unsettled(left.id, "still_running");
-        }
-        for (auto* const some : {&batch_, &finished}) {
-            for (const auto& left : *some) {
-                done_.unsettled += 1;
-                tell_unsettled(left.entry.id, "store_failed");
-            }
-        }
-        batch_.clear();
+        give_up(hand_.collect());
+        exclusion_.leave(member_, steady::now());
     }
 
     /// A claim was given up; its lease heals it.
@@ -671,7 +1135,7 @@ class clerk {
                        .id = which});
     }
 
-    /// What it came to; for when nobody works any more.
+    /// The final report. Call it after the worker has stopped.
     [[nodiscard]] worker_report done() const noexcept {
         auto out = done_;
         out.store_errors = trouble_.total();
@@ -698,35 +1162,102 @@ class clerk {
 
     void pass(steady::time_point now) {
         keep_leases(now);
+        const bool hands_back = is_stuck(hand_.size(), now);
+        if (hands_back) {
+            hand_.hand_back_unstarted();
+        }
         const auto in_hand = hand_.size();
-        const auto room = room_for_claims(in_hand);
+        plan_claims(in_hand, now);
         due_in_.reset();
-        const bool claims = room > 0 && something_is_due(now);
-        if (batch_.empty() && in_hand.finished > 0 && (claims || is_ripe(in_hand, now))) {
+        const bool claims = plan_.limit > 0 && something_is_due(now);
+        if (batch_.empty() && in_hand.finished > 0 && (claims || hands_back || is_ripe(in_hand, now))) {
             batch_ = hand_.collect();
         }
-        if (batch_.empty() && !claims) {
-            return;
+        add_kept(now);
+        if (batch_.empty() && claims) {
+            took_up(runner_.claim_by(plan_), now);
+        } else if (!batch_.empty()) {
+            auto [settled, claimed] = runner_.settle_and_try_claim(batch_, claims ? plan_ : claim_plan{});
+            done_ += settled;
+            sort_out(now, true);
+            if (claimed) {
+                took_up(std::move(*claimed), now);
+            } else {
+                tell_polled(0, now);
+            }
         }
-        if (batch_.empty()) {
-            took_up(runner_.claim(room), room, now);
-            return;
+        if (access_.access == exclusion::access::alone && !holds_claims()) {
+            exclusion_.leave(member_, now);
+            interrupt();
         }
-        auto [settled, claimed] = runner_.settle_and_try_claim(batch_, claims ? room : 0);
+    }
+
+    /// Whether claims wait for threads that have all been busy for longer than the look-ahead.
+    [[nodiscard]] bool is_stuck(const hand_size& in_hand, steady::time_point now) const noexcept {
+        return in_hand.unstarted > 0 && is_slow(in_hand, now);
+    }
+    [[nodiscard]] bool is_slow(const hand_size& in_hand, steady::time_point now) const noexcept {
+        return in_hand.running >= mine_.concurrency && now - in_hand.started_last >= all_.look_ahead;
+    }
+
+    [[nodiscard]] bool holds_claims() const {
+        const auto in_hand = hand_.size();
+        return in_hand.unfinished() + in_hand.finished + batch_.size() + kept_.size() > 0;
+    }
+
+    /// How much to claim now, as far as the other queues allow.
+    void plan_claims(const hand_size& in_hand, steady::time_point now) {
+        using access = exclusion::access;
+        access_ = exclusion_.ask(member_, holds_claims(), now);
+        plan_ = {};
+        if (access_.access == access::alone) {
+            plan_.limit = holds_claims() ? 0 : 1;
+        } else if (access_.access == access::open && kept_.size() < mine_.batch_size) {
+            plan_ = {.limit = room_for_claims(in_hand, now), .rule = claim_plan::lapsed::handed_back};
+            if (access_.until) {
+                plan_.until = later(outbox_.now(), std::chrono::ceil<duration>(*access_.until - now));
+            }
+        }
+    }
+
+    /// What is left of a settled batch: outcomes that a hook holds up, and those whose `record` has failed, which are a
+    /// handling thread's business if there still are any.
+    void sort_out(steady::time_point now, bool has_threads) {
+        const bool was_held_up = !kept_.empty();
+        for (auto& h : batch_) {
+            if (h.record_failure && has_threads) {
+                hand_.put_back(std::move(h), mine_.extend_leases ? now : steady::time_point::max());
+            } else if (!h.landing) {
+                kept_.push_back(std::move(h));
+            }
+        }
         batch_.clear();
-        done_ += settled;
-        if (claimed) {
-            took_up(std::move(*claimed), room, now);
-        } else {
-            tell_polled(0, now);
+        if (kept_.empty()) {
+            hook_failures_ = 0;
+        } else if (now >= kept_until_ || !was_held_up) {
+            hook_failures_ += 1;
+            kept_until_ = now + *delay_after(backoff(all_.store_backoff), kept_.front().entry.id, hook_failures_);
+            kept_renew_at_ = was_held_up ? kept_renew_at_ : now;
+        }
+    }
+
+    [[nodiscard]] bool hooks_are_over(steady::time_point now) const noexcept {
+        return kept_.empty() || now >= kept_until_;
+    }
+
+    /// Outcomes that were held up go behind the others, so that a hook which fails for some does not hold up all.
+    void add_kept(steady::time_point now) {
+        if (!kept_.empty() && now >= kept_until_) {
+            std::move(kept_.begin(), kept_.end(), std::back_inserter(batch_));
+            kept_.clear();
         }
     }
 
     /// How many more the threads can take: those that are idle, and what a thread gets through within the look-ahead.
-    /// Claims are worth a commit only when they are several, or somebody waits for one.
-    [[nodiscard]] std::size_t room_for_claims(const hand_size& in_hand) const noexcept {
+    /// Claims are worth a commit only when they are several, or a thread waits for one.
+    [[nodiscard]] std::size_t room_for_claims(const hand_size& in_hand, steady::time_point now) const noexcept {
         auto ahead = std::size_t{0};
-        if (in_hand.measured) {
+        if (in_hand.measured && !is_slow(in_hand, now)) {
             const auto each = std::max<steady::duration>(in_hand.handling, std::chrono::microseconds{1});
             const auto fit = static_cast<std::uint64_t>(std::max<steady::duration>(all_.look_ahead, {}) / each);
             ahead = static_cast<std::size_t>(std::min<std::uint64_t>(fit * mine_.concurrency, mine_.batch_size));
@@ -746,7 +1277,15 @@ class clerk {
         }
         const auto present = outbox_.now();
         due_in_ = *next <= present ? duration::zero() : *next - present;
-        return *due_in_ == duration::zero() && now >= empty_until_;
+        if (*due_in_ > duration::zero()) {
+            return false;
+        }
+        if (next != due_gate_) { // not what the last claim did not get
+            due_gate_ = next;
+            empty_rest_ = duration::zero();
+            empty_until_ = now;
+        }
+        return now >= empty_until_;
     }
 
     [[nodiscard]] bool is_ripe(const hand_size& in_hand, steady::time_point now) const {
@@ -754,23 +1293,36 @@ class clerk {
                now - in_hand.finished_since >= all_.settle_within;
     }
 
-    void took_up(std::vector<entry> claimed, std::size_t asked, steady::time_point before) {
+    void took_up(claims got, steady::time_point before) {
+        auto& claimed = got.entries;
         tell_polled(claimed.size(), before);
-        was_full_ = claimed.size() == asked;
+        const bool was_alone = access_.access == exclusion::access::alone;
+        was_full_ = claimed.size() == plan_.limit && !was_alone;
         due_in_ = duration::zero(); // until the next look
-        if (claimed.empty()) {
-            // What is due is passed over for now, because somebody has it open.
+        if (got.hands_back) {
+            exclusion_.want(member_, before);
+            was_full_ = false;
+        } else if (claimed.empty()) {
+            // What is due is passed over for now: another worker has just claimed it, or has it open.
             empty_rest_ = std::clamp<duration>(empty_rest_ * 2, shortest_rest, all_.poll_interval);
             empty_until_ = steady::now() + empty_rest_;
             return;
         }
         empty_rest_ = duration::zero();
         done_.claimed += claimed.size();
+        const bool is_lapsed = !claimed.empty() && has_lapsed(claimed.front());
         hand_.put(std::move(claimed), mine_.extend_leases ? before + mine_.lease / 3 : steady::time_point::max());
+        if (was_alone) {
+            is_lapsed ? exclusion_.want(member_, before) : exclusion_.leave(member_, before);
+        }
     }
 
     void keep_leases(steady::time_point now) {
-        const auto tickets = hand_.to_renew(now);
+        auto tickets = hand_.to_renew(now);
+        const bool renews_kept = !kept_.empty() && now >= kept_renew_at_;
+        for (std::size_t i = 0; renews_kept && i < kept_.size(); ++i) {
+            tickets.push_back(ticket_of(kept_[i].entry));
+        }
         for (std::size_t at = 0; at < tickets.size(); at += batch_max_) {
             const auto some = std::span(tickets).subspan(at, std::min(batch_max_, tickets.size() - at));
             const auto verdicts =
@@ -782,6 +1334,7 @@ class clerk {
             }
         }
         hand_.renewed(now, now + mine_.lease / 3); // not if that threw: then it is tried again before the lease is over
+        kept_renew_at_ = renews_kept ? now + mine_.lease / 3 : kept_renew_at_;
     }
 
     void lose(const ticket& lost) {
@@ -815,7 +1368,16 @@ class clerk {
             if (in_hand.finished > 0) {
                 until = std::min(until, in_hand.unfinished() == 0 ? now : in_hand.finished_since + all_.settle_within);
             }
-            wants_work = room_for_claims(in_hand) > 0;
+            if (in_hand.unstarted > 0 && in_hand.running >= mine_.concurrency) {
+                until = std::min(until, in_hand.started_last + all_.look_ahead);
+            }
+            if (!kept_.empty()) {
+                until = std::min({until, kept_until_, kept_renew_at_});
+            }
+            if (access_.access == exclusion::access::closed && access_.until) {
+                until = std::min(until, *access_.until);
+            }
+            wants_work = wants_claims(in_hand, now);
             if (wants_work) {
                 until = std::min(until, next_claim(now));
             }
@@ -832,6 +1394,13 @@ class clerk {
         nap_.rest(until - now);
     }
 
+    [[nodiscard]] bool wants_claims(const hand_size& in_hand, steady::time_point now) const noexcept {
+        if (access_.access == exclusion::access::open) {
+            return kept_.size() < mine_.batch_size && room_for_claims(in_hand, now) > 0;
+        }
+        return plan_.limit > 0;
+    }
+
     [[nodiscard]] steady::time_point next_claim(steady::time_point now) const {
         if (was_full_) {
             return now;
@@ -845,17 +1414,20 @@ class clerk {
 
     // The end.
 
-    /// Whatever goes wrong here has been reported, and is not worse than what is being wound up.
-    [[nodiscard]] bool try_to_settle() {
+    /// Whatever goes wrong here has been reported, and is not worse than what is being wound up. While handlers run,
+    /// this thread extends their leases and calls no handler's `ended`.
+    [[nodiscard]] bool try_to_settle(bool is_last) {
         try {
             return trouble_.attempt([&] {
-                keep_leases(steady::now());
+                const auto now = steady::now();
+                keep_leases(now);
                 if (batch_.empty()) {
                     batch_ = hand_.collect();
                 }
+                add_kept(now);
                 if (!batch_.empty()) {
-                    done_ += runner_.settle(batch_);
-                    batch_.clear();
+                    done_ += is_last ? runner_.settle(batch_) : runner_.settle_and_try_claim(batch_, {}).first;
+                    sort_out(now, false);
                 }
             });
         } catch (...) {
@@ -863,14 +1435,33 @@ class clerk {
         }
     }
 
-    [[nodiscard]] steady::duration until_settling(const hand_size& in_hand, int tries,
+    [[nodiscard]] steady::duration until_settling(const hand_size& in_hand,
                                                   std::optional<steady::time_point> deadline) const {
         const auto now = steady::now();
         auto until = std::min(now + all_.poll_interval, deadline.value_or(steady::time_point::max()));
-        if (tries > 0) {
-            until = trouble_.is_over(now) ? std::min(until, in_hand.renew_at) : std::min(until, trouble_.until());
+        until = trouble_.is_over(now) ? std::min(until, in_hand.renew_at) : std::min(until, trouble_.until());
+        if (!kept_.empty()) {
+            until = std::min({until, kept_until_, kept_renew_at_});
         }
         return std::max(until - now, steady::duration::zero());
+    }
+
+    /// What has landed is reported as such; all else is left to its lease.
+    void give_up(typename runner<Store>::batch finished) {
+        for (const auto& left : hand_.abandon()) {
+            done_.abandoned += 1;
+            tell_unsettled(left.id, "still_running");
+        }
+        done_ += runner_.report_on(batch_);
+        for (auto* const some : {&batch_, &kept_, &finished}) {
+            for (const auto& left : *some) {
+                if (!left.landing) {
+                    done_.unsettled += 1;
+                    tell_unsettled(left.entry.id, left.held_up.empty() ? "store_failed" : left.held_up);
+                }
+            }
+            some->clear();
+        }
     }
 
     void tell_polled(std::size_t claimed, steady::time_point since) const {
@@ -888,19 +1479,28 @@ class clerk {
     const observer_list& observers_;
     const worker_options& all_;
     const queue_options& mine_;
+    exclusion& exclusion_;
+    exclusion::member member_;
     std::size_t batch_max_;
 
     detail::hand<Store> hand_{};
     nap nap_{};
     store_trouble trouble_;
     typename runner<Store>::batch batch_{}; ///< being settled; given again, whole, while the store fails
+    typename runner<Store>::batch kept_{};  ///< held up by a hook that fails
+    std::uint32_t hook_failures_ = 0;       ///< in a row
+    steady::time_point kept_until_{};       ///< when they are settled again
+    steady::time_point kept_renew_at_{};    ///< when their leases want to be extended
     worker_report done_{};
 
+    exclusion::answer access_{}; ///< as of the last pass
+    claim_plan plan_{};          ///< of the last pass
     std::uint64_t seen_ = 0;
     bool listens_ = false;
-    bool was_full_ = true;             ///< the last claim got all it asked for; there may be more
-    std::optional<duration> due_in_{}; ///< as the last look said
-    duration empty_rest_{};            ///< doubles with each claim that got nothing though something was due
+    bool was_full_ = true;                 ///< the last claim got all it asked for; there may be more
+    std::optional<duration> due_in_{};     ///< as the last look said
+    std::optional<time_point> due_gate_{}; ///< the gate that was due then
+    duration empty_rest_{};                ///< doubles with each claim that got nothing though the same gate was due
     steady::time_point empty_until_{};
 };
 
@@ -926,7 +1526,7 @@ class sweeper {
     sweeper(Store& store, const outbox& from, const observer_list& observers, const worker_options& all,
             const queue_options& of)
         : store_(store), outbox_(from), observers_(observers), all_(all), queue_(of),
-          trouble_(all.store_backoff, from, observers, of.queue, all.name) {}
+          trouble_(all.store_backoff, from, observers, of.queue, all.name, all.exception_text) {}
 
     [[nodiscard]] static bool has_work(const retention& keeps) noexcept {
         const time_point any{};
@@ -978,7 +1578,7 @@ class sweeper {
                            .count = gone,
                            .took = std::chrono::duration_cast<duration>(steady::now() - start)});
         }
-        return gone >= all_.purge_limit;
+        return gone > 0; // fewer than the limit may mean that the store has looked at enough for one call
     }
 
     Store& store_;
@@ -1005,7 +1605,8 @@ class sweeper {
 // A stop claims nothing new, lets running handlers finish, hands back what has not started (no attempt is spent) and
 // flushes the observers. While the store fails the worker tries again, ever more patiently; an error that no repeat can
 // cure stops it in the same way, and `run` throws it. Handlers, hooks and observers of one queue's worker are called
-// from several threads; those of one queue's settles from one at a time.
+// from several threads; those of one queue's settles from one at a time. Warnings and errors go to stderr unless an
+// observer writes a log or `worker_options::log` is `log_level::off`.
 
 namespace vouch {
 inline namespace v0 {
@@ -1019,7 +1620,8 @@ class worker {
 
     /// Store and outbox outlive the worker. Throws `invalid_argument` for options that make no sense.
     worker(Store& store, const outbox& from, worker_options options = {})
-        : store_(store), outbox_(from), options_(std::move(options)) {
+        : store_(store), outbox_(from), options_(std::move(options)), own_log_(options_.log) {
+        observers_.add(own_log_);
         const auto longest = store.capabilities().limits.lease_max;
         check("poll_interval", options_.poll_interval > duration::zero() && options_.poll_interval <= longest);
         check("settle_within", options_.settle_within >= duration::zero() && options_.settle_within <= longest);
@@ -1028,6 +1630,7 @@ class worker {
         check("purge_limit", options_.purge_limit > 0 && options_.purge_limit <= store.capabilities().limits.batch_max);
         check("stop_within",
               !options_.stop_within || (*options_.stop_within >= duration::zero() && *options_.stop_within <= longest));
+        check("stop_tries", options_.stop_tries > 0 && options_.stop_tries <= stop_tries_max);
         check("store_backoff", options_.store_backoff.base > duration::zero() && options_.store_backoff.max <= longest);
     }
     worker(Store&, const outbox&&, worker_options = {}) = delete; // it would outlive its outbox
@@ -1043,6 +1646,11 @@ class worker {
     worker& serve(const router<Store>& routes, queue_options how) {
         expect_idle();
         check("concurrency", how.concurrency > 0 && how.concurrency <= threads_max);
+        if (options_.settle_within > how.lease / 3) {
+            detail::refuse({"worker", "settle_within"}, "is " + std::to_string(options_.settle_within.count()) +
+                                                            " us, it must be at most a third of the lease, " +
+                                                            std::to_string((how.lease / 3).count()) + " us");
+        }
         for (const auto& p : posts_) {
             if (p->how.queue == how.queue) {
                 detail::refuse({"worker", "queue"}, "is served already");
@@ -1054,11 +1662,13 @@ class worker {
     }
     worker& serve(const router<Store>&&, queue_options) = delete; // it would outlive its router
 
-    /// Sees everything, from several threads; outlives the worker.
+    /// Sees everything, from several threads; outlives the worker. One that writes a log (`logging_observer`, such as
+    /// `logger`) takes the place of the worker's own.
     template <observer O>
     void observe(O& o) {
         expect_idle();
         observers_.add(o);
+        own_log_.need(!observers_.has_log());
     }
     /// As the runner's.
     void audit(audit_sink<transaction> sink) {
@@ -1089,6 +1699,7 @@ class worker {
 
   private:
     static constexpr std::size_t threads_max = 10'000;
+    static constexpr int stop_tries_max = 1'000;
 
     /// A queue and what it takes to serve it.
     struct post {
@@ -1098,7 +1709,9 @@ class worker {
                                                .worker = of.options_.name,
                                                .batch_size = how.batch_size,
                                                .lease = how.lease,
-                                               .retry = how.retry}) {}
+                                               .retry = how.retry,
+                                               .unhandled = how.unhandled,
+                                               .exception_text = of.options_.exception_text}) {}
         queue_options how;
         vouch::runner<Store> runner;
         bool is_wired = false;
@@ -1106,8 +1719,8 @@ class worker {
 
     /// One queue during one run. Threads left behind keep it.
     struct service {
-        service(worker& of, post& which)
-            : at(which), clerk(of.store_, of.outbox_, at.runner, of.observers_, of.options_, at.how) {}
+        service(worker& of, post& which, detail::exclusion& among)
+            : at(which), clerk(of.store_, of.outbox_, at.runner, of.observers_, of.options_, at.how, among) {}
         post& at;
         detail::clerk<Store> clerk;
         std::vector<std::jthread> handlers{};
@@ -1119,7 +1732,7 @@ class worker {
         explicit shift(worker& of) : of_(of) {
             for (auto& p : of.posts_) {
                 of.wire(*p);
-                services_.push_back(std::make_shared<service>(of, *p));
+                services_.push_back(std::make_shared<service>(of, *p, exclusion_));
                 if (detail::sweeper<Store>::has_work(p->how.retention)) {
                     sweepers_.push_back(std::make_unique<detail::sweeper<Store>>(of.store_, of.outbox_, of.observers_,
                                                                                  of.options_, p->how));
@@ -1208,11 +1821,12 @@ class worker {
         static void handle(service& with) {
             auto& clerk = with.clerk;
             while (auto claim = clerk.hand().take([&] { clerk.interrupt(); })) {
-                const auto ticket = ticket_of(claim->entry);
+                const auto ticket = claim->ticket();
                 const auto start = detail::steady::now();
                 std::optional<handled<Store>> done;
                 try {
-                    done = with.at.runner.handle(std::move(claim->entry), claim->stop.get_token());
+                    done = claim->unrecorded ? with.at.runner.handle_failed_record(std::move(*claim->unrecorded))
+                                             : with.at.runner.handle(std::move(claim->entry), claim->stop.get_token());
                 } catch (...) { // there was not even the memory to make a failure of it
                     clerk.tell_unsettled(ticket.id, "full");
                 }
@@ -1239,6 +1853,7 @@ class worker {
         }
 
         worker& of_;
+        detail::exclusion exclusion_{};
         std::vector<std::shared_ptr<service>> services_{};
         std::vector<std::unique_ptr<detail::sweeper<Store>>> sweepers_{};
         std::stop_source stop_{};
@@ -1291,6 +1906,7 @@ class worker {
     Store& store_;
     const outbox& outbox_;
     worker_options options_;
+    detail::fallback_log own_log_;
     observer_list observers_{};
     audit_sink<transaction> audit_{};
     std::function<void(transaction&, const std::string&, const entry&)> group_complete_{};

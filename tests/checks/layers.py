@@ -7,7 +7,8 @@
 
 A header may include its own folder and what is below. A backend knows contract
 and policy, the conformance suite too; only its simulation knows run. No backend knows another, and only the umbrella
-vouch.hpp and testing name the memory backend. Umbrellas (include/vouch/*.hpp) may otherwise include anything.
+vouch.hpp and testing name the memory backend. Umbrellas (include/vouch/*.hpp) may otherwise include anything. Every
+header reaches version.hpp, which says what the compiler lacks.
 """
 
 import re
@@ -55,7 +56,10 @@ def violations(root):
             yield f"{where}: '{layer}' is no layer this check knows"
             continue
 
-        for match in INCLUDE.finditer(path.read_text(encoding="utf-8")):
+        includes = list(INCLUDE.finditer(path.read_text(encoding="utf-8")))
+        if not includes and name != "version.hpp":
+            yield f"{where}: must include <vouch/version.hpp>, as it includes no other header of ours"
+        for match in includes:
             included = layer_of(match[1])
             if included is None and Path(match[1]).stem in backends:
                 included = Path(match[1]).stem  # a backend's umbrella is as much as its folder
@@ -77,6 +81,7 @@ def self_test():
     good = {
         "include/vouch/vouch.hpp": "run/runner.hpp memory.hpp version.hpp",
         "include/vouch/testing.hpp": "testing/bench.hpp memory/store.hpp",
+        "include/vouch/version.hpp": "",
         "include/vouch/contract/id.hpp": "contract/time.hpp version.hpp",
         "include/vouch/policy/retry.hpp": "contract/entry.hpp policy/backoff.hpp",
         "include/vouch/observe/audit.hpp": "contract/id.hpp",
@@ -91,6 +96,7 @@ def self_test():
         "conformance/include/vouch/conformance/simulation.hpp": "run/runner.hpp",
     }
     bad = [
+        ("include/vouch/contract/id.hpp", ""),
         ("include/vouch/contract/id.hpp", "policy/clock.hpp"),
         ("include/vouch/contract/id.hpp", "vouch.hpp"),
         ("include/vouch/policy/retry.hpp", "outbox/outbox.hpp"),

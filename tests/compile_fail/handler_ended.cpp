@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expect: vouch: `ended` is `outcome ended(delivery&, ending)`
+// expect: vouch: `ended` is a public `outcome ended(delivery&, ending)`
 #include <string>
 
 #include <vouch/vouch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expect: vouch: `record` takes `transaction&` and then, if it likes, what `work` returned as `const R&`
+// expect: vouch: `record` is public and takes `transaction&`, then if it likes what `work` returned as `const R&`
 #include <string>
 
 #include <vouch/vouch.hpp>

@@ -32,14 +32,12 @@ TEST_CASE("readme: a worker with everything an operator wants") {
 
     // clang-format off
     const vouch::stop_signals signals;                        // SIGINT and SIGTERM; a second one ends the process at once
-    vouch::logger log;                                        // warnings and errors, to stderr
     vouch::metrics numbers;                                   // numbers.text() is what Prometheus scrapes
     const vouch::sqlite::audit_table audit(store);            // a row per ended entry, in the commit of its outcome
 
     vouch::worker worker(store, outbox, {.name = "mailer-1", .stop_within = 30s});
     worker.serve(router, {.queue = "mail", .concurrency = 8, .retention = {.succeeded = vouch::purge_rule::after(24h * 30)}});
     worker.serve(bank, {.queue = "bank", .lease = 1min});
-    worker.observe(log);
     worker.observe(numbers);
     worker.audit(audit);
     worker.run(signals.token());

@@ -158,6 +158,48 @@ TEST_CASE("schema: tables newer than the library are refused and not touched") {
     CHECK(kind_of([&] { vouch::sqlite::joined(app.connection()); }) == error_kind::unsupported);
 }
 
+TEST_CASE("schema: a database in UTF-16 is refused for that reason, and stays as it is") {
+    for (const std::string encoding : {"UTF-16le", "UTF-16be"}) {
+        const folder folder;
+        const auto path = folder.fresh_path();
+        application(path).execute("PRAGMA encoding = '" + encoding + "'; CREATE TABLE orders (id TEXT)");
+        const auto before = bytes_of(path);
+        const auto is_refused = [&](auto&& open) {
+            const auto refused = error_of(open);
+            REQUIRE(refused);
+            CHECK(refused->kind() == error_kind::unsupported);
+            CHECK(std::string(refused->what()).find("UTF-8") != std::string::npos);
+            CHECK((bytes_of(path) == before));
+        };
+        for (const bool create : {true, false}) {
+            is_refused([&] { std::ignore = store_type(path, {.create = create}); });
+            application app(path);
+            is_refused([&] { std::ignore = store_type(app.connection(), {.create = create}); });
+        }
+        application app(path);
+        is_refused([&] { vouch::sqlite::joined(app.connection()); });
+        is_refused([&] { vouch::sqlite::migrate(app.connection()); });
+        REQUIRE(app.close());
+        CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+    }
+}
+
+TEST_CASE("schema: a file that is refused keeps its journal mode") {
+    const folder folder;
+    const auto newer = folder.fresh_path();
+    {
+        application app(newer);
+        vouch::sqlite::detail::migrate(app.connection(), "vouch_", with({next_step}));
+    }
+    const auto none = folder.fresh_path();
+    application(none).execute("CREATE TABLE orders (id TEXT)");
+    const auto before = bytes_of(newer) + bytes_of(none);
+    CHECK(kind_of([&] { std::ignore = store_type(newer); }) == error_kind::unsupported);
+    CHECK(kind_of([&] { std::ignore = store_type(newer, {.create = false}); }) == error_kind::unsupported);
+    CHECK(kind_of([&] { std::ignore = store_type(none, {.create = false}); }) == error_kind::unsupported);
+    CHECK((bytes_of(newer) + bytes_of(none) == before));
+}
+
 TEST_CASE("schema: tables without a version are somebody else's or broken, and refused") {
     const folder folder;
     const auto path = folder.fresh_path();

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -131,6 +132,59 @@ TEST_CASE("sqlite store: every field of an entry survives closing the file, byte
     const auto bury = [&](auto& tx) { return tx.settle(settles, t0 + 1s); };
     CHECK(vouch::transact(store, bury) == vouch::transact(memory, bury));
     CHECK(differences(*again.find(tickets.front().id), *memory.find(tickets.front().id)) == std::vector<std::string>{});
+}
+
+TEST_CASE("sqlite store: an entry with lapses is found, listed and claimed with them, whatever verb comes next") {
+    const auto now = t0 + 3min;
+    const auto let_lapse = [&](auto& store) {
+        const std::array drafts{full_draft(1), draft_of(2), draft_of(3)}; // with relations, and without
+        vouch::enqueue(store, drafts, t0);
+        std::vector<vouch::entry> claimed;
+        for (auto at = t0; at <= now; at += 1min) {
+            claimed = vouch::claim(store, request(at));
+        }
+        return claimed;
+    };
+    /// Nothing stands for a cancel, after a nudge and an extend.
+    const auto end_claims = [&](auto& store, const std::optional<vouch::outcome>& how) {
+        vouch::transact(store, [&](auto& tx) {
+            std::vector<vouch::settle> settles;
+            for (const std::uint64_t n : {1U, 2U, 3U}) {
+                const vouch::ticket ticket{id_of(n), 4};
+                if (how) {
+                    settles.push_back({ticket, *how});
+                } else {
+                    std::ignore = tx.nudge(ticket.id, now);
+                    std::ignore = tx.extend(std::span(&ticket, 1), now + 1s, 1min);
+                    std::ignore = tx.cancel(ticket.id, "why", now + 2min);
+                }
+            }
+            std::ignore = tx.settle(settles, now);
+        });
+    };
+    const folder folder;
+    for (const auto& [how, lapses] :
+         std::vector<std::pair<std::optional<vouch::outcome>, std::uint32_t>>{{vouch::succeed{"r"}, 0},
+                                                                              {vouch::retry{"e", now}, 0},
+                                                                              {vouch::bury{"e", {}}, 0},
+                                                                              {vouch::advance{"p", now}, 0},
+                                                                              {vouch::release{}, 3},
+                                                                              {std::nullopt, 3}}) {
+        store_type store(folder.fresh_path());
+        vouch::memory::store memory;
+        const auto claimed = let_lapse(store);
+        REQUIRE(claimed.size() == 3);
+        CHECK(claimed.front().lapses == 3);
+        CHECK(claimed == let_lapse(memory));
+        CHECK(look(store) == look(memory));
+        end_claims(store, how);
+        end_claims(memory, how);
+        for (const auto& e : look(store).found) {
+            CHECK(e.lapses == lapses);
+        }
+        CHECK(look(store) == look(memory));
+        CHECK(vouch::claim(store, request(now)) == vouch::claim(memory, request(now)));
+    }
 }
 
 TEST_CASE("sqlite store: an unfinished transaction leaves nothing, and nobody outside sees it before its commit") {

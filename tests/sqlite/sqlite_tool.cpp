@@ -134,6 +134,17 @@ TEST_CASE("tool: show tells everything but the payload, and why an entry is not 
     CHECK(says(show(o.parent, " --json"), R"("waiting": "waits_for_reply")"));
 }
 
+TEST_CASE("tool: show says how many claims in a row ended with their lease") {
+    operated o;
+    const auto now = o.outbox.now();
+    for (const auto at : {now, now + 1s, now + 2s}) {
+        CHECK(vouch::claim(o.store, {.queue = "q", .now = at, .lease = 1s, .only = o.due}).size() == 1);
+    }
+    const auto show = "show " + o.path + ' ' + to_string(o.due);
+    CHECK(says(ask_tool(show), "attempts         2, lapses 2, failures 0, claims ever 3"));
+    CHECK(says(ask_tool(show + " --json"), R"("attempts": 2, "lapses": 2, "failures": 0, "epoch": 3)"));
+}
+
 TEST_CASE("tool: retry, cancel, requeue and purge change what they say, and ask before what cannot be undone") {
     operated o;
     const auto tool = [&](const std::string& verb, const vouch::id& id, const std::string& more = "") {

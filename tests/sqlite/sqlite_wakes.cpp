@@ -2,11 +2,14 @@
 // Waiting for work: commits of this process are heard at once, those of others within the interval.
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <future>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <vector>
 
 #include <vouch/sqlite.hpp>
 
@@ -131,20 +134,85 @@ TEST_CASE("wakes: what was committed between looking and waiting is not slept th
 
 TEST_CASE("wakes: a rollback, a claim and another queue's work wake nobody") {
     const folder folder;
-    store_type store(folder.fresh_path());
+    const auto path = folder.fresh_path();
+    store_type store(path);
+    const store_type other(path);
     put_one(store, 1);
-    const auto& hub_wakes = [&] { return store.wakes("q") - store.wakes("nobody's"); }; // without those of others
-    const auto seen = hub_wakes();
+    const auto seen = store.wakes("q");
     CHECK(vouch::claim(store, request(t0)).size() == 1);
+    CHECK(store.wakes("q") == seen);
     put_one(store, 2, "r");
+    CHECK(store.wakes("q") == seen);
+    put_one(other, 3, "r");
+    CHECK(store.wakes("q") == seen);
     {
         auto tx = store.begin();
-        const auto d = draft_of(3);
+        const auto d = draft_of(4);
         tx.enqueue(std::span(&d, 1), t0);
     }
-    CHECK(hub_wakes() == seen);
-    put_one(store, 3);
-    CHECK(hub_wakes() == seen + 1);
+    CHECK(store.wakes("q") == seen);
+    CHECK(other.wakes("q") == seen);
+    put_one(other, 4);
+    CHECK(store.wakes("q") == seen + 1);
+    CHECK(other.wakes("q") == seen + 1);
+}
+
+TEST_CASE("wakes: who waits for one queue sleeps while threads of this process commit to others") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    const store_type idle(path, {.watch_every = 1ms});
+    const auto seen = idle.wakes("idle");
+    auto waiting = std::async(std::launch::async, [&] { return idle.wait("idle", seen, 10min, {}); });
+    std::vector<std::thread> writers;
+    for (std::uint64_t writer = 0; writer < 3; ++writer) {
+        writers.emplace_back([&path, writer] {
+            const store_type mine(path, {.synchronous = vouch::sqlite::synchronous::normal});
+            for (std::uint64_t n = 1; n <= 100; ++n) {
+                put_one(mine, 1000 * (writer + 1) + n, "busy");
+            }
+        });
+    }
+    for (auto& writer : writers) {
+        writer.join();
+    }
+    CHECK(waiting.wait_for(0s) == std::future_status::timeout);
+    CHECK(idle.wakes("idle") == seen);
+    put_one(idle, 1, "idle");
+    REQUIRE(waiting.wait_for(5s) == std::future_status::ready);
+    CHECK(waiting.get() == seen + 1);
+}
+
+TEST_CASE("wakes: a commit of others right behind one of this process is heard") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    store_type store(path);
+    application app(path);
+    app.execute("CREATE TABLE orders (id)");
+    auto seen = store.wakes("q");
+    for (std::uint64_t n = 1; n <= 20; ++n) {
+        CAPTURE(n);
+        put_one(store, n, "r");
+        app.execute("INSERT INTO orders VALUES (1)");
+        if (n % 2 == 0) {
+            put_one(store, 100 + n, "r");
+        }
+        CHECK(store.wakes("q") == seen + 1);
+        seen = store.wakes("q");
+    }
+}
+
+TEST_CASE("wakes: a store that was watched leaves nothing but the file and its queue when it is closed") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    {
+        const store_type store(path);
+        std::ignore = store.wakes("q");
+        put_one(store, 1);
+        std::ignore = store.wakes("q");
+        std::ignore = store.counts("q");
+    }
+    CHECK(std::filesystem::exists(path));
+    CHECK_FALSE(std::filesystem::exists(path + "-wal"));
 }
 
 TEST_CASE("wakes: a wait ends by itself, and by a stop") {

@@ -19,6 +19,7 @@
 
 #include "catch.hpp"
 #include "sqlite/folder.hpp"
+#include "start_delays.hpp"
 
 namespace {
 
@@ -152,7 +153,7 @@ TEST_CASE("sqlite audit: a line per ended entry and completed group, in the comm
           std::vector<std::string>{"3"});
 }
 
-TEST_CASE("sqlite audit: while the table cannot be written the entry stays claimed, and its lease heals it") {
+TEST_CASE("sqlite audit: while the table cannot be written the outcome is kept, and settled when it can be") {
     const sqlite_test::folder in;
     sqlite_store store(in.fresh_path());
     const vouch::sqlite::audit_table audit(store);
@@ -164,12 +165,12 @@ TEST_CASE("sqlite audit: while the table cannot be written the entry stays claim
     vouch::runner runner(store, outbox, routes, {.queue = "q", .lease = 1min});
     runner.audit(audit);
     const auto id = outbox.emit(store, {.queue = "q", .topic = "t"}).front().id;
-    CHECK(runner.run_once().unsettled == 1);
+    CHECK(runner.run_once().held_up == 1);
     CHECK(store.find(id)->state == state::claimed);
     worker_statement(store, "ALTER TABLE gone RENAME TO vouch_audit");
     clock.pass(2min);
     CHECK(runner.run_once().succeeded == 1);
-    CHECK(worker_rows(store, "SELECT what, attempts FROM vouch_audit") == std::vector<std::string>{"succeeded 2"});
+    CHECK(worker_rows(store, "SELECT what, attempts FROM vouch_audit") == std::vector<std::string>{"succeeded 1"});
 }
 
 TEST_CASE("sqlite inspect: which schema and which queues a database has, whatever the number of entries") {
@@ -211,4 +212,20 @@ TEST_CASE("sqlite: a transaction's connection is for what is to be part of it, a
         misused = e.kind() == vouch::error_kind::misuse;
     }
     CHECK(misused);
+}
+
+TEST_CASE("sqlite start: entries claimed behind a slow handler are handed back, and idle workers start them at once") {
+    const sqlite_test::folder in;
+    sqlite_store store(in.fresh_path());
+    const auto delays = start_delay::beside_a_slow_handler([&]() -> auto& { return store; });
+    CHECK(delays.size() == 300);
+    CHECK(start_delay::share(delays, 0.99) < 50ms);
+}
+
+TEST_CASE("sqlite start: workers that lose the race for an entry do not sleep through the next one") {
+    const sqlite_test::folder in;
+    sqlite_store store(in.fresh_path());
+    const auto delays = start_delay::of_idle_workers([&]() -> auto& { return store; });
+    CHECK(delays.size() == 40);
+    CHECK(start_delay::share(delays, 0.90) < 100ms);
 }

@@ -90,7 +90,7 @@ TEST_CASE("bytes: the ends of the ranges come back") {
     entry e;
     e.id = {.high = std::numeric_limits<std::uint64_t>::max(), .low = 1};
     e.sequence = std::numeric_limits<std::uint64_t>::max();
-    e.attempts = std::numeric_limits<std::uint32_t>::max();
+    e.attempts = e.lapses = std::numeric_limits<std::uint32_t>::max();
     e.due_at = vouch::time_point::min();
     e.lease_until = vouch::time_point::max();
     e.result = std::string{};
@@ -108,6 +108,7 @@ TEST_CASE("bytes: the format stays what it is, on every machine") {
     e.headers = {{"n", "v"}};
     e.sequence = 300;
     e.state = vouch::state::dead;
+    e.lapses = 3;
     e.due_at = vouch::time_point(vouch::duration(1));
     e.result = "r";
     e.woken = true;
@@ -124,7 +125,8 @@ TEST_CASE("bytes: the format stays what it is, on every machine") {
                           "\xac\x02"
                           "\x01" +
                           '\0' + // sequence, generation, created_at
-                          "\x04" + std::string(3, '\0') + "\x01" + '\0' + "\x01" + '\0' + // state to last_error
+                          "\x04" + '\0' + "\x03" + std::string(2, '\0') + "\x01" + '\0' + "\x01" +
+                          '\0' +                              // state to last_error
                           "\x01\x01r" + std::string(4, '\0'); // result, progress, worker, updated_at, last_attempt_at
     CHECK(to_bytes(e) == expected);
 }

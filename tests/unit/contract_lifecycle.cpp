@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <vouch/vouch.hpp>
@@ -50,6 +51,7 @@ constexpr row cancelled{applied, applied, stale, applied, stale, repeated};
 struct situation {
     column at;
     std::uint32_t attempts;
+    std::uint32_t lapses;
     bool woken;      // claimed only
     bool due_passed; // due_at is at `now`, else a tick after it
 };
@@ -58,11 +60,11 @@ std::vector<situation> all_situations() {
     std::vector<situation> out;
     for (const auto at : all_columns) {
         const bool claimed = at == column::running || at == column::over;
-        for (const std::uint32_t attempts : {1U, 2U}) {
+        for (const auto& [attempts, lapses] : {std::pair{1U, 0U}, {1U, 1U}, {2U, 0U}, {2U, 3U}}) {
             for (const bool due_passed : {true, false}) {
-                out.push_back({at, attempts, false, due_passed});
+                out.push_back({at, attempts, lapses, false, due_passed});
                 if (claimed) {
-                    out.push_back({at, attempts, true, due_passed});
+                    out.push_back({at, attempts, lapses, true, due_passed});
                 }
             }
         }
@@ -94,6 +96,7 @@ entry entry_in(const situation& s) {
     e.sequence = 77;
     e.generation = 3;
     e.attempts = s.attempts;
+    e.lapses = s.lapses;
     e.failures = 5;
     e.epoch = 11;
     e.woken = s.woken;
@@ -128,16 +131,18 @@ attempt settling(std::string_view name, vouch::verb v, Outcome outcome, std::set
 
 const std::vector<attempt>& with_tickets() {
     static const std::vector<attempt> all{
-        settling("succeed", verb::succeed, vouch::succeed{"new result"}, {"result"}),
-        settling("retry", verb::retry, vouch::retry{"new_error", now + 1h}, {"failures", "due_at", "last_error"}),
-        settling("bury", verb::bury, vouch::bury{"new_error", {}}, {"failures", "last_error", "result"}),
+        settling("succeed", verb::succeed, vouch::succeed{"new result"}, {"lapses", "result"}),
+        settling("retry", verb::retry, vouch::retry{"new_error", now + 1h},
+                 {"lapses", "failures", "due_at", "last_error"}),
+        settling("bury", verb::bury, vouch::bury{"new_error", {}}, {"lapses", "failures", "last_error", "result"}),
         settling("bury with a result", verb::bury, vouch::bury{"new_error", "reply"},
-                 {"failures", "last_error", "result"}),
+                 {"lapses", "failures", "last_error", "result"}),
         settling("release", verb::release, vouch::release{}, {"attempts", "due_at"}),
         settling("release at", verb::release, vouch::release{now + 1h}, {"attempts", "due_at"}),
-        settling("advance", verb::advance, vouch::advance{"new progress", {}}, {"attempts", "progress", "due_at"}),
+        settling("advance", verb::advance, vouch::advance{"new progress", {}},
+                 {"attempts", "lapses", "progress", "due_at"}),
         settling("advance at", verb::advance, vouch::advance{"new progress", now + 1h},
-                 {"attempts", "progress", "due_at"}),
+                 {"attempts", "lapses", "progress", "due_at"}),
         {"extend",
          verb::extend,
          [](entry& e, std::uint64_t epoch) {
@@ -163,7 +168,7 @@ const attempt claiming{
         apply(e, vouch::claim_request{.queue = "queue", .now = now, .lease = 1h, .worker = "new worker"});
         return applied;
     },
-    {"state", "attempts", "epoch", "lease_until", "woken", "worker", "last_attempt_at", "updated_at"}};
+    {"state", "attempts", "lapses", "epoch", "lease_until", "woken", "worker", "last_attempt_at", "updated_at"}};
 
 /// Calls `f(attempt, situation, epoch, expected verdict)` for all there is, but claims of what has no open gate.
 template <class F>
@@ -223,11 +228,11 @@ TEST_CASE("lifecycle: every verb in every situation gets the verdict of the tabl
         const auto got = a.by(e, epoch);
         ++cases;
         if (got != expected) {
-            CAPTURE(a.name, e.state, s.attempts, s.woken, s.due_passed, epoch);
+            CAPTURE(a.name, e.state, s.attempts, s.lapses, s.woken, s.due_passed, epoch);
             CHECK(got == expected);
         }
     });
-    CHECK(cases == 32 * (9 * 5 + 2) + 12);
+    CHECK(cases == 64 * (9 * 5 + 2) + 24);
 }
 
 TEST_CASE("lifecycle: whatever is not applied changes nothing, updated_at included") {
@@ -264,6 +269,23 @@ TEST_CASE("lifecycle: an applied verb always sets updated_at to now") {
         if (a.by(e, epoch) == applied && e.updated_at != now) {
             CAPTURE(a.name);
             CHECK(e.updated_at == now);
+        }
+    });
+}
+
+TEST_CASE("lifecycle: a first lapse in a row is no attempt, and every outcome but a release sets lapses back") {
+    for_each_case([](const attempt& a, const situation& s, std::uint64_t epoch, verdict) {
+        auto e = entry_in(s);
+        if (a.by(e, epoch) != applied) {
+            return;
+        }
+        const bool is_claim = a.verb == verb::claim;
+        const bool is_takeover = is_claim && s.at == column::over;
+        const bool is_outcome = std::set{verb::succeed, verb::retry, verb::bury, verb::advance}.contains(a.verb);
+        CAPTURE(a.name, s.attempts, s.lapses);
+        CHECK(e.lapses == (is_outcome ? 0U : s.lapses + (is_takeover ? 1U : 0U)));
+        if (is_claim) {
+            CHECK(e.attempts == s.attempts + (is_takeover && s.lapses == 0 ? 0U : 1U));
         }
     });
 }

@@ -25,17 +25,28 @@ vouch::claim_request by(const std::string& worker, vouch::time_point now, vouch:
 
 entry fresh() { return vouch::born(draft_of(1), t0); }
 
-/// Claimed at t0 for a minute, for the n-th time.
+verdict settle_at(entry& e, const vouch::outcome& outcome, vouch::time_point now) {
+    return apply(e, vouch::settle{ticket_of(e), outcome}, now);
+}
+
+/// Claimed at t0 for a minute, for the n-th time, after failures.
 entry claimed(std::uint32_t times = 1) {
     auto e = fresh();
-    for (std::uint32_t n = 0; n < times; ++n) {
+    apply(e, by("w", t0));
+    for (std::uint32_t n = 1; n < times; ++n) {
+        REQUIRE(settle_at(e, vouch::retry{"e", t0}, t0) == verdict::applied);
         apply(e, by("w", t0));
     }
     return e;
 }
 
-verdict settle_at(entry& e, const vouch::outcome& outcome, vouch::time_point now) {
-    return apply(e, vouch::settle{ticket_of(e), outcome}, now);
+/// Claimed at t0 plus a minute for each lapse, for a minute.
+entry lapsed(std::uint32_t lapses) {
+    auto e = fresh();
+    for (std::uint32_t n = 0; n <= lapses; ++n) {
+        apply(e, by("w", t0 + 1min * n));
+    }
+    return e;
 }
 
 } // namespace
@@ -51,7 +62,7 @@ TEST_CASE("born: an entry brings what its draft says, and nothing of a life yet"
     CHECK(e.created_at == t0);
     CHECK(e.updated_at == t0);
     CHECK(e.generation == 1);
-    CHECK(e.attempts + e.failures + e.epoch == 0);
+    CHECK(e.attempts + e.lapses + e.failures + e.epoch == 0);
     CHECK(!e.lease_until);
     CHECK(!e.last_attempt_at);
     CHECK(!e.result);
@@ -72,6 +83,7 @@ TEST_CASE("claim: counts the attempt and the epoch, and leaves due_at alone") {
     apply(e, by("first", t0 + 5min));
     CHECK(e.state == state::claimed);
     CHECK(e.attempts == 1);
+    CHECK(e.lapses == 0);
     CHECK(e.epoch == 1);
     CHECK(e.lease_until == t0 + 6min);
     CHECK(e.worker == "first");
@@ -79,10 +91,61 @@ TEST_CASE("claim: counts the attempt and the epoch, and leaves due_at alone") {
     CHECK(e.due_at == t0);
 
     apply(e, by("second", t0 + 6min, 2min));
-    CHECK(e.attempts == 2);
+    CHECK(e.attempts == 1);
+    CHECK(e.lapses == 1);
     CHECK(e.epoch == 2);
     CHECK(e.lease_until == t0 + 8min);
     CHECK(e.worker == "second");
+}
+
+TEST_CASE("claim: the first lapse in a row is no attempt, the second and every later one is") {
+    auto e = fresh();
+    for (std::uint32_t n = 0; n < 300; ++n) { // more than a byte can count
+        apply(e, by("w", t0 + 1min * n));
+        CAPTURE(n);
+        CHECK(e.lapses == n);
+        CHECK(e.attempts == std::max(n, 1U));
+    }
+}
+
+TEST_CASE("lapses: an outcome sets them to 0, and the next lapse is a first one again") {
+    const vouch::outcome outcomes[] = {vouch::succeed{}, vouch::bury{"e", {}}, vouch::retry{"e", t0},
+                                       vouch::advance{"p", t0}};
+    for (const auto& outcome : outcomes) {
+        auto e = lapsed(2);
+        CAPTURE(outcome.index());
+        REQUIRE(settle_at(e, outcome, t0) == verdict::applied);
+        CHECK(e.lapses == 0);
+        const auto attempts = e.attempts;
+        if (is_live(e.state)) {
+            apply(e, by("w", t0));
+            apply(e, by("w", t0 + 1min));
+            CHECK(e.lapses == 1);
+            CHECK(e.attempts == attempts + 1);
+        }
+    }
+}
+
+TEST_CASE("lapses: a release keeps them, so that a shutdown does not hide an entry that kills its process") {
+    auto e = lapsed(1);
+    CHECK(settle_at(e, vouch::release{}, t0) == verdict::applied);
+    CHECK(e.state == state::pending);
+    CHECK(e.attempts == 0);
+    CHECK(e.lapses == 1);
+    apply(e, by("w", t0));
+    CHECK(e.lapses == 1);
+    apply(e, by("w", t0 + 1min));
+    CHECK(e.lapses == 2);
+    CHECK(e.attempts == 2);
+}
+
+TEST_CASE("lapses: an extend, a nudge and a cancel leave them") {
+    auto e = lapsed(2);
+    CHECK(apply(e, vouch::extend{ticket_of(e), 1min}, t0 + 3min) == verdict::applied);
+    CHECK(apply(e, vouch::nudge{}, t0 + 3min) == verdict::applied);
+    CHECK(apply(e, vouch::cancel{"why"}, t0 + 4min) == verdict::applied);
+    CHECK(e.lapses == 2);
+    CHECK(e.attempts == 2);
 }
 
 TEST_CASE("gate: the lease's end if claimed, none if terminal, else due_at") {

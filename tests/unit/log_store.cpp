@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -167,6 +169,77 @@ TEST_CASE("log store: wherever a crash cuts the file, whole commits are there an
         expected.push_back(9);
         REQUIRE(stored(log_store::store(cut, false)) == expected);
     }
+}
+
+namespace {
+
+std::string log_bytes(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_log(const std::filesystem::path& path, const std::string& bytes) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+} // namespace
+
+TEST_CASE("log store: a wrong byte before the last record is corrupt, and no later commit is cut off") {
+    const sqlite_test::folder folder;
+    const auto path = folder.path() / "work.log";
+    std::size_t last_begins = 0;
+    {
+        log_store::store store(path, false);
+        for (const std::uint64_t n : {1U, 2U, 3U}) {
+            last_begins = file_size(path);
+            enqueue_in(store, n);
+        }
+    }
+    const auto whole = log_bytes(path);
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+        CAPTURE(at, last_begins);
+        auto damaged = whole;
+        damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+        write_log(path, damaged);
+        if (at < last_begins) {
+            REQUIRE(error_of([&] { log_store::store store(path, false); }).kind() == error_kind::corrupt);
+            REQUIRE((log_bytes(path) == damaged));
+        } else { // as a crash may have left it
+            REQUIRE(stored(log_store::store(path, false)) == std::vector<std::uint64_t>{1, 2});
+        }
+    }
+}
+
+TEST_CASE("log store: a payload that looks like a log does not make a torn record corrupt") {
+    const sqlite_test::folder folder;
+    const auto path = folder.path() / "work.log";
+    std::size_t last_begins = 0;
+    {
+        log_store::store store(path, false);
+        enqueue_in(store, 1);
+        enqueue_in(store, 2);
+        last_begins = file_size(path);
+        auto tx = store.begin();
+        auto log_in_log = draft_of(3);
+        log_in_log.payload = log_bytes(path);
+        std::ignore = tx.enqueue(std::array{log_in_log}, t0);
+        tx.commit();
+    }
+    const auto whole = log_bytes(path);
+    for (auto size = last_begins; size < whole.size(); ++size) {
+        CAPTURE(size);
+        write_log(path, whole.substr(0, size));
+        REQUIRE(stored(log_store::store(path, false)) == std::vector<std::uint64_t>{1, 2});
+    }
+}
+
+TEST_CASE("log store: a file that is no log is corrupt, and stays as it is") {
+    const sqlite_test::folder folder;
+    const auto path = folder.path() / "letter.txt";
+    const std::string letter(500, 'x');
+    write_log(path, letter);
+    CHECK(error_of([&] { log_store::store store(path); }).kind() == error_kind::corrupt);
+    CHECK(log_bytes(path) == letter);
 }
 
 TEST_CASE("log store: a file that is open elsewhere is busy, and can be had afterwards") {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The ready-made observers: a line per event by level, and numbers as Prometheus text.
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+// Observers, and the logger: a line per event, by level.
+#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <vouch/observe.hpp>
+#include <vouch/saga.hpp>
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
 
@@ -34,35 +34,6 @@ struct lines {
         return [this](log_level level, std::string_view line) { got.emplace_back(level, line); };
     }
 };
-
-[[nodiscard]] bool has_line(const std::string& text, const std::string& line) {
-    return ('\n' + text).find('\n' + line + '\n') != std::string::npos;
-}
-
-/// Some of everything, with names nobody should use.
-[[nodiscard]] std::string metrics_of_everything() {
-    vouch::metrics counted;
-    for (const std::string_view queue : {"mail", "odd \"queue\"\\\n\xc3\xa4"}) {
-        for (const auto what : all_event_kinds) {
-            counted.on({.what = what,
-                        .at = t0,
-                        .queue = queue,
-                        .error = "io",
-                        .count = 3,
-                        .age = 2s,
-                        .late = 7ms,
-                        .took = 30ms});
-        }
-        counted.on({.what = event_kind::succeeded, .queue = queue, .tag = "completed", .age = 10s, .took = 1ms});
-        counted.on({.what = event_kind::succeeded, .queue = queue, .tag = "compensated", .age = 20s, .took = 1ms});
-        counted.on({.what = event_kind::succeeded, .queue = queue, .tag = "compensated", .age = 30s, .took = 1ms});
-    }
-    vouch::memory::store store;
-    put(store, draft_of(1, "mail"));
-    counted.look_at(store, "mail", t0 + 10min, {.saga_topics = {"t", "odd \"topic\"\\\n"}});
-    counted.look_at(store, "empty", t0);
-    return counted.text();
-}
 
 } // namespace
 
@@ -110,7 +81,7 @@ TEST_CASE("observers: a runner tells how old an entry was, how late its claim, a
         void on(const event& e) noexcept {
             late = e.what == event_kind::claimed ? e.late : late;
             age = e.what == event_kind::succeeded ? e.age : age;
-            took = e.what == event_kind::succeeded ? e.took : took;
+            took = e.what == event_kind::succeeded ? e.took.value() : took;
         }
     } kept;
     runner.observe(kept);
@@ -135,6 +106,7 @@ TEST_CASE("logger: warnings and errors by default, each event at its level") {
     CHECK(levels(log_level::info) == 12);
     CHECK(levels(log_level::warning) == 6);
     CHECK(levels(log_level::error) == 2);
+    CHECK(levels(log_level::off) == 0);
     CHECK(level_of(event{.what = event_kind::claimed}) == log_level::debug);
     CHECK(level_of(event{.what = event_kind::succeeded}) == log_level::info);
     CHECK(level_of(event{.what = event_kind::retried}) == log_level::warning);
@@ -192,86 +164,124 @@ TEST_CASE("logger and metrics: no payload and no exception's text") {
         CHECK(line.find("secret") == std::string::npos);
     }
     CHECK(counted.text().find("secret") == std::string::npos);
-    CHECK(has_line(counted.text(), "vouch_settled_total{queue=\"q\",outcome=\"dead\"} 1"));
+    CHECK(counted.text().find("vouch_settled_total{queue=\"q\",outcome=\"dead\"} 1\n") != std::string::npos);
 }
 
-TEST_CASE("metrics: counts what it sees, completed and compensated sagas apart, and looks at the depth of queues") {
-    const auto text = metrics_of_everything();
-    CHECK(has_line(text, "vouch_claimed_total{queue=\"mail\"} 1"));
-    CHECK(has_line(text, "vouch_purged_total{queue=\"mail\"} 3"));
-    CHECK(has_line(text, "vouch_settled_total{queue=\"mail\",outcome=\"succeeded\"} 4"));
-    CHECK(has_line(text, "vouch_settled_total{queue=\"mail\",outcome=\"retried\"} 1"));
-    CHECK(has_line(text, "vouch_sagas_total{queue=\"mail\",outcome=\"completed\"} 1"));
-    CHECK(has_line(text, "vouch_sagas_total{queue=\"mail\",outcome=\"compensated\"} 2"));
-    CHECK(has_line(text, "vouch_saga_seconds_sum{queue=\"mail\"} 60.000000"));
-    CHECK(has_line(text, "vouch_store_errors_total{queue=\"mail\",error=\"io\"} 1"));
-    CHECK(has_line(text, "vouch_wait_seconds_bucket{queue=\"mail\",le=\"0.005\"} 0"));
-    CHECK(has_line(text, "vouch_wait_seconds_bucket{queue=\"mail\",le=\"0.01\"} 1"));
-    CHECK(has_line(text, "vouch_wait_seconds_bucket{queue=\"mail\",le=\"+Inf\"} 1"));
-    CHECK(has_line(text, "vouch_wait_seconds_sum{queue=\"mail\"} 0.007000"));
-    CHECK(has_line(text, "vouch_entries{queue=\"mail\",state=\"pending\"} 1"));
-    CHECK(has_line(text, "vouch_entries{queue=\"empty\",state=\"dead\"} 0"));
-    CHECK(has_line(text, "vouch_overdue_seconds{queue=\"mail\"} 600.000000"));
-    CHECK(has_line(text, "vouch_stuck_entries{queue=\"mail\"} 1"));
-    CHECK(text.find("queue=\"odd \\\"queue\\\"\\\\\\n\xc3\xa4\"") != std::string::npos);
-
-    vouch::metrics crowded;
-    for (std::size_t i = 0; i < vouch::metrics::labels_max + 10; ++i) {
-        crowded.on({.what = event_kind::claimed, .queue = "q" + std::to_string(i)});
-    }
-    CHECK(has_line(crowded.text(), "vouch_claimed_total{queue=\"other\"} 10"));
-}
-
-TEST_CASE(
-    "metrics: a look finds what is stuck behind any number of entries that wait, or says how many it has not seen") {
+TEST_CASE("logger: a sink that does what is logged neither waits for itself nor goes on for ever") {
     vouch::memory::store store;
-    for (std::uint64_t n = 1; n <= 1500; ++n) { // older than what is stuck, and due some day
-        auto d = draft_of(n, "q");
-        d.due_at = t0 + 24h;
-        put(store, d);
+    const vouch::outbox* through = nullptr;
+    int calls = 0;
+    vouch::logger log(log_level::debug, [&](log_level, std::string_view line) {
+        ++calls;
+        through->emit(store, {.queue = "log", .topic = "line", .payload = std::string(line)}); // is logged in turn
+    });
+    vouch::observer_list watched;
+    watched.add(log);
+    const vouch::outbox outbox({.observers = watched});
+    through = &outbox;
+    log.on({.what = event_kind::dead, .at = t0});
+    CHECK(calls == 1);
+    CHECK(store.counts("log").total() == 1);
+    log.on({.what = event_kind::dead, .at = t0});
+    CHECK(calls == 2);
+
+    SECTION("also after a sink that threw") {
+        vouch::logger broken(log_level::debug, [](log_level, std::string_view) { throw std::runtime_error("full"); });
+        broken.on({.what = event_kind::dead, .at = t0});
+        log.on({.what = event_kind::dead, .at = t0});
+        CHECK(calls == 3);
     }
-    put(store, draft_of(2000, "q"));
-    vouch::metrics counted;
-    const auto look = [&](std::size_t entries_max) {
-        counted.look_at(store, "q", t0 + 10min, {.entries_max = entries_max});
-        return counted.text();
+}
+
+TEST_CASE("logger: two whose sinks log to each other do not wait for each other") {
+    struct pair {
+        std::atomic<int> lines = 0;
+        vouch::logger one{log_level::debug, [this](log_level, std::string_view) { tell(two); }};
+        vouch::logger two{log_level::debug, [this](log_level, std::string_view) { tell(one); }};
+        void tell(vouch::logger& other) {
+            ++lines;
+            other.on({.what = event_kind::dead, .at = t0});
+        }
+    } both;
+    constexpr int times = 2000;
+    const auto log_to = [](vouch::logger& log) {
+        for (int n = 0; n < times; ++n) {
+            log.on({.what = event_kind::dead, .at = t0});
+        }
     };
-    const auto whole = look(1501);
-    CHECK(has_line(whole, "vouch_stuck_entries{queue=\"q\"} 1"));
-    CHECK(has_line(whole, "vouch_entries_not_looked_at{queue=\"q\"} 0"));
-    const auto cut = look(1500);
-    CHECK(has_line(cut, "vouch_stuck_entries{queue=\"q\"} 0"));
-    CHECK(has_line(cut, "vouch_entries_not_looked_at{queue=\"q\"} 1"));
-    const auto none = look(0);
-    CHECK(has_line(none, "vouch_entries_not_looked_at{queue=\"q\"} 1501"));
+    std::thread first(log_to, std::ref(both.one));
+    std::thread second(log_to, std::ref(both.two));
+    first.join();
+    second.join();
+    CHECK(both.lines == 2 * times);
 }
 
-TEST_CASE("metrics: sagas under way are those that have not ended, whoever started them") {
+TEST_CASE("logger: the text of an exception is in the line when it is asked for, escaped, and never in the store") {
+    const std::string message = "card 4111 of Ada\n2026 error \x1b[31m\"quoted\"";
+    const auto play = [&](bool asked) {
+        lines out;
+        vouch::logger log(log_level::warning, out.sink());
+        vouch::metrics counted;
+        vouch::memory::store store;
+        const vouch::outbox outbox;
+        vouch::router<vouch::memory::store> routes;
+        routes.on("t", [&](vouch::delivery&) { throw std::runtime_error(message); });
+        vouch::runner runner(store, outbox, routes, {.queue = "q", .exception_text = asked});
+        runner.observe(log);
+        runner.observe(counted);
+        const auto id = outbox.emit(store, {.queue = "q", .topic = "t"}).front().id;
+        REQUIRE(runner.run_once().retried == 1);
+        CHECK(store.find(id)->last_error == "std::runtime_error");
+        CHECK(counted.text().find("4111") == std::string::npos);
+        REQUIRE(out.got.size() == 1);
+        return out.got.front().second;
+    };
+    CHECK(play(false).find("4111") == std::string::npos);
+    const auto line = play(true);
+    CHECK(line.find(R"( text="card 4111 of Ada\x0a2026 error \x1b[31m\"quoted\"")") != std::string::npos);
+    CHECK(line.find('\n') == std::string::npos);
+}
+
+TEST_CASE("logger: a text that is asked for is cut, and comes from hooks, from `ended` and from sagas as well") {
+    struct keeper {
+        std::vector<std::string> texts{};
+        void on(const event& e) noexcept {
+            if (!e.text.empty()) {
+                texts.emplace_back(name_of(e.what)).append(" ").append(e.text);
+            }
+        }
+    } kept;
     vouch::memory::store store;
-    for (std::uint64_t n = 1; n <= 4; ++n) {
-        auto d = draft_of(n, "orders");
-        d.topic = n == 4 ? "other" : "order";
-        put(store, d);
-    }
-    REQUIRE(vouch::transact(store, [](auto& tx) { return tx.cancel(id_of(1), "abandoned", t0); }) ==
-            vouch::verdict::applied);
-    vouch::metrics fresh; // as after a restart: it has seen no event
-    fresh.look_at(store, "orders", t0, {.saga_topics = {"order", "refund"}});
-    CHECK(has_line(fresh.text(), "vouch_sagas_active{queue=\"orders\",topic=\"order\"} 2"));
-    CHECK(has_line(fresh.text(), "vouch_sagas_active{queue=\"orders\",topic=\"refund\"} 0"));
-    CHECK(fresh.text().find("topic=\"other\"") == std::string::npos);
-}
-
-TEST_CASE("metrics: promtool accepts the text") {
-    const char* const promtool = std::getenv("VOUCH_PROMTOOL"); // tests/checks/promtool.py sets it
-    if (promtool == nullptr) {
-        WARN("skipped here: VOUCH_PROMTOOL does not name a promtool; checks.promtool finds one");
-        return;
-    }
-    const auto file =
-        std::filesystem::temp_directory_path() / ("vouch-metrics-" + std::to_string(std::rand()) + ".txt");
-    std::ofstream(file) << metrics_of_everything();
-    const auto command = std::string(promtool) + " check metrics <" + file.string();
-    CHECK(std::system(command.c_str()) == 0);
-    std::filesystem::remove(file);
+    const vouch::manual_clock clock;
+    const vouch::outbox outbox({.clock = clock});
+    vouch::router<vouch::memory::store> routes;
+    routes.on("long", [](vouch::delivery&) { throw std::runtime_error(std::string(5000, 'x')); });
+    routes.on("fine", [](vouch::delivery&) {});
+    struct ends {
+        void work(vouch::delivery&) const {}
+        vouch::outcome ended(vouch::delivery&, vouch::ending) const { throw std::runtime_error("no way back"); }
+    };
+    routes.on("ends", ends{});
+    const auto saga = vouch::define_saga<std::string>("order").step(
+        "pay", []() -> std::string { throw std::runtime_error("bank is closed"); });
+    vouch::add_saga(routes, store, saga.build());
+    vouch::runner runner(store, outbox, routes, {.queue = "q", .exception_text = true});
+    runner.observe(kept);
+    runner.audit([](auto&, const vouch::audit_line& line) {
+        if (line.topic == "fine") {
+            throw std::runtime_error("audit is full");
+        }
+    });
+    const auto texts_of = [&](const vouch::emission& e) {
+        kept.texts.clear();
+        outbox.emit(store, e);
+        clock.pass(1s);
+        runner.run_once();
+        return kept.texts;
+    };
+    using texts = std::vector<std::string>;
+    CHECK(texts_of({.queue = "q", .topic = "long"}) == texts{"retried " + std::string(1000, 'x')});
+    CHECK(texts_of({.queue = "q", .topic = "fine"}) == texts{"unsettled audit is full"});
+    CHECK(texts_of({.queue = "q", .topic = "ends", .expires_in = 1s}) == texts{"retried no way back"});
+    CHECK(texts_of({.queue = "q", .topic = "order"}) == texts{"retried bank is closed"});
 }

@@ -2,7 +2,9 @@
 // The producer's side: what an emission becomes, where it goes, and the trail it leaves.
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <vouch/testing.hpp>
@@ -87,6 +89,53 @@ TEST_CASE("emit: due and expiry are given as a time or counted from now") {
     });
 }
 
+TEST_CASE("expiry: counts from the time an entry is due, also where the outbox gives the default") {
+    shop s;
+    const auto hasty = s.outbox({}, 60s);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_in = 5min}).expires_at == t0 + 6min);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_at = t0 + 1h}).expires_at == t0 + 1h + 60s);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_in = 5min, .expires_in = 1s}).expires_at == t0 + 5min + 1s);
+    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_at = t0 - 1h}).expires_at == t0 + 60s);
+
+    vouch::router<vouch::memory::store> routes;
+    int called = 0;
+    routes.on("t", [&] { ++called; });
+    vouch::runner(s.store, hasty, routes, {.queue = "q"}).run_until_idle(s.clock);
+    CHECK(called == 4);
+}
+
+TEST_CASE("expiry: an emission that expires before it is due is refused, and nothing is written") {
+    shop s;
+    const auto plain = s.outbox();
+    const auto hasty = s.outbox({}, 0s);
+    const auto is_refused = [&](const vouch::outbox& by, const emission& e) {
+        return kind_of([&] { by.emit(s.store, e); }) == vouch::error_kind::invalid_argument;
+    };
+    CHECK(is_refused(plain, {.queue = "q", .topic = "t", .due_in = 5min, .expires_at = t0 + 60s}));
+    CHECK(is_refused(plain, {.queue = "q", .topic = "t", .due_in = 5min, .expires_at = t0 + 5min}));
+    CHECK(is_refused(plain, {.queue = "q", .topic = "t", .expires_at = t0}));
+    CHECK(is_refused(plain, {.queue = "q", .topic = "t", .expires_in = 0s}));
+    CHECK(is_refused(plain, {.queue = "q", .topic = "t", .expires_in = -1s}));
+    CHECK(is_refused(hasty, {.queue = "q", .topic = "t"}));
+    CHECK(s.store.counts("q").total() == 0);
+    CHECK_FALSE(is_refused(plain, {.queue = "q", .topic = "t", .due_in = 5min, .expires_at = t0 + 5min + 1us}));
+}
+
+TEST_CASE("expiry: of what a handler emits it counts from the emission, however long the handler ran before") {
+    shop s;
+    const auto hasty = s.outbox({}, 60s);
+    vouch::router<vouch::memory::store> routes;
+    int followed = 0;
+    routes.on("slow", [&](vouch::delivery& d) {
+        s.clock.pass(5min);
+        d.emit({.queue = "q", .topic = "follow"});
+    });
+    routes.on("follow", [&] { ++followed; });
+    hasty.emit(s.store, {.queue = "q", .topic = "slow"});
+    vouch::runner(s.store, hasty, routes, {.queue = "q"}).run_until_idle(s.clock);
+    CHECK(followed == 1);
+}
+
 TEST_CASE("emit: many emissions go in one operation, all or none") {
     shop s;
     const auto from = s.outbox();
@@ -163,7 +212,9 @@ TEST_CASE("bindings: three listeners, one of which fails; the other two are done
 namespace {
 
 /// The scene of the trail tests: a user is created, and the listener emits two follow-ups.
-std::vector<std::string> user_created(bool with_entry_point) {
+enum class entry_point { none, opens_trail, is_tracked };
+
+std::vector<std::string> user_created(entry_point how) {
     std::vector<std::string> lines;
     const auto say = [&](const std::string& what, const vouch::delivery& d) {
         auto line = what + d.payload() + ", tracking IDs: [";
@@ -180,28 +231,113 @@ std::vector<std::string> user_created(bool with_entry_point) {
     });
     box.on("user.welcome_email", [&](vouch::delivery& d) { say("Welcome email sent for user ", d); });
     box.on("user.created_notification", [&](vouch::delivery& d) { say("Notification created for user ", d); });
-    vouch::transact(box.store(), [&](auto& tx) {
-        const auto above = with_entry_point ? box.outbox().open_trail() : vouch::id_list{};
-        box.outbox().emit(tx, {.queue = "test", .topic = "user.created", .payload = "123"}, above);
-    });
-    box.run_until_idle();
+    const auto emit = [&](const vouch::id_list& above) {
+        vouch::transact(box.store(), [&](auto& tx) {
+            box.outbox().emit(tx, {.queue = "test", .topic = "user.created", .payload = "123"}, above);
+        });
+    };
+    if (how == entry_point::is_tracked) {
+        const vouch::tracking scope(box.outbox());
+        emit({});
+        box.run_until_idle(); // inside the scope: it is not the handlers'
+    } else {
+        emit(how == entry_point::opens_trail ? box.outbox().open_trail() : vouch::id_list{});
+        box.run_until_idle();
+    }
     return lines;
 }
 
 } // namespace
 
 TEST_CASE("trail: every emission has its own id and carries its ancestors'") {
-    CHECK(user_created(false) ==
+    CHECK(user_created(entry_point::none) ==
           std::vector<std::string>{"User created 123, tracking IDs: ['uuid1']",
                                    "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2']",
                                    "Notification created for user 123, tracking IDs: ['uuid1', 'uuid3']"});
 }
 
 TEST_CASE("trail: an entry point can open a trail of its own") {
-    CHECK(user_created(true) ==
-          std::vector<std::string>{"User created 123, tracking IDs: ['uuid1', 'uuid2']",
-                                   "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid3']",
-                                   "Notification created for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid4']"});
+    const std::vector<std::string> expected{
+        "User created 123, tracking IDs: ['uuid1', 'uuid2']",
+        "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid3']",
+        "Notification created for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid4']"};
+    CHECK(user_created(entry_point::opens_trail) == expected);
+    CHECK(user_created(entry_point::is_tracked) == expected);
+}
+
+TEST_CASE("tracking: everything emitted inside a scope continues its trail, scopes nest, and end") {
+    shop s;
+    const auto from = s.outbox();
+    const auto trail_of = [&] { return s.emit(from, {.queue = "q", .topic = "t"}).trail; };
+    const auto ids = [](std::initializer_list<std::uint64_t> numbers) {
+        vouch::id_list out;
+        for (const auto n : numbers) {
+            out.push_back({.high = 0, .low = n});
+        }
+        return out;
+    };
+    CHECK(vouch::tracking::current().empty());
+    {
+        const vouch::tracking outer(from); // 1
+        CHECK(outer.trail() == ids({1}));
+        CHECK(trail_of() == ids({1, 2}));
+        {
+            const vouch::tracking inner(from); // 3
+            CHECK(trail_of() == ids({1, 3, 4}));
+            const vouch::tracking elsewhere(ids({77}));
+            CHECK(trail_of() == ids({77, 5}));
+        }
+        CHECK(trail_of() == ids({1, 6}));
+        const auto given = ids({88});
+        const auto got = from.emit(s.store, {.queue = "q", .topic = "t"}, given);
+        CHECK(s.store.find(got.front().id)->trail == ids({88, 7})); // a trail that is handed over goes first
+        const auto many = from.emit(s.store, {{.queue = "q", .topic = "t"}, {.queue = "q", .topic = "t"}});
+        CHECK(s.store.find(many.back().id)->trail == ids({1, 9}));
+    }
+    CHECK(trail_of() == ids({10}));
+}
+
+TEST_CASE("tracking: a scope is its thread's; another thread continues its trail when that is handed over") {
+    shop s;
+    const auto from = s.outbox();
+    const vouch::tracking scope(from);
+    vouch::id_list alone;
+    vouch::id_list continued;
+    std::thread([&] {
+        alone = vouch::tracking::current();
+        const vouch::tracking again(scope.trail());
+        continued = vouch::tracking::current();
+    }).join();
+    CHECK(alone.empty());
+    CHECK(continued == scope.trail());
+    CHECK(vouch::tracking::current() == scope.trail());
+}
+
+TEST_CASE("tracking: what a handler emits past its delivery continues the delivery's trail, in `record` as well") {
+    shop s;
+    const auto from = s.outbox();
+    vouch::router<vouch::memory::store> routes;
+    struct two_parts {
+        const vouch::outbox* from;
+        vouch::memory::store* store;
+        int work(vouch::delivery&) const {
+            from->emit(*store, {.queue = "effects", .topic = "worked"});
+            return 1;
+        }
+        void record(vouch::memory::transaction& tx, int) const {
+            from->emit(tx, {.queue = "effects", .topic = "recorded"});
+        }
+    };
+    routes.on("t", two_parts{&from, &s.store});
+    const auto entry = s.emit(from, {.queue = "q", .topic = "t"});
+    const vouch::tracking scope(from); // of the thread that runs the pass
+    REQUIRE(vouch::runner(s.store, from, routes, {.queue = "q"}).run_once().succeeded == 1);
+    const auto effects = s.store.list(vouch::query::live("effects"));
+    REQUIRE(effects.size() == 2);
+    for (const auto& e : effects) {
+        CHECK(e.trail == vouch::id_list{entry.id, e.id});
+    }
+    CHECK(vouch::tracking::current() == scope.trail());
 }
 
 TEST_CASE("trail: a long one keeps its first id and its last 31") {

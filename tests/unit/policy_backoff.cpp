@@ -191,4 +191,26 @@ TEST_CASE("after_failure: stops at the end of time instead of overflowing") {
     CHECK(std::get<vouch::retry>(got).at == vouch::time_point::max());
 }
 
+TEST_CASE("presets: each name stands for its delays and its attempts") {
+    using delays = std::vector<duration>;
+    const auto delays_of = [](const vouch::retry_policy& policy) {
+        delays out;
+        for (std::uint32_t n = 1;; ++n) {
+            const auto next = after_failure(claimed_for(n), "e", policy, t0);
+            const auto* const again = std::get_if<vouch::retry>(&next);
+            if (again == nullptr) {
+                return out;
+            }
+            out.push_back(again->at - t0);
+        }
+    };
+    using vouch::retry_policy;
+    CHECK(delays_of(retry_policy::external_call()) == delays{30s, 1min, 2min, 4min, 8min, 16min, 32min});
+    CHECK(delays_of(retry_policy::external_call()) == delays_of({}));
+    CHECK(delays_of(retry_policy::listener()) == delays{1s, 10s, 60s, 300s});
+    CHECK(delays_of(retry_policy::webhook(10s, 4)) == delays{10s, 20s, 40s});
+    CHECK(delays_of(retry_policy::compensation()) == delays{1s, 2s, 4s, 8s, 16s});
+    CHECK(delays_of(retry_policy::none()).empty());
+}
+
 } // namespace policy_backoff_test

@@ -228,6 +228,67 @@ TEST_CASE("handler: work may take a typed payload, and record may leave out what
     CHECK(log == std::vector<std::string>{"recorded"});
 }
 
+namespace {
+
+/// `record` and `ended` as a template and overloaded: neither has an address to ask for.
+struct generic_parts {
+    std::vector<std::string>* log;
+    std::string work(delivery& d) {
+        if (d.payload() == "fail") {
+            throw vouch::failure("failed");
+        }
+        return "done";
+    }
+    template <class Transaction>
+    void record(Transaction&, const std::string& result) {
+        log->push_back("recorded " + result);
+    }
+    template <class Why>
+    vouch::outcome ended(delivery&, Why) {
+        log->push_back("ended");
+        return vouch::succeed{};
+    }
+};
+
+struct overloaded_parts {
+    std::vector<std::string>* log;
+    int work(delivery&, int) { return 0; }
+    void work(delivery& d) {
+        if (d.payload() == "fail") {
+            throw vouch::failure("failed");
+        }
+    }
+    void record(int) { log->push_back("wrong"); }
+    void record(vouch::memory::transaction&) { log->push_back("recorded"); }
+    void ended(int) { log->push_back("wrong"); }
+    vouch::outcome ended(delivery&, vouch::ending) {
+        log->push_back("ended");
+        return vouch::succeed{};
+    }
+};
+
+struct final_parts final {
+    std::vector<std::string>* log;
+    void work(delivery&) {}
+    void record(vouch::memory::transaction&) { log->push_back("recorded"); }
+};
+
+} // namespace
+
+TEST_CASE("handler: a record or an ended that is a template or overloaded is called like any other") {
+    std::vector<std::string> log;
+    sandbox box({.retry = {.attempts_max = 1}});
+    box.on("generic", generic_parts{&log});
+    box.on("overloaded", overloaded_parts{&log});
+    box.on("final", final_parts{&log});
+    for (const auto* const topic : {"generic", "overloaded"}) {
+        run_one(box, {.topic = topic});
+        run_one(box, {.topic = topic, .payload = "fail"});
+    }
+    run_one(box, {.topic = "final"});
+    CHECK(log == std::vector<std::string>{"recorded done", "ended", "recorded", "ended", "recorded"});
+}
+
 TEST_CASE("handler: functions, const callables and std::function will do") {
     sandbox box;
     const auto constant = [](delivery&) { return "const"; };
@@ -275,6 +336,60 @@ TEST_CASE("router: a topic nobody handles is dead as no_handler") {
     CHECK(e.state == state::dead);
     CHECK(e.last_error == "no_handler");
     CHECK(e.attempts == 1);
+}
+
+TEST_CASE("router: a queue may keep entries nobody handles yet, until there is a handler") {
+    sandbox box;
+    vouch::router<vouch::memory::store> none;
+    vouch::runner early(box.store(), box.outbox(), none, {.queue = "test", .unhandled = vouch::unhandled::look_again});
+    const auto got = box.emit({.topic = "new.kind"});
+    for (int n = 0; n < 20; ++n) {
+        CHECK(early.run_once().released == 1);
+        CHECK(early.run_once().claimed == 0); // not before a minute is over
+        box.pass(1min);
+    }
+    CHECK(box.find(got.id)->attempts == 0);
+    box.on("new.kind", [] {});
+    CHECK(box.run_once().succeeded == 1);
+}
+
+TEST_CASE("router: a saga that has begun is left to its own handler, whatever other routes would take it") {
+    sandbox box;
+    int called = 0;
+    vouch::router<vouch::memory::store> none;
+    vouch::router<vouch::memory::store> any;
+    any.on("#", [&] { ++called; });
+    auto d = draft_of(1, "test");
+    d.progress = std::string("saga\x01", 5) + "order";
+    put(box.store(), d, box.clock()());
+    for (const auto* const routes : {&none, &any}) {
+        vouch::testing::recorder seen;
+        vouch::runner runner(box.store(), box.outbox(), *routes, {.queue = "test"});
+        runner.observe(seen);
+        CHECK(runner.run_once().released == 1);
+        CHECK(seen.events().back().tag == "no_saga_handler");
+        box.pass(1min);
+    }
+    CHECK(called == 0);
+    const auto left = box.find(id_of(1));
+    CHECK(left->state == state::pending);
+    CHECK(left->progress == d.progress);
+    CHECK(left->attempts == 0);
+}
+
+TEST_CASE("router: what a route's policy leaves open is the runner's") {
+    const vouch::retry_policy runners{.backoff = vouch::fixed{3s}, .attempts_max = 4};
+    sandbox box({.retry = runners});
+    box.on("attempts", [] { throw vouch::failure("x"); }, {.attempts_max = 2});
+    box.on("backoff", [] { throw vouch::failure("x"); }, {.backoff = vouch::fixed{7s}});
+    const auto first = box.emit({.topic = "attempts"});
+    const auto second = box.emit({.topic = "backoff"});
+    box.run_once();
+    CHECK(box.find(first.id)->due_at == box.start() + 3s);
+    CHECK(box.find(second.id)->due_at == box.start() + 7s);
+    box.run_until_idle();
+    CHECK(box.find(first.id)->attempts == 2);
+    CHECK(box.find(second.id)->attempts == 4);
 }
 
 TEST_CASE("router: a handler's retry policy goes before the default, an entry's before both") {

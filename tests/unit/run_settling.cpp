@@ -100,7 +100,7 @@ TEST_CASE("audit: terminal outcomes and completed groups are told, failed attemp
     CHECK(lines == std::vector<std::string>{"succeeded good 1 ", "dead bad 2 broken"});
 }
 
-TEST_CASE("audit: a sink that fails leaves the entry claimed, and the lease heals it") {
+TEST_CASE("audit: while a sink fails the outcome is kept, and the handler is not called again") {
     sandbox box;
     int called = 0;
     bool down = true;
@@ -114,7 +114,7 @@ TEST_CASE("audit: a sink that fails leaves the entry claimed, and the lease heal
     });
     const auto got = box.emit({.topic = "t"});
     const auto done = box.run_once();
-    CHECK(done.unsettled == 1);
+    CHECK(done.held_up == 1);
     CHECK(done.trace.front().error == "std::runtime_error");
     CHECK(box.find(got.id)->state == state::claimed);
     CHECK(box.run_once().claimed == 0);
@@ -122,8 +122,55 @@ TEST_CASE("audit: a sink that fails leaves the entry claimed, and the lease heal
     down = false;
     box.pass(5min);
     CHECK(box.run_once().succeeded == 1);
-    CHECK(called == 2);
+    CHECK(called == 1);
     CHECK(lines == std::vector{got.id});
+}
+
+TEST_CASE("audit: a sink that is down for hours costs no entry an attempt, and no handler is called twice") {
+    sandbox box;
+    int called = 0;
+    bool down = true;
+    box.on("t", [&] { ++called; });
+    box.runner().audit([&](auto&, const vouch::audit_line&) {
+        if (down) {
+            throw std::runtime_error("gone");
+        }
+    });
+    for (int n = 0; n < 200; ++n) {
+        box.emit({.topic = "t"});
+    }
+    for (int minute = 0; minute < 180; ++minute) {
+        CHECK(box.run_once().held_up == 50); // a batch is kept; more is not claimed
+        box.pass(1min);
+    }
+    CHECK(called == 50);
+    CHECK(box.runner().run_until_idle().held_up == 50);
+    down = false;
+    CHECK(box.runner().run_until_idle().succeeded == 200);
+    CHECK(called == 200);
+    for (const auto& e : box.entries()) {
+        CHECK(e.attempts == 1);
+        CHECK(e.state == state::succeeded);
+    }
+    const auto events = box.events();
+    CHECK(std::count_if(events.begin(), events.end(),
+                        [](const auto& e) { return e.what == event_kind::hook_failed; }) == 50); // once each
+}
+
+TEST_CASE("audit: if the process dies while a sink fails, the lease heals the entry") {
+    stage s;
+    s.runner.audit([](auto&, const vouch::audit_line&) { throw std::runtime_error("gone"); });
+    s.put(1);
+    CHECK(s.runner.run_once().held_up == 1);
+    vouch::runner another(s.store, s.outbox, s.router, {.queue = "q"});
+    CHECK(another.run_once().claimed == 0);
+    s.clock.pass(5min);
+    CHECK(another.run_once().succeeded == 1);
+    CHECK(s.called == 2);
+    CHECK(s.runner.run_once().stale == 0); // the sink is still down, so it does not get as far
+    s.runner.audit({});
+    CHECK(s.runner.run_once().stale == 1);
+    CHECK(s.follow_ups() == 1);
 }
 
 TEST_CASE(
@@ -141,14 +188,14 @@ TEST_CASE(
     s.put(2, "g");
     s.put(3);
     const auto first = s.runner.run_once();
-    CHECK(first.succeeded == 2); // one by one: the first of the group and the one outside it
-    CHECK(first.unsettled == 1);
+    CHECK(first.succeeded == 2); // the first of the group and the one outside it
+    CHECK(first.held_up == 1);
     CHECK(completed.empty());
     CHECK(s.follow_ups() == 2);
 
     down = false;
-    s.clock.pass(5min);
     CHECK(s.runner.run_once().succeeded == 1);
+    CHECK(s.called == 3);
     CHECK(completed == std::vector<std::string>{"g"});
     CHECK(s.follow_ups() == 3);
 }
@@ -281,10 +328,10 @@ TEST_CASE("settling: a fault of the store goes to the caller, who may settle the
     s.store.plan().fates = {commit_fate::io};
     CHECK(kind_of([&] { s.runner.settle(batch); }) == vouch::error_kind::io);
     CHECK(s.counts()[state::claimed] == 2);
-    // In doubt, then the first lands alone, then the store fails.
-    s.store.plan().fates = {commit_fate::lost_in_doubt, commit_fate::fine, commit_fate::io};
+    // In doubt, and when that is resolved the store fails.
+    s.store.plan().fates = {commit_fate::lost_in_doubt, commit_fate::io};
     CHECK(kind_of([&] { s.runner.settle(batch); }) == vouch::error_kind::io);
-    CHECK(s.counts()[state::succeeded] == 1);
+    CHECK(s.counts()[state::claimed] == 2);
     const auto done = s.runner.settle(batch);
     CHECK(done.succeeded == 2);
     CHECK(done.stale == 0);
@@ -353,7 +400,7 @@ TEST_CASE("hooks: one that fails for one entry does not hold up the others, what
         s.put(3);
         const auto done = s.runner.run_once();
         CHECK(done.succeeded == 2);
-        CHECK(done.unsettled == 1);
+        CHECK(done.held_up == 1);
         CHECK(done.trace[1].error == name_of(thrown));
         CHECK(s.called == 3);
         CHECK(s.store.find(id_of(2))->state == state::claimed);
@@ -370,7 +417,81 @@ TEST_CASE("hooks: one that leaves the transaction unusable costs its own entry o
     s.put(2);
     const auto done = s.runner.run_once();
     CHECK(done.succeeded == 1);
-    CHECK(done.unsettled == 1);
+    CHECK(done.held_up == 1);
+}
+
+TEST_CASE("settling: one bad record is set apart, and the others are settled together") {
+    stage s;
+    int records = 0;
+    struct picky {
+        int* records;
+        std::string bad;
+        std::string work(delivery& d) { return to_string(d.id()); }
+        void record(scripted_store::transaction&, const std::string& whose) {
+            ++*records;
+            if (whose == bad) {
+                throw vouch::failure("constraint");
+            }
+        }
+    };
+    s.router.on("picky", picky{&records, to_string(id_of(30))});
+    for (std::uint64_t n = 1; n <= 50; ++n) {
+        auto d = draft_of(n);
+        d.topic = "picky";
+        vouch::enqueue(s.store.plain(), std::span(&d, 1), s.clock());
+    }
+    const auto done = s.runner.run_once();
+    CHECK(done.succeeded == 49);
+    CHECK(done.retried == 1);
+    CHECK(s.store.plan().commits == 2); // the claim, and one settle of all
+    CHECK(records == 30 + 49);          // once each, and again for those whose transaction was rolled back
+}
+
+TEST_CASE("settling: late entries are set apart all at once, and the others are settled together") {
+    stage s;
+    for (std::uint64_t n = 1; n <= 50; ++n) {
+        s.put(n);
+    }
+    auto batch = s.runner.handle_all(s.runner.claim());
+    s.clock.pass(5min);
+    for (std::uint64_t n = 1; n <= 20; ++n) {
+        REQUIRE(take(s.store.plain(), s.clock(), {.limit = 1, .only = id_of(n)}).size() == 1);
+    }
+    const auto before = s.store.plan().commits;
+    const auto done = s.runner.settle(batch);
+    CHECK(done.stale == 20);
+    CHECK(done.succeeded == 30);
+    CHECK(s.store.plan().commits == before + 1);
+}
+
+TEST_CASE("record: a fault of the store is not held against the entry, and its work is not done again") {
+    using kind = vouch::error_kind;
+    for (const auto thrown : {kind::full, kind::io, kind::busy, kind::read_only, kind::corrupt}) {
+        sandbox box({.retry = {.attempts_max = 1}});
+        bool down = true;
+        int worked = 0;
+        struct recording_effect {
+            int* worked;
+            std::function<void()> then;
+            void work(delivery&) { ++*worked; }
+            void record(vouch::memory::transaction&) { then(); }
+        };
+        box.on("t", recording_effect{&worked, [&] {
+                                         if (down) {
+                                             throw vouch::error(thrown, "planned");
+                                         }
+                                     }});
+        const auto got = box.emit({.topic = "t"});
+        for (int n = 0; n < 20; ++n) {
+            CHECK(box.run_once().held_up == 1);
+            box.pass(1min);
+        }
+        down = false;
+        CHECK(box.run_once().succeeded == 1);
+        CHECK(worked == 1);
+        CHECK(box.find(got.id)->attempts == 1);
+        CHECK(box.find(got.id)->failures == 0);
+    }
 }
 
 TEST_CASE("settling: conflicts that do not end for a batch are tried one by one") {

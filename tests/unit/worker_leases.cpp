@@ -53,7 +53,7 @@ TEST_CASE("lease: claims that wait for a thread are kept, too") {
             std::this_thread::sleep_for(1500ms);
         }
     });
-    vouch::worker worker(store, outbox, {.poll_interval = 20ms});
+    vouch::worker worker(store, outbox, {.poll_interval = 20ms, .look_ahead = 10s});
     worker.serve(routes, {.queue = "q", .lease = 600ms});
     at_work running(worker);
     emit_many(store, outbox, 20, {.queue = "q", .topic = "t"}); // so that it looks ahead
@@ -110,6 +110,42 @@ void steal(vouch::memory::store& store, const vouch::outbox& outbox, const vouch
 
 } // namespace
 
+TEST_CASE("lease: a stop callback that takes its time does not keep other leases from being extended") {
+    vouch::memory::store store;
+    const vouch::outbox outbox;
+    vouch::testing::recorder seen;
+    std::atomic<int> calls = 0;
+    std::atomic<bool> is_told = false;
+    std::atomic<bool> may_end = false;
+    vouch::router<vouch::memory::store> routes;
+    routes.on("stolen", [&](vouch::delivery& d) {
+        const std::stop_callback slow(d.stop(), [&] {
+            is_told = true;
+            std::ignore = comes_true([&] { return may_end.load(); });
+        });
+        ++calls;
+        std::ignore = comes_true([&] { return may_end.load(); });
+    });
+    routes.on("kept", [&](vouch::delivery&) {
+        ++calls;
+        std::ignore = comes_true([&] { return may_end.load(); });
+    });
+    const auto stolen = outbox.emit(store, {.queue = "q", .topic = "stolen"}).front().id;
+    const auto kept = outbox.emit(store, {.queue = "q", .topic = "kept"}).front().id;
+    vouch::worker worker(store, outbox, {.poll_interval = 20ms});
+    worker.serve(routes, {.queue = "q", .concurrency = 2, .lease = 150ms});
+    worker.observe(seen);
+    at_work running(worker);
+    REQUIRE(comes_true([&] { return calls == 2; }));
+    steal(store, outbox, stolen);
+    REQUIRE(comes_true([&] { return is_told.load(); }));
+    const auto lease = *store.find(kept)->lease_until;
+    CHECK(comes_true([&] { return *store.find(kept)->lease_until > lease + 300ms; })); // twice over
+    may_end = true;
+    CHECK(comes_true([&] { return store.find(kept)->state == state::succeeded; }));
+    CHECK(store.find(kept)->epoch == 1);
+}
+
 TEST_CASE("lease: a handler whose claim is lost is told by its stop token, and its late settle is refused") {
     vouch::memory::store store;
     const vouch::outbox outbox;
@@ -153,7 +189,7 @@ TEST_CASE("lease: a claim that is lost before a thread was free is never started
             std::ignore = comes_true([&] { return go_on.load(); });
         }
     });
-    vouch::worker worker(store, outbox, {.poll_interval = 20ms});
+    vouch::worker worker(store, outbox, {.poll_interval = 20ms, .look_ahead = 10s});
     worker.serve(routes, {.queue = "q", .lease = 150ms});
     vouch::metrics counted;
     vouch::testing::recorder seen;

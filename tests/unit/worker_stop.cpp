@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The graceful stop: nothing new is claimed, what runs finishes, what has not started goes back, no attempt is spent.
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <tuple>
 
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "worker_support.hpp"
 
@@ -166,4 +169,26 @@ TEST_CASE("stop: the first signal requests a stop, and then the system's default
     CHECK(after.sa_handler == before.sa_handler);
     const vouch::stop_signals another;
     CHECK_FALSE(another.token().stop_requested());
+}
+
+TEST_CASE("stop: a signal handled after its object is gone writes to no other file, and stops no later object") {
+    struct sigaction ours {};
+    {
+        const vouch::stop_signals signals;
+        sigaction(SIGTERM, nullptr, &ours);
+    }
+    std::array<int, 2> others{}; // would get the numbers of descriptors that were closed
+    REQUIRE(pipe2(others.data(), O_NONBLOCK) == 0);
+    struct sigaction before {};
+    sigaction(SIGTERM, nullptr, &before);
+    ours.sa_handler(SIGTERM); // as on a thread that was interrupted in the handler and goes on only now
+    sigaction(SIGTERM, &before, nullptr);
+    sigaction(SIGINT, &before, nullptr);
+    char got = 0;
+    CHECK(read(others[0], &got, 1) == -1); // nothing was written there
+    close(others[0]);
+    close(others[1]);
+    const vouch::stop_signals later;
+    std::this_thread::sleep_for(20ms);
+    CHECK_FALSE(later.token().stop_requested());
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A store that fails: transient errors are outlasted, commits in doubt are resolved, permanent errors stop the worker.
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <string>
+#include <tuple>
 
 #include "worker_support.hpp"
 
@@ -132,7 +135,7 @@ TEST_CASE("in doubt: a worker's claim is forgotten, whether it landed or not, an
         CHECK(t.all_succeeded(1));
         CHECK(t.calls == 1);
         const auto e = t.store.list(vouch::query::all("q")).front();
-        CHECK(e.epoch == (landed ? 2 : 1)); // the claim that was forgotten, and the one that was run
+        CHECK(e.epoch == (landed ? 3U : 1U)); // the forgotten one, one that handed it back, and the one alone
         if (landed) {
             CHECK(ticking::now() - start >= 295ms);
         }
@@ -214,23 +217,137 @@ TEST_CASE("store errors: an exception of somebody else's stops the worker, too")
     CHECK(count_of(t.store, state::pending) == 1);
 }
 
-TEST_CASE("audit: a worker's sink that fails leaves the entry claimed, and the lease heals it") {
-    troubled t({.queue = "q", .lease = 100ms});
+TEST_CASE("audit: while a worker's sink fails outcomes are kept past their leases, and no handler is called twice") {
+    troubled t({.queue = "q", .batch_size = 10, .lease = 60ms});
     std::atomic<int> lines = 0;
+    std::atomic<bool> down = true;
     t.worker.audit([&](tripped_transaction&, const vouch::audit_line&) {
-        if (t.calls == 1) {
+        if (down) {
             throw std::runtime_error("no ink");
         }
         ++lines;
     });
-    t.emit(1);
+    t.emit(40);
+    at_work running(t.worker);
+    REQUIRE(comes_true([&] { return t.calls >= 10; }));
+    std::this_thread::sleep_for(400ms); // several leases
+    const int kept = t.calls;
+    CHECK(kept < 40); // it does not go on as if nothing were wrong
+    CHECK(t.seen.count(event_kind::hook_failed) == static_cast<std::size_t>(kept));
+    down = false;
+    CHECK(t.all_succeeded(40));
+    const auto done = running.stop();
+    CHECK(done.unsettled + done.stale + done.lost == 0);
+    CHECK(lines == 40);
+    CHECK(t.calls == 40);
+    CHECK(t.store.counts("effects").total() == 40);
+}
+
+TEST_CASE("hooks: one that always fails for one group does not stop a worker with one thread") {
+    troubled t;
+    t.worker.on_group_complete(
+        [&](tripped_transaction&, const std::string&, const vouch::entry&) { throw std::runtime_error("never"); });
+    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "t", .group = "g"});
+    at_work running(t.worker);
+    REQUIRE(comes_true([&] { return t.seen.count(event_kind::hook_failed) == 1; }));
+    t.emit(20);
+    CHECK(t.all_succeeded(20));
+    const auto done = running.stop();
+    CHECK(done.unsettled == 1); // given up at the stop; its lease heals it
+    CHECK(t.calls == 21);
+}
+
+TEST_CASE("record: a worker keeps an outcome whose record the store's fault stops, and settles it later") {
+    struct recording_faults {
+        std::atomic<int>* faults;
+        std::atomic<int>* worked;
+        void work(vouch::delivery&) { ++*worked; }
+        void record(tripped_transaction&) {
+            if (--*faults >= 0) {
+                throw vouch::error(error_kind::full, "planned");
+            }
+        }
+    };
+    troubled t({.queue = "q", .retry = {.attempts_max = 1}});
+    std::atomic<int> faults = 6;
+    std::atomic<int> worked = 0;
+    t.routes.on("records", recording_faults{&faults, &worked});
+    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "records"});
     at_work running(t.worker);
     CHECK(t.all_succeeded(1));
+    CHECK(worked == 1);
+}
+
+TEST_CASE(
+    "record: what follows from a failed one is decided by a handling thread, not by the one that extends leases") {
+    struct turning {
+        std::atomic<int>* strangers;
+        std::shared_ptr<std::thread::id> worked_on = std::make_shared<std::thread::id>();
+        void work(vouch::delivery&) { *worked_on = std::this_thread::get_id(); }
+        void record(tripped_transaction&) { throw vouch::failure("constraint"); }
+        vouch::outcome ended(vouch::delivery&, vouch::ending) {
+            *strangers += *worked_on == std::this_thread::get_id() ? 0 : 1;
+            return vouch::succeed{};
+        }
+    };
+    troubled t({.queue = "q", .retry = {.attempts_max = 1}});
+    std::atomic<int> strangers = 0;
+    t.routes.on("turns", turning{&strangers});
+    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "turns"});
+    at_work running(t.worker);
+    CHECK(t.all_succeeded(1));
+    CHECK(strangers == 0); // one thread handles
+}
+
+TEST_CASE("store errors: a stop goes on trying while a handler runs, however long the store fails") {
+    troubled t({.queue = "q", .concurrency = 2});
+    std::atomic<bool> broken = false;
+    std::atomic<bool> may_end = false;
+    std::atomic<bool> is_running = false;
+    t.store.wire().at_begin = [&] {
+        if (broken) {
+            throw vouch::error(error_kind::full, "planned");
+        }
+    };
+    t.routes.on("slow", [&](vouch::delivery&) {
+        is_running = true;
+        std::ignore = comes_true([&] { return may_end.load(); });
+    });
+    t.routes.on("breaks", [&](vouch::delivery&) {
+        std::ignore = comes_true([&] { return is_running.load(); });
+        broken = true;
+    });
+    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "slow"});
+    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "breaks"});
+    at_work running(t.worker);
+    REQUIRE(comes_true([&] { return broken.load(); }));
+    running.ask_to_stop();
+    // More tries than `stop_tries`, all in vain.
+    REQUIRE(comes_true([&] { return t.seen.count(event_kind::store_error) >= 20; }));
+    broken = false;
+    CHECK(comes_true([&] { return count_of(t.store, state::succeeded) == 1; })); // while the other still runs
+    may_end = true;
     const auto done = running.stop();
-    CHECK(done.unsettled == 1);
-    CHECK(lines == 1);
-    CHECK(t.calls == 2);
-    CHECK(t.store.counts("effects").total() == 1);
+    CHECK(done.succeeded == 2);
+    CHECK(done.unsettled == 0);
+}
+
+TEST_CASE("store errors: an outcome that has landed is never reported as unsettled") {
+    troubled t({.queue = "q", .batch_size = 2});
+    std::atomic<bool> broken = false;
+    t.store.wire().at_commit = [&](const std::function<void()>& commit) {
+        if (broken) {
+            throw vouch::error(error_kind::full, "planned");
+        }
+        commit();
+        broken = t.calls == 2; // the settle has landed, and nothing after it will
+    };
+    t.emit(2);
+    at_work running(t.worker);
+    REQUIRE(comes_true([&] { return broken.load(); }));
+    const auto done = running.stop();
+    CHECK(done.succeeded == count_of(t.store, state::succeeded));
+    CHECK(done.unsettled == 2 - done.succeeded);
 }
 
 TEST_CASE("retention: ended entries are swept in bounded commits, by their rules, while work goes on") {
@@ -256,4 +373,27 @@ TEST_CASE("retention: ended entries are swept in bounded commits, by their rules
     CHECK(done.purged == 95);
     CHECK(store.counts("kept").total() == 10);
     CHECK(seen.count(event_kind::purged) >= 10); // no commit removed more than ten
+}
+
+TEST_CASE("retention: a sweep goes on as long as something goes, past any number of entries that are still needed") {
+    vouch::memory::store store;
+    const vouch::outbox outbox;
+    constexpr std::uint64_t needed = 6'000;
+    vouch::transact(store, [&](auto& tx) {
+        const auto past = outbox.now() - 1h;
+        for (std::uint64_t n = 1; n <= needed; ++n) {
+            vouch::draft d{.id = {.high = 7, .low = n}, .queue = "q", .topic = "t", .group = n % 300 == 0 ? "" : "g"};
+            tx.enqueue(std::array{d}, past);
+            std::ignore = tx.cancel(d.id, "e", past + vouch::duration{static_cast<std::int64_t>(n)});
+        }
+        const vouch::draft live{.id = {.high = 8, .low = 1}, .queue = "elsewhere", .topic = "t", .group = "g"};
+        tx.enqueue(std::array{live}, past);
+    });
+    vouch::router<vouch::memory::store> routes;
+    routes.on("t", [](vouch::delivery&) {});
+    vouch::worker worker(store, outbox, {.purge_every = 1h, .purge_limit = 10}); // so there is one sweep
+    worker.serve(routes, {.queue = "q", .retention = {.dead = vouch::purge_rule::immediately()}});
+    at_work running(worker);
+    CHECK(comes_true([&] { return store.counts("q").total() == needed - needed / 300; }));
+    CHECK(running.stop().purged == needed / 300);
 }

@@ -248,6 +248,9 @@ TEST_CASE("worker: options that make no sense are refused") {
     CHECK(made({.poll_interval = 0s}) == kind::invalid_argument);
     CHECK(made({.settle_within = -1us}) == kind::invalid_argument);
     CHECK(made({.look_ahead = -1us}) == kind::invalid_argument);
+    CHECK(made({.stop_tries = 0}) == kind::invalid_argument);
+    CHECK(made({.stop_tries = -1}) == kind::invalid_argument);
+    CHECK(made({.stop_tries = 1'001}) == kind::invalid_argument);
     CHECK(made({.stop_within = -1us}) == kind::invalid_argument);
     CHECK(made({.store_backoff = {.base = 0us}}) == kind::invalid_argument);
     CHECK(made({.purge_every = 0s}) == kind::invalid_argument);
@@ -259,6 +262,9 @@ TEST_CASE("worker: options that make no sense are refused") {
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = ""}); }) == kind::invalid_argument);
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = "q", .batch_size = 0}); }) == kind::invalid_argument);
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = "q", .lease = 0us}); }) == kind::invalid_argument);
+    worker_type patient(store, outbox, {.settle_within = 1s});
+    CHECK(support::kind_of([&] { patient.serve(routes, {.queue = "q", .lease = 2s}); }) == kind::invalid_argument);
+    CHECK(support::kind_of([&] { patient.serve(routes, {.queue = "q", .lease = 3s}); }) == std::nullopt);
     worker.serve(routes, {.queue = "q"});
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = "q"}); }) == kind::invalid_argument);
 

@@ -3,6 +3,8 @@
 // be taken back ask first.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -131,13 +133,16 @@ inline int purge(database& in, const arguments& with) {
     }
     const auto before = vouch::purge_rule::after(*with.older_than).before(vouch::system_now());
     constexpr std::size_t at_once = 500;
+    const auto counts = store.counts(with.queue);
+    auto unseen = counts[vouch::state::succeeded] + counts[vouch::state::dead];
     std::size_t gone = 0;
     for (bool more = true; more;) {
         const auto now_gone = vouch::transact(store, [&](auto& tx) {
             return tx.purge({.queue = with.queue, .before = *before, .limit = at_once, .state = with.state});
         });
         gone += now_gone;
-        more = now_gone == at_once;
+        unseen -= std::min(unseen, at_once); // each call gets further by its limit at least
+        more = now_gone == at_once || unseen > 0;
     }
     print(with.json ? json_object{}.number("purged", gone).str() + "\n" : std::to_string(gone) + " removed\n");
     return done;

@@ -110,7 +110,8 @@ inline int list(database& in, const arguments& with) {
     line("topic", plain(e.topic));
     line("state", std::string(name_of(e.state)));
     line("attempts", std::to_string(e.attempts) + (e.attempts_max != 0 ? " of " + std::to_string(e.attempts_max) : "") +
-                         ", failures " + std::to_string(e.failures) + ", claims ever " + std::to_string(e.epoch));
+                         ", lapses " + std::to_string(e.lapses) + ", failures " + std::to_string(e.failures) +
+                         ", claims ever " + std::to_string(e.epoch));
     line("last_error", plain(e.last_error));
     line("worker", plain(e.worker));
     line("key", plain(e.key));

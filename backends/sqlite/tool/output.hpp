@@ -148,8 +148,11 @@ class json_object {
 [[nodiscard]] inline json_object json_of(const vouch::entry& e) {
     json_object out;
     out.id("id", e.id).number("sequence", e.sequence).text("queue", e.queue).text("topic", e.topic);
-    out.text("state", name_of(e.state)).number("attempts", e.attempts).number("failures", e.failures);
-    out.number("epoch", e.epoch).number("generation", e.generation).number("attempts_max", e.attempts_max);
+    out.text("state", name_of(e.state)).number("attempts", e.attempts).number("lapses", e.lapses);
+    out.number("failures", e.failures)
+        .number("epoch", e.epoch)
+        .number("generation", e.generation)
+        .number("attempts_max", e.attempts_max);
     out.text("last_error", e.last_error).text("worker", e.worker).text("key", e.key).text("group", e.group);
     out.text("lane", e.lane).id("parent", e.parent).id("predecessor", e.predecessor);
     out.time("created_at", e.created_at).time("due_at", e.due_at).time("lease_until", e.lease_until);

@@ -5,6 +5,7 @@
 //   }; int main(int argc, char** argv) { return vouch::conformance::run<fixture>({"acme", "1.4.0"}, argc, argv); }
 #pragma once
 
+#include <vouch/version.hpp>               // first: it says what the compiler lacks
 #include <vouch/conformance/any_store.hpp> // IWYU pragma: export
 #include <vouch/conformance/expect.hpp>    // IWYU pragma: export
 #include <vouch/conformance/program.hpp>   // IWYU pragma: export

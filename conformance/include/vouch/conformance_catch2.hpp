@@ -6,6 +6,8 @@
 // Each case runs its clause on a fixture of its own.
 #pragma once
 
+#include <vouch/version.hpp> // first: it says what the compiler lacks
+
 #if __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_test_macros.hpp>
 #else

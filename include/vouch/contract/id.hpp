@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include <vouch/version.hpp>
+
 namespace vouch {
 inline namespace v0 {
 

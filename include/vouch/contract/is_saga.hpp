@@ -11,12 +11,15 @@
 namespace vouch {
 inline namespace v0 {
 
-/// How the progress of every saga begins, in every format. A handler of its own that checkpoints begins otherwise.
+/// How the progress of every saga begins; the number of its format follows.
 inline constexpr std::string_view saga_progress_mark = "saga";
 
-/// Whether these bytes claim to be the progress of a saga.
+/// Whether these bytes claim to be the progress of a saga. The format is a control character, so that a handler's own
+/// text that begins with the word is not taken for one.
 [[nodiscard]] constexpr bool is_saga_progress(std::string_view bytes) noexcept {
-    return bytes.substr(0, saga_progress_mark.size()) == saga_progress_mark;
+    constexpr auto size = saga_progress_mark.size();
+    return bytes.size() > size && bytes.substr(0, size) == saga_progress_mark && bytes[size] > '\0' &&
+           bytes[size] < ' ';
 }
 
 /// Whether an entry is a saga: one that was begun by `saga_definition::begin`, or has passed its first checkpoint.

@@ -30,12 +30,25 @@ struct claim_request {
 /// `state` ask about, and its place among the others is theirs. They go eldest first, so that a limit that cuts through
 /// them leaves the newest; if one of them is needed, all are kept, and use up nothing of the limit. What is left of
 /// them after such a cut has no predecessor, even if another entry is given that id.
+///
+/// A purge may look at a bounded number of ended entries, so that those which are needed cost it no more than its limit
+/// allows, however many they are: at the oldest 1,000 at least, and at `limit` others that earlier purges have not
+/// looked at. So fewer than `limit` removed does not mean that none is left: call again; every call that removes fewer
+/// gets further by `limit` entries, and begins again with the oldest when it has seen all.
 struct purge_request {
     std::string queue{};
     time_point before{};
     std::size_t limit = 1000;
     std::optional<vouch::state> state{}; ///< unset: succeeded and dead; else only those that ended so
 };
+
+namespace detail {
+
+/// How many ended entries a purge of our stores looks at in each of its parts: among the oldest, and among those that
+/// earlier purges have not looked at.
+[[nodiscard]] constexpr std::size_t purge_looks(std::size_t limit) noexcept { return 1000 + 2 * limit; }
+
+} // namespace detail
 
 } // namespace v0
 } // namespace vouch

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <vouch/version.hpp>
+
 namespace vouch {
 inline namespace v0 {
 

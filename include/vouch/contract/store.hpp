@@ -63,13 +63,15 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
 ///     the earlier ones.
 ///  2. `claim`: eligible is exactly `gate <= now`; takes the first `limit` by (gate, sequence); returns them by
 ///     (due_at, sequence), as they are after the claim. It may pass over entries another open transaction has touched,
-///     and only those. Its cost does not grow with future, blocked, claimed or terminal entries.
+///     and only those. It is an attempt, unless it takes over after the first lapse in a row. Its cost does not grow
+///     with future, blocked, claimed or terminal entries.
 ///  3. `settle`: by ticket alone, never by time. When an entry becomes terminal, by any verb, its parent is nudged and
 ///  the
 ///     next entry of its lane gets its gate, in the same transaction.
 ///  4. `extend`: lease_until = max(lease_until, now + lease).
 ///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
-///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many.
+///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many. It
+///     may look at a bounded number of entries, and then goes on where it stopped when it is called again.
 template <class W>
 concept writer = reader<W> &&
     requires(W& tx, std::span<const draft> drafts, const claim_request& claim, std::span<const settle> settles,

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include <vouch/version.hpp>
+
 namespace vouch {
 inline namespace v0 {
 

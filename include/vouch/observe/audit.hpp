@@ -38,8 +38,8 @@ struct audit_line {
     return "?";
 }
 
-/// Appends a line through the settling transaction. If it throws, nothing of the outcome is recorded: the entry stays
-/// claimed and its lease heals it.
+/// Appends a line through the settling transaction. If it throws, nothing of the outcome is recorded: it is kept and
+/// settled again later, and if the process dies before, the entry's lease heals it.
 template <class Transaction>
 using audit_sink = std::function<void(Transaction&, const audit_line&)>;
 

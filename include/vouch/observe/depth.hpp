@@ -1,38 +1,76 @@
 // SPDX-License-Identifier: MIT
 // A look at how deep a queue is: what is stored, what is late, what is stuck, which sagas are under way. It reads
 // entries page by page, without payloads, up to a limit, and says what it has not seen.
+//
+// An entry is stuck if it has been due, or its lease over, for `stuck_after` and it has not changed since. A saga that
+// has begun is stuck as soon as it has not changed for so long, also while it waits for a participant's reply or for a
+// time to come: that is when a participant that no worker runs becomes visible.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/observe/label_counts.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
 struct look_options {
-    duration stuck_after = std::chrono::minutes{5}; ///< an entry that is due and has not moved for so long is stuck
-    std::size_t entries_max = 10'000;               ///< live entries looked at, oldest first; 0: only what is counted
-    std::vector<std::string> saga_topics{};         ///< whose live entries are sagas under way
+    duration stuck_after = std::chrono::minutes{5};
+    std::size_t entries_max = 10'000; ///< live entries looked at, oldest first; 0: only what is counted
+    /// Topics of sagas. Sagas are recognised by their progress without it; it adds those that were emitted without
+    /// `begin` and have not been claimed yet, and a zero where there is none.
+    std::vector<std::string> saga_topics{};
 };
 
 namespace detail {
 
+struct saga_depth {
+    std::size_t active = 0;
+    std::size_t stuck = 0;
+};
+
 struct depth {
     state_counts counts{};
-    duration overdue{}; ///< for how long the next entry has been due
-    std::size_t stuck = 0;
-    std::map<std::string, std::size_t> sagas{}; ///< under way, by topic
-    std::size_t unseen = 0;                     ///< live entries past the limit
+    duration overdue{};               ///< for how long the next entry has been due
+    std::size_t stuck = 0;            ///< sagas included
+    label_counts<saga_depth> sagas{}; ///< under way, by topic
+    std::size_t unseen = 0;           ///< live entries past the limit
+
+    depth& operator+=(const depth& more) {
+        for (const auto s : all_states) {
+            counts[s] += more.counts[s];
+        }
+        overdue = std::max(overdue, more.overdue);
+        stuck += more.stuck;
+        for (const auto& [topic, n] : more.sagas) {
+            auto& sum = sagas[topic];
+            sum.active += n.active;
+            sum.stuck += n.stuck;
+        }
+        unseen += more.unseen;
+        return *this;
+    }
 };
+
+[[nodiscard]] inline bool is_stuck(const entry& e, bool is_saga, time_point since) noexcept {
+    const bool waits_for_good_reason = (e.lease_until ? *e.lease_until : e.due_at) >= since;
+    const bool has_begun = e.epoch > 0;
+    return e.updated_at < since && (!waits_for_good_reason || (is_saga && has_begun));
+}
+
+[[nodiscard]] inline bool is_one_of(const std::vector<std::string>& names, std::string_view name) noexcept {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 template <class Reader>
 [[nodiscard]] depth depth_of(const Reader& store, std::string_view queue, time_point now, const look_options& how) {
@@ -42,7 +80,7 @@ template <class Reader>
         out.overdue = now - *next;
     }
     for (const auto& topic : how.saga_topics) {
-        out.sagas[topic] = 0;
+        out.sagas[topic] = {};
     }
     const auto since = later(now, -how.stuck_after);
     auto page = query::live(std::string(queue));
@@ -50,9 +88,13 @@ template <class Reader>
         page.limit = std::min(left, page_size);
         const auto found = store.list(page);
         for (const auto& e : found) {
-            out.stuck += e.updated_at < since && (e.lease_until ? *e.lease_until : e.due_at) < since ? 1U : 0U;
-            if (const auto saga = out.sagas.find(e.topic); saga != out.sagas.end()) {
-                saga->second += 1;
+            const bool is_saga = is_saga_progress(e.progress) || is_one_of(how.saga_topics, e.topic);
+            const std::size_t stuck = is_stuck(e, is_saga, since) ? 1 : 0;
+            out.stuck += stuck;
+            if (is_saga) {
+                auto& saga = out.sagas[e.topic];
+                saga.active += 1;
+                saga.stuck += stuck;
             }
         }
         left -= found.size();

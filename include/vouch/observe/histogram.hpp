@@ -58,9 +58,13 @@ class histogram {
 [[nodiscard]] inline std::string seconds_text(duration d) {
     const auto negative = d < duration::zero();
     const auto micros = negative ? -d.count() : d.count();
-    auto fraction = std::to_string(micros % 1'000'000);
-    return (negative ? "-" : "") + std::to_string(micros / 1'000'000) + '.' + std::string(6 - fraction.size(), '0') +
-           fraction;
+    const auto fraction = std::to_string(micros % 1'000'000);
+    std::string text = negative ? "-" : "";
+    text += std::to_string(micros / 1'000'000);
+    text += '.';
+    text.append(6 - fraction.size(), '0');
+    text += fraction;
+    return text;
 }
 
 } // namespace detail

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // An observer that writes a line per event, by level, to a sink of the application's choosing (stderr by default).
-// Warnings and errors are on unless told otherwise. A line has names, ids and codes; never a payload, never an
-// exception's text; and whatever a name contains, a line stays one line.
+// Warnings and errors are on unless told otherwise. A line has names, ids and codes, never a payload; an exception's
+// text only where the runner or the worker was asked for it. Whatever these contain, a line stays one line.
 //
-// Thread-safe: lines are made and handed to the sink one at a time.
+// Thread-safe: a logger hands lines to its sink one at a time. A sink may do what is logged in its turn, such as emit
+// through an outbox that the logger observes: those lines are dropped, whichever logger they would go to.
 #pragma once
 
 #include <array>
@@ -29,6 +30,7 @@ enum class log_level : std::uint8_t {
     info,    ///< what went as it should
     warning, ///< retries, dead letters, claims lost
     error,   ///< the store failed, an outcome could not be recorded, a payload could not be read
+    off,     ///< above all events
 };
 
 [[nodiscard]] constexpr std::string_view name_of(log_level level) noexcept {
@@ -37,6 +39,7 @@ enum class log_level : std::uint8_t {
     case log_level::info: return "info";
     case log_level::warning: return "warning";
     case log_level::error: return "error";
+    case log_level::off: return "off";
     }
     return "?";
 }
@@ -57,6 +60,7 @@ enum class log_level : std::uint8_t {
     case event_kind::lease_lost: return log_level::warning;
     case event_kind::dead: return e.error == "undecodable" ? log_level::error : log_level::warning;
     case event_kind::unsettled:
+    case event_kind::hook_failed:
     case event_kind::store_error: return log_level::error;
     }
     return log_level::error;
@@ -82,21 +86,40 @@ inline void log_to_stderr(log_level /*level*/, std::string_view line) {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
 }
 
+namespace detail {
+
+/// Whether this thread is inside the sink of a logger.
+inline thread_local bool is_in_log_sink = false;
+
+/// Calls the sink, as whose doing all events of this thread count meanwhile.
+struct log_sink_call {
+    log_sink_call() noexcept { is_in_log_sink = true; }
+    log_sink_call(const log_sink_call&) = delete;
+    log_sink_call& operator=(const log_sink_call&) = delete;
+    ~log_sink_call() { is_in_log_sink = false; }
+};
+
+} // namespace detail
+
 class logger {
   public:
+    static constexpr bool writes_log = true; ///< see `logging_observer`
+
     explicit logger(log_level least = log_level::warning, log_sink sink = log_to_stderr)
         : least_(least), sink_(std::move(sink)) {}
 
     void on(const event& e) noexcept {
         const auto level = level_of(e);
-        if (level < least_) {
+        // A lock taken twice by one thread would never be had, and a line that makes a line would never end.
+        if (level < least_ || detail::is_in_log_sink) {
             return;
         }
         try {
             const std::lock_guard lock(mutex_);
             write(level, e);
+            const detail::log_sink_call call;
             sink_(level, line_);
-        } catch (...) { // NOLINT(bugprone-empty-catch): there is nobody to tell
+        } catch (...) { // NOLINT(bugprone-empty-catch): an observer cannot fail
         }
     }
 
@@ -119,10 +142,17 @@ class logger {
         if (e.what == event_kind::purged || e.what == event_kind::polled) {
             add("count", std::to_string(e.count));
         }
-        if (e.took != duration::zero()) {
-            add("took_us", std::to_string(e.took.count()));
+        if (e.took && *e.took != duration::zero()) {
+            add("took_us", std::to_string(e.took->count()));
+        }
+        if (e.delay != duration::zero()) {
+            add("delay_us", std::to_string(e.delay.count()));
         }
         add("error", e.error);
+        if (e.reason != death::none) {
+            add("reason", name_of(e.reason));
+        }
+        add("text", e.text);
         add("tag", e.tag);
         add("worker", e.worker);
     }
@@ -168,5 +198,26 @@ class logger {
     std::string line_{};
 };
 
+namespace detail {
+
+/// Logs to stderr as long as it is needed: until an observer is there that writes a log.
+class fallback_log {
+  public:
+    explicit fallback_log(log_level least) : log_(least) {}
+
+    /// Not while events are being reported.
+    void need(bool is_needed) noexcept { is_needed_ = is_needed; }
+    void on(const event& e) noexcept {
+        if (is_needed_) {
+            log_.on(e);
+        }
+    }
+
+  private:
+    logger log_;
+    bool is_needed_ = true;
+};
+
+} // namespace detail
 } // namespace v0
 } // namespace vouch

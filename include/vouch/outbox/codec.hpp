@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include <vouch/version.hpp>
+
 namespace vouch {
 inline namespace v0 {
 

@@ -7,6 +7,7 @@
 // An outbox is immutable after construction and may be used from several threads, if its clock and ids may.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -27,6 +28,7 @@
 #include <vouch/contract/verdict.hpp>
 #include <vouch/observe/observer.hpp>
 #include <vouch/outbox/bindings.hpp>
+#include <vouch/outbox/tracking.hpp>
 #include <vouch/outbox/trail.hpp>
 #include <vouch/policy/clock.hpp>
 #include <vouch/policy/id_source.hpp>
@@ -45,8 +47,8 @@ struct emission {
     vouch::id parent{};
     std::optional<time_point> due_at{};     ///< not before this time
     std::optional<duration> due_in{};       ///< not before this long from now; not together with `due_at`
-    std::optional<time_point> expires_at{}; ///< no further try from this time on
-    std::optional<duration> expires_in{};   ///< the same, counted from now; not together with `expires_at`
+    std::optional<time_point> expires_at{}; ///< no further try from this time on; later than the time it is due
+    std::optional<duration> expires_in{};   ///< the same, counted from when it is due; not together with `expires_at`
     std::uint32_t attempts_max = 0;
     header_list headers{};
     std::string progress{};
@@ -56,7 +58,7 @@ struct outbox_options {
     vouch::clock clock = system_now;
     id_source ids{}; ///< empty: UUIDv7 from the clock
     vouch::bindings bindings{};
-    std::optional<duration> expires_in{}; ///< for emissions that say nothing of their own
+    std::optional<duration> expires_in{}; ///< for emissions without an expiry; counted from when they are due
     observer_list observers{};            ///< of what the application itself enqueues; handlers' emissions are told to
                                           ///< the runner's or worker's. All outlive the outbox
 };
@@ -84,11 +86,14 @@ class outbox {
     [[nodiscard]] time_point now() const { return options_.clock(); }
     [[nodiscard]] id fresh_id() const { return options_.ids(); }
 
-    /// A trail for an entry point of the application, so that all it emits can be traced back to it.
+    /// A trail for an entry point of the application, so that all it emits can be traced back to it. `tracking` is the
+    /// same as a scope.
     [[nodiscard]] id_list open_trail() const { return {fresh_id()}; }
 
-    /// Enqueues an emission below the trail `above`: one entry in the named queue, or one per bound queue. One receipt
-    /// per entry. Throws `unrouted` if it names no queue and none is bound; then nothing is written.
+    /// Enqueues an emission below the trail `above`, or if that is empty below the trail of the `tracking` scope this
+    /// thread is in, if any: one entry in the named queue, or one per bound queue. One receipt
+    /// per entry. Throws `unrouted` if it names no queue and none is bound, and `invalid_argument` if it expires before
+    /// it is due; then nothing is written.
     ///
     /// Through a writer it becomes part of that transaction. Given a store it commits by itself, and resolves a commit
     /// in doubt: the drafts are made once and enqueued once, and observers hear of those that were inserted.
@@ -105,9 +110,10 @@ class outbox {
     template <class Target>
     std::vector<receipt> emit(Target& to, std::span<const emission> emissions, const id_list& above = {}) const {
         const auto at = now();
+        const auto& below = above.empty() && detail::trail_here != nullptr ? *detail::trail_here : above;
         std::vector<draft> all;
         for (const auto& e : emissions) {
-            append_drafts(all, e, above, fresh_id(), at);
+            append_drafts(all, e, below, fresh_id(), at);
         }
         if constexpr (requires {
                           to.begin();
@@ -160,30 +166,44 @@ class outbox {
 
   private:
     [[nodiscard]] draft draft_of(const emission& e, time_point at) const {
-        const auto expires_in = e.expires_in || e.expires_at ? e.expires_in : options_.expires_in;
+        const auto due = either("due", e.due_at, e.due_in, at);
         return {.topic = e.topic,
                 .payload = e.payload,
                 .key = e.key,
                 .group = e.group,
                 .lane = e.lane,
                 .parent = e.parent,
-                .due_at = either("due", e.due_at, e.due_in, at),
-                .expires_at = either("expires", e.expires_at, expires_in, at),
+                .due_at = due,
+                .expires_at = expiry(e, std::max(due.value_or(at), at)),
                 .attempts_max = e.attempts_max,
                 .headers = e.headers,
                 .progress = e.progress};
     }
 
+    /// An entry that expires before its first try could only die, so such an emission is refused.
+    [[nodiscard]] std::optional<time_point> expiry(const emission& e, time_point due) const {
+        const auto expires_in = e.expires_in || e.expires_at ? e.expires_in : options_.expires_in;
+        const auto expires = either("expires", e.expires_at, expires_in, due);
+        if (expires && *expires <= due) {
+            detail::refuse({"emission", "expires_at"}, "is not after the time it is due, which is " +
+                                                           std::to_string((due - *expires).count()) +
+                                                           " us later; give a later one");
+        }
+        return expires;
+    }
+
     [[nodiscard]] static std::optional<time_point> either(std::string_view what, std::optional<time_point> at,
-                                                          std::optional<duration> in, time_point now) {
+                                                          std::optional<duration> in, time_point from) {
         if (at && in) {
             detail::refuse({"emission", what}, "is given both as a time and as a length of time");
         }
-        return in ? std::optional{later(now, *in)} : at;
+        return in ? std::optional{later(from, *in)} : at;
     }
 
     outbox_options options_;
 };
+
+inline tracking::tracking(const outbox& from) : trail_(trail_below(current(), from.fresh_id())) {}
 
 } // namespace v0
 } // namespace vouch

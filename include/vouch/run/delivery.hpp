@@ -71,31 +71,42 @@ class delivery {
     /// Emits below this delivery's trail, if the handler ends well (succeed or advance). Returns the emission's id. An
     /// emission that turns out invalid ends the entry as dead with `invalid_emission` or `unrouted`.
     vouch::id emit(emission e) {
-        const auto fresh = outbox_.fresh_id();
-        emissions_.emplace_back(std::move(e), fresh);
-        return fresh;
+        emissions_.push_back({std::move(e), outbox_.fresh_id(), outbox_.now()});
+        return emissions_.back().id;
     }
 
     /// A word about the outcome, for the event that reports it. Nothing of it is stored.
     void tag(std::string word) { tag_ = std::move(word); }
     [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
 
+    /// The text of an exception that the handler turned into an outcome itself. It reaches observers where the runner
+    /// or the worker was asked for exception texts, and nothing else.
+    void explain(std::string text) { text_ = std::move(text); }
+    [[nodiscard]] const std::string& explanation() const noexcept { return text_; }
+
     /// The drafts of everything emitted so far.
     [[nodiscard]] std::vector<draft> emitted() const {
         std::vector<draft> out;
-        for (const auto& [e, fresh] : emissions_) {
-            outbox_.append_drafts(out, e, entry_.trail, fresh, now_);
+        for (const auto& e : emissions_) {
+            outbox_.append_drafts(out, e.what, entry_.trail, e.id, e.at);
         }
         return out;
     }
 
   private:
+    struct emitted_one {
+        emission what{};
+        vouch::id id{};
+        time_point at{}; ///< what its due time and its expiry count from: a handler may have run for long
+    };
+
     const vouch::entry& entry_;
     const outbox& outbox_;
     time_point now_;
     std::stop_token stop_;
-    std::vector<std::pair<emission, vouch::id>> emissions_;
+    std::vector<emitted_one> emissions_;
     std::string tag_;
+    std::string text_;
 };
 
 } // namespace v0

@@ -23,6 +23,7 @@
 #include <vouch/contract/ticket.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/run/handling.hpp>
+#include <vouch/run/stop_caller.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -31,10 +32,14 @@ namespace detail {
 using steady = std::chrono::steady_clock;
 
 /// A claim that waits for a thread.
+template <class Store>
 struct held_claim {
     vouch::entry entry{};
-    std::stop_source stop{};       ///< fires when the claim is lost or the worker stops
-    steady::time_point renew_at{}; ///< when its lease wants to be extended
+    std::stop_source stop{};                    ///< fires when the claim is lost or the worker stops
+    steady::time_point renew_at{};              ///< when its lease wants to be extended
+    std::optional<handled<Store>> unrecorded{}; ///< it was handled, but its `record` failed; `entry` is empty then
+
+    [[nodiscard]] vouch::ticket ticket() const noexcept { return ticket_of(unrecorded ? unrecorded->entry : entry); }
 };
 
 /// What is in hand.
@@ -43,6 +48,7 @@ struct hand_size {
     std::size_t running = 0;
     std::size_t finished = 0;
     steady::time_point finished_since{};                     ///< when the first of these was finished
+    steady::time_point started_last{};                       ///< when a handler was last started
     steady::time_point renew_at = steady::time_point::max(); ///< the earliest of all claims
     steady::duration handling{};                             ///< what a handler took, lately
     bool measured = false;                                   ///< whether any was
@@ -66,6 +72,26 @@ class hand {
         started_.notify_all();
     }
 
+    /// An outcome whose `record` has failed: a thread decides what follows. Before any claim that waits.
+    void put_back(handled<Store> unrecorded, steady::time_point renew_at) {
+        {
+            const std::lock_guard lock(mutex_);
+            unstarted_.push_front({.renew_at = renew_at, .unrecorded = std::move(unrecorded)});
+        }
+        started_.notify_all();
+    }
+
+    /// Claims no thread has started go back untouched, with the outcomes, so that another worker can take them.
+    void hand_back_unstarted() {
+        const std::lock_guard lock(mutex_);
+        for (auto& c : unstarted_) {
+            if (!c.unrecorded) {
+                add_finished({.entry = std::move(c.entry), .outcome = release{}});
+            }
+        }
+        std::erase_if(unstarted_, [](const auto& c) { return !c.unrecorded; });
+    }
+
     [[nodiscard]] batch collect() {
         const std::lock_guard lock(mutex_);
         return std::exchange(finished_, {});
@@ -77,6 +103,7 @@ class hand {
                       .running = running_.size(),
                       .finished = finished_.size(),
                       .finished_since = finished_since_,
+                      .started_last = started_last_,
                       .handling = handling_,
                       .measured = measured_};
         for (const auto& c : unstarted_) {
@@ -94,7 +121,7 @@ class hand {
         const std::lock_guard lock(mutex_);
         for (const auto& c : unstarted_) {
             if (c.renew_at <= now) {
-                out.push_back(ticket_of(c.entry));
+                out.push_back(c.ticket());
             }
         }
         for (const auto& r : running_) {
@@ -118,46 +145,40 @@ class hand {
 
     enum class loss : std::uint8_t { of_none, of_unstarted, of_running };
 
-    /// The claim is somebody else's by now: it is not started if it was not, else its handler is told.
+    /// Another worker has the claim by now: it is not started if it was not, else its handler is asked to stop.
     [[nodiscard]] loss lose(const ticket& lost) {
-        std::stop_source stop(std::nostopstate);
-        {
-            const std::lock_guard lock(mutex_);
-            const auto dropped = std::erase_if(unstarted_, [&](const auto& c) { return ticket_of(c.entry) == lost; });
-            if (dropped > 0) {
-                return loss::of_unstarted;
-            }
-            const auto found =
-                std::find_if(running_.begin(), running_.end(), [&](const auto& r) { return r.ticket == lost; });
-            if (found == running_.end()) {
-                return loss::of_none;
-            }
-            found->renew_at = steady::time_point::max();
-            stop = found->stop;
+        const std::lock_guard lock(mutex_);
+        if (std::erase_if(unstarted_, [&](const auto& c) { return c.ticket() == lost; }) > 0) {
+            return loss::of_unstarted;
         }
-        stop.request_stop(); // runs the handler's callbacks, therefore outside the lock
+        const auto found =
+            std::find_if(running_.begin(), running_.end(), [&](const auto& r) { return r.ticket == lost; });
+        if (found == running_.end()) {
+            return loss::of_none;
+        }
+        found->renew_at = steady::time_point::max();
+        stops_.request({found->stop});
         return loss::of_running;
     }
 
     /// From now on no handler is started: what was not goes back untouched, with the outcomes. Running ones are asked
     /// to stop.
     void close() {
-        std::vector<std::stop_source> stops;
         {
             const std::lock_guard lock(mutex_);
             closed_ = true;
             for (auto& c : unstarted_) {
-                add_finished({.entry = std::move(c.entry), .outcome = release{}});
+                add_finished(c.unrecorded ? std::move(*c.unrecorded)
+                                          : handled<Store>{.entry = std::move(c.entry), .outcome = release{}});
             }
             unstarted_.clear();
+            std::vector<std::stop_source> stops;
             for (const auto& r : running_) {
                 stops.push_back(r.stop);
             }
+            stops_.request(std::move(stops));
         }
         started_.notify_all();
-        for (auto& s : stops) {
-            s.request_stop();
-        }
     }
 
     /// Gives up what is still running: its outcomes will be dropped, and its leases heal it. Says which.
@@ -175,7 +196,7 @@ class hand {
 
     /// Waits for a claim to handle; nothing once the hand is closed. `idle` is called first if there is none.
     template <class Idle>
-    [[nodiscard]] std::optional<held_claim> take(Idle&& idle) {
+    [[nodiscard]] std::optional<held_claim<Store>> take(Idle&& idle) {
         std::unique_lock lock(mutex_);
         if (unstarted_.empty() && !closed_) {
             lock.unlock();
@@ -188,7 +209,8 @@ class hand {
         }
         auto taken = std::move(unstarted_.front());
         unstarted_.pop_front();
-        running_.push_back({.ticket = ticket_of(taken.entry), .stop = taken.stop, .renew_at = taken.renew_at});
+        running_.push_back({.ticket = taken.ticket(), .stop = taken.stop, .renew_at = taken.renew_at});
+        started_last_ = steady::now();
         return taken;
     }
 
@@ -222,14 +244,16 @@ class hand {
 
     mutable std::mutex mutex_;
     std::condition_variable started_;
-    std::deque<held_claim> unstarted_{};
+    std::deque<held_claim<Store>> unstarted_{};
     std::vector<running> running_{};
     batch finished_{};
     steady::time_point finished_since_{};
+    steady::time_point started_last_{};
     steady::duration handling_{};
     bool measured_ = false;
     bool closed_ = false;
     bool abandoned_ = false;
+    stop_caller stops_{};
 };
 
 } // namespace detail

@@ -4,13 +4,15 @@
 //   [](delivery&) { ... }                       done when it returns; the delivery may be left out
 //   [](delivery&) { return value; }             done, with a result: a string, or anything with a codec
 //   [](delivery&) -> outcome { ... }            says itself what became of it: succeed, retry, bury, release, advance
-//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be left
-//   out struct { R work(delivery&);                 any of the above as a member, outside any transaction: calls,
-//   computes
-//            void record(transaction&, const R&);      inside the settling transaction: short, no I/O but the store's
-//            outcome ended(delivery&, ending); }       instead of burying when time or attempts have run out
+//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be
+//                                               left out
+//   struct { R work(delivery&);                 any of the above as a member, outside any transaction
+//            void record(transaction&, const R&);   inside the settling transaction: short, no I/O but the store's
+//            outcome ended(delivery&, ending); }    instead of burying, when time or attempts have run out
 //
-// `record` and `ended` may be left out. An entry that has expired is handed to `ended` only, never to `work` again.
+// `record` and `ended` may be left out, overloaded or templates. A member of one of these names that cannot be called
+// is a compile error. An entry that has expired is handed to `ended` only, never to `work` again. `record` is called
+// again if its transaction was rolled back.
 #pragma once
 
 #include <concepts>
@@ -43,6 +45,7 @@ template <class Transaction>
 struct handler {
     std::function<worked<Transaction>(delivery&)> work;
     std::function<outcome(delivery&, ending)> ended; ///< empty: bury
+    bool runs_sagas = false;                         ///< its entries have a saga's progress
 };
 
 namespace detail {
@@ -122,7 +125,7 @@ template <class Transaction, class T, class H, class F>
         call<T>(work, body, d);
         static_assert(
             requires(Transaction & tx) { h->record(tx); },
-            "vouch: the `record` of a `work` that returns nothing takes `transaction&`");
+            "vouch: the `record` of a `work` that returns nothing is public and takes `transaction&`");
         return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
     } else {
         using kept = std::remove_cvref_t<returned>;
@@ -131,19 +134,36 @@ template <class Transaction, class T, class H, class F>
             return {.outcome = outcome_of(*value), .record = [h, value](Transaction& tx) { h->record(tx, *value); }};
         } else {
             static_assert(
-                requires(Transaction & tx) { h->record(tx); },
-                "vouch: `record` takes `transaction&` and then, if it likes, what `work` returned as `const R&`");
+                requires(Transaction & tx) { h->record(tx); }, "vouch: `record` is public and takes `transaction&`, "
+                                                               "then if it likes what `work` returned as `const R&`");
             return {.outcome = outcome_of(*value), .record = [h](Transaction& tx) { h->record(tx); }};
         }
     }
 }
 
+// Whether a handler has a member of a name, be it a template, overloaded or private: such a member makes the name
+// ambiguous in a class that inherits it twice. (Nothing can inherit from a final class: there the member must be one
+// that `&H::name` finds.)
+struct names {
+    int work;
+    int record;
+    int ended;
+};
 template <class H>
-concept has_record = requires {
+struct with_names : H, names {};
+template <class H>
+concept inheritable = std::is_class_v<H> && !std::is_final_v<H>;
+
+template <class H>
+concept has_work = (inheritable<H> && !requires { &with_names<H>::work; }) || requires {
+    &H::work;
+};
+template <class H>
+concept has_record = (inheritable<H> && !requires { &with_names<H>::record; }) || requires {
     &H::record;
 };
 template <class H>
-concept has_ended = requires {
+concept has_ended = (inheritable<H> && !requires { &with_names<H>::ended; }) || requires {
     &H::ended;
 };
 
@@ -155,7 +175,7 @@ template <class Transaction, class T = void, class H>
     using type = std::decay_t<H>;
     auto h = std::make_shared<type>(std::forward<H>(given));
     handler<Transaction> out;
-    if constexpr (requires { &type::work; }) {
+    if constexpr (detail::has_work<type>) {
         auto work = [h](auto&&... args) -> decltype(h->work(std::forward<decltype(args)>(args)...)) {
             return h->work(std::forward<decltype(args)>(args)...);
         };
@@ -173,8 +193,11 @@ template <class Transaction, class T = void, class H>
             requires(delivery & d) {
                 { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
             },
-            "vouch: `ended` is `outcome ended(delivery&, ending)`");
+            "vouch: `ended` is a public `outcome ended(delivery&, ending)`");
         out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
+    }
+    if constexpr (requires { type::runs_sagas; }) {
+        out.runs_sagas = type::runs_sagas;
     }
     return out;
 }

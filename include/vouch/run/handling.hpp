@@ -4,11 +4,15 @@
 // else.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,10 +21,14 @@
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/outcome.hpp>
+#include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
+#include <vouch/observe/observer.hpp>
 #include <vouch/outbox/outbox.hpp>
+#include <vouch/outbox/tracking.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/failure.hpp>
@@ -30,16 +38,53 @@
 namespace vouch {
 inline namespace v0 {
 
+namespace detail {
+
+/// What is kept of the exception being handled: its code, and whether another try makes sense. Its text is for a log
+/// that asked for it, and is never stored.
+struct caught {
+    std::string code;
+    bool is_permanent = false;
+    std::string text{};
+
+    static constexpr std::size_t text_max = 1000;
+    [[nodiscard]] static std::string text_of(const std::exception& e) {
+        const char* const text = e.what();
+        return text == nullptr ? std::string{} : std::string(std::string_view(text).substr(0, text_max));
+    }
+
+    /// Call inside a catch clause.
+    [[nodiscard]] static caught current() {
+        try {
+            throw;
+        } catch (const reject& e) {
+            return {error_code(e.code()), true};
+        } catch (const failure& e) {
+            return {error_code(e.code())};
+        } catch (const error& e) {
+            return {std::string(name_of(e.kind())), false, text_of(e)};
+        } catch (const std::exception& e) {
+            return {class_of(e), false, text_of(e)};
+        } catch (...) {
+            return {"unknown_exception"};
+        }
+    }
+};
+
+} // namespace detail
+
 /// How the settle of a handled entry fared.
 struct landing {
     enum class kind : std::uint8_t {
         landed,
         stale,     ///< another claim had taken over
-        unsettled, ///< a hook threw; the entry stays claimed and its lease heals it
+        unsettled, ///< the store refuses the outcome; the entry stays claimed until its lease is over
     };
     landing::kind what = kind::landed;
     bool group_completed = false;
-    std::string error{}; ///< unsettled: a code for what was thrown
+    std::string error{};      ///< unsettled: a code for what was thrown
+    std::string text{};       ///< unsettled: its text, as in `handled`
+    bool is_reported = false; ///< to the observers
 };
 
 /// A claimed entry with what became of it, ready to be settled.
@@ -48,15 +93,20 @@ struct handled {
     vouch::entry entry{};
     vouch::outcome outcome{};
     std::vector<draft> emissions{};
-    std::string tag{}; ///< the handler's word about the outcome
+    std::string tag{};  ///< the handler's word about the outcome
+    death reason{};     ///< if the outcome is to bury
+    std::string text{}; ///< of the exception behind the outcome; for observers that asked for it, never stored
     std::function<void(typename Store::transaction&)> record{};
-    duration took{}; ///< from the handler's call to its end
+    std::optional<duration> took{}; ///< from the handler's call to its end; none if it was not called
 
-    // Kept by settling, so that a batch can be given again after a fault of the store.
+    // Kept by settling, so that a batch can be given again after a fault of the store or of a hook.
     std::optional<vouch::landing> landing{};
-    std::vector<receipt> receipts{}; ///< of the emissions, as the last try got them
-    bool completes_group = false;    ///< as the last try was told
-    bool in_doubt = false;           ///< an earlier commit may have landed
+    std::string held_up{}; ///< a code for what an audit sink or a group callback threw; the outcome is kept
+    std::optional<detail::caught> record_failure{}; ///< `record` threw; what follows is yet to be decided
+    bool is_reported = false;                       ///< to the observers: that it is held up
+    std::vector<receipt> receipts{};                ///< of the emissions, as the last try got them
+    bool completes_group = false;                   ///< as the last try was told
+    bool in_doubt = false;                          ///< an earlier commit may have landed
 };
 
 namespace detail {
@@ -87,44 +137,35 @@ inline void make_valid(outcome& o, const limits& limit) {
     return std::holds_alternative<succeed>(o) || std::holds_alternative<advance>(o);
 }
 
-/// What is kept of the exception being handled: its code, and whether another try makes sense.
-struct caught {
-    std::string code;
-    bool is_permanent = false;
+} // namespace detail
 
-    /// Call inside a catch clause.
-    [[nodiscard]] static caught current() {
-        try {
-            throw;
-        } catch (const reject& e) {
-            return {error_code(e.code()), true};
-        } catch (const failure& e) {
-            return {error_code(e.code())};
-        } catch (const error& e) {
-            return {std::string(name_of(e.kind()))};
-        } catch (const std::exception& e) {
-            return {class_of(e)};
-        } catch (...) {
-            return {"unknown_exception"};
-        }
-    }
+/// What a runner does with an entry whose topic none of its routes fits.
+enum class unhandled : std::uint8_t {
+    bury,       ///< dead at once, with the error `no_handler`: a person sees it and requeues it
+    look_again, ///< handed back, due again after `look_again_in`: for workers that are deployed after their producers
 };
 
-} // namespace detail
+/// How long an entry waits that this runner has no handler for, but another may.
+inline constexpr duration look_again_in = std::chrono::minutes{1};
+
+struct handling_options {
+    retry_policy retry{}; ///< for routes and entries that have none of their own
+    vouch::unhandled unhandled = unhandled::bury;
+};
 
 template <class Store>
 class handling {
   public:
-    handling(const router<Store>& routes, const outbox& from, const retry_policy& fallback, const capabilities& can)
-        : router_(routes), outbox_(from), fallback_(fallback), can_(can) {}
+    handling(const router<Store>& routes, const outbox& from, const handling_options& options, const capabilities& can)
+        : router_(routes), outbox_(from), options_(options), can_(can) {}
 
     /// `started` is called right before the handler is.
     template <class Started>
     [[nodiscard]] handled<Store> operator()(entry claimed, std::stop_token stop, Started&& started) const {
         handled<Store> h{.entry = std::move(claimed)};
         const auto* const route = router_.find(h.entry.topic);
-        if (route == nullptr) {
-            h.outcome = bury{.error = "no_handler"};
+        if (route == nullptr || !fits(*route, h.entry)) {
+            leave(h);
             return h;
         }
         delivery d(h.entry, outbox_, outbox_.now(), stop);
@@ -141,8 +182,9 @@ class handling {
         return h;
     }
 
-    /// What becomes of an entry whose work went well but could not be recorded: the attempt failed.
+    /// Decides on an entry whose work went well but could not be recorded: the attempt failed.
     void fail_recording(handled<Store>& h, const detail::caught& why) const {
+        h.record_failure.reset();
         h.emissions.clear();
         h.receipts.clear();
         h.tag.clear();
@@ -162,13 +204,26 @@ class handling {
         std::string code;
     };
 
+    /// A saga that has begun is run by its own handler only: any other would end it with its steps standing.
+    [[nodiscard]] static bool fits(const route_type& route, const entry& e) noexcept {
+        return route.handler.runs_sagas || !is_saga_progress(e.progress);
+    }
+
+    /// Nothing here can handle it.
+    void leave(handled<Store>& h) const {
+        const bool is_saga = is_saga_progress(h.entry.progress);
+        if (!is_saga && options_.unhandled == unhandled::bury) {
+            h.outcome = bury{.error = "no_handler"};
+            h.reason = death::no_handler;
+            return;
+        }
+        h.outcome = release{.at = later(outbox_.now(), look_again_in)};
+        h.tag = is_saga ? "no_saga_handler" : "no_handler";
+    }
+
     /// What a route leaves open the runner's policy decides.
     [[nodiscard]] retry_policy policy_of(const route_type& route) const {
-        auto policy = route.retry.value_or(fallback_);
-        if (policy.attempts_max == 0 && !policy.backoff.attempts()) {
-            policy.attempts_max = fallback_.attempts_max;
-        }
-        return policy;
+        return route.retry ? filled_up(*route.retry, options_.retry) : options_.retry;
     }
 
     [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const {
@@ -186,6 +241,7 @@ class handling {
     }
 
     [[nodiscard]] std::optional<spending> work(handled<Store>& h, const route_type& route, delivery& d) const {
+        const detail::trail_scope scope(d.trail()); // for what it emits past the delivery
         try {
             auto worked = route.handler.work(d);
             h.outcome = std::move(worked.outcome);
@@ -199,7 +255,9 @@ class handling {
     /// The attempt ends here: that is when the wait for the next one begins.
     [[nodiscard]] std::optional<spending> fail(handled<Store>& h, const route_type& route,
                                                const detail::caught& why) const {
+        h.text = why.text;
         if (why.is_permanent) {
+            h.reason = death::rejected;
             // An entry with a parent is a saga's command: that it was rejected, and has not just died, is the reply.
             h.outcome = bury{.error = why.code, .result = reply_of_rejecting(h.entry)};
             return std::nullopt;
@@ -234,6 +292,7 @@ class handling {
     /// failed attempt is left. A claim beyond twice attempts_max calls nobody.
     void end(handled<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
         h.record = nullptr;
+        h.reason = spent.why == ending::expired ? death::expired : death::exhausted;
         const std::uint64_t most = attempts_max(h.entry, route);
         const std::uint64_t claims = h.entry.attempts;
         if (!route.handler.ended || claims > 2 * most) {
@@ -241,12 +300,15 @@ class handling {
             return;
         }
         delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
+        const detail::trail_scope scope(d.trail());
         try {
             h.outcome = route.handler.ended(d, spent.why);
         } catch (...) {
             const auto error = detail::caught::current();
+            h.text = error.text;
+            h.reason = error.is_permanent ? death::rejected : death::exhausted;
             const auto again = claims < most ? claims : claims - most + 1; // the delays begin anew
-            const auto delay = delay_after(policy_of(route).backoff, h.entry.id, static_cast<std::uint32_t>(again));
+            const auto delay = delay_after(policy_of(route), h.entry.id, static_cast<std::uint32_t>(again));
             if (error.is_permanent || claims == 2 * most || !delay) {
                 h.outcome = bury{.error = error.code};
             } else {
@@ -260,7 +322,10 @@ class handling {
     void finish(handled<Store>& h, const delivery& d) const {
         const auto meant = h.outcome.index();
         detail::make_valid(h.outcome, can_.limits);
-        h.tag = h.outcome.index() == meant ? d.tag() : std::string{};
+        h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
+        const bool is_as_meant = h.outcome.index() == meant;
+        h.tag = is_as_meant ? d.tag() : std::string{};
+        h.reason = !is_as_meant ? death::invalid : h.reason == death::none ? death::buried : h.reason;
         if (detail::goes_on(h.outcome)) {
             try {
                 h.emissions = d.emitted();
@@ -268,6 +333,7 @@ class handling {
                 return;
             } catch (const error& e) {
                 h.tag.clear();
+                h.reason = death::invalid;
                 h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
             }
         }
@@ -277,7 +343,7 @@ class handling {
 
     const router<Store>& router_;
     const outbox& outbox_;
-    const retry_policy& fallback_;
+    const handling_options& options_;
     const capabilities& can_;
 };
 

@@ -41,9 +41,9 @@ struct report {
     std::size_t retried = 0;
     std::size_t dead = 0;
     std::size_t released = 0;
-    std::size_t stale = 0; ///< outcomes refused because another claim had taken over
-    std::size_t unsettled =
-        0; ///< outcomes given up because an audit sink or a group callback threw; the lease heals them
+    std::size_t stale = 0;     ///< outcomes refused because another claim had taken over
+    std::size_t unsettled = 0; ///< outcomes the store refuses; the entries stay claimed until their leases are over
+    std::size_t held_up = 0;   ///< outcomes kept because an audit sink or a group callback threw; settled again later
     std::vector<trace_line> trace{};
 
     report& operator+=(const report& other) {
@@ -55,6 +55,7 @@ struct report {
         released += other.released;
         stale += other.stale;
         unsettled += other.unsettled;
+        held_up += other.held_up;
         for (const auto& line : other.trace) {
             trace.push_back(line);
         }

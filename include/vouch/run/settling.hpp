@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Settles handled entries in one transaction, in a fixed order: records, emissions, audit, settles, group callbacks,
-// the next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back
-// and the entries are settled one by one under the same rule. No handler is called again.
+// the next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back,
+// the entry at fault is set apart, and the others are settled together again. No handler is called again. A `record`
+// is called again if and only if its transaction was rolled back.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -22,120 +24,220 @@
 #include <vouch/contract/verdict.hpp>
 #include <vouch/observe/audit.hpp>
 #include <vouch/outbox/outbox.hpp>
+#include <vouch/outbox/tracking.hpp>
 #include <vouch/run/handling.hpp>
+#include <vouch/run/isolation.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
-/// What runs inside the settling transaction. What throws there leaves the entry claimed; its lease heals it.
+/// What runs inside the settling transaction. If a hook throws, the outcome is kept and settled again later.
 template <class Transaction>
 struct settling_hooks {
     audit_sink<Transaction> audit{};
     std::function<void(Transaction&, const std::string& group, const entry& last)> group_complete{};
 };
 
+namespace detail {
+
+/// The claim that goes with a settle.
+struct next_claim {
+    claim_request request{};
+    claim_plan plan{};
+};
+
+} // namespace detail
+
 template <class Store>
 class settling {
   public:
     using transaction = typename Store::transaction;
 
-    settling(Store& store, const outbox& from, const handling<Store>& rules, const settling_hooks<transaction>& hooks)
-        : store_(store), outbox_(from), handling_(rules), hooks_(hooks) {}
+    /// `calls_handlers`: what follows from a failed `record` is decided at once, which may call the handler's `ended`;
+    /// else the entry is left with its `record_failure`, for the caller to have it decided elsewhere.
+    settling(Store& store, const outbox& from, const handling<Store>& rules, const settling_hooks<transaction>& hooks,
+             bool calls_handlers = true)
+        : store_(store), outbox_(from), handling_(rules), hooks_(hooks), calls_handlers_(calls_handlers) {}
 
-    /// Settles every entry of the batch that has no landing yet and gives it one. If `next` is given and all goes well
-    /// at once, claims in the same commit and returns what was claimed; else returns nothing, and nothing was claimed.
+    /// Settles every entry of the batch that has no landing yet. Afterwards each has one, or is `held_up` by a hook, or
+    /// has a `record_failure`. If `next` is given and every entry gets its landing, claims in the same commit and
+    /// returns what was claimed; else returns nothing, and nothing was claimed.
     /// Throws the store's faults; then the same batch may be given again.
-    [[nodiscard]] std::optional<std::vector<entry>> operator()(std::span<handled<Store>> batch,
-                                                               const claim_request* next) {
-        if (std::none_of(batch.begin(), batch.end(), [](const auto& h) { return h.landing || h.in_doubt; })) {
-            try {
-                if (auto tried = try_once(batch, next); tried.answer == verdict::applied) {
-                    return std::move(tried.claimed);
-                }
-            } catch (const error& e) {
-                if (is_fault(e) && !e.is_in_doubt()) {
-                    throw;
-                }
-                // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
-                for (auto& h : batch) {
-                    h.in_doubt = e.is_in_doubt();
-                }
-            } catch (...) { // NOLINT(bugprone-empty-catch): whose fault it was comes out one by one
-            }
-        }
+    [[nodiscard]] std::optional<detail::claims> operator()(std::span<handled<Store>> batch,
+                                                           const detail::next_claim* next) {
+        waiting todo;
         for (auto& h : batch) {
             if (!h.landing) {
-                settle_alone(h);
+                h.held_up.clear();
+                h.record_failure.reset();
+                todo.push_back(&h);
             }
         }
-        return std::nullopt;
+        return settle_together(std::move(todo), next);
     }
 
   private:
-    struct attempt {
-        verdict answer = verdict::applied; ///< else: of the first settle that was refused; all is rolled back
-        std::vector<entry> claimed{};
+    using waiting = std::vector<handled<Store>*>;
+
+    /// How many entries at fault are set apart before the others are no longer tried together.
+    static constexpr int culprits_max = 3;
+
+    /// What one entry brings along. A fault of the store in a `record` counts as a hook's: it is held against nobody.
+    enum class part : std::uint8_t { record, emission, hook };
+
+    /// Thrown past the transaction: what one entry brought along has failed.
+    struct culprit {
+        std::size_t index;
+        part what;
+        detail::caught why;
     };
 
-    /// Thrown past the transaction when a handler's own `record` failed.
-    struct record_failed {
-        detail::caught why;
-    };
-    /// Thrown past the transaction when an audit sink or a group callback failed.
-    struct hook_failed {
-        detail::caught why;
+    struct attempt {
+        std::vector<std::size_t> refused{}; ///< entries whose verdict was not `applied`; if any, all is rolled back
+        detail::claims claimed{};
     };
 
     /// Whether it is the store that is in trouble, and not what was asked of it.
     [[nodiscard]] static bool is_fault(const error& e) noexcept {
         return e.is_in_doubt() || e.kind() == error_kind::busy || e.kind() == error_kind::full ||
-               e.kind() == error_kind::io || e.kind() == error_kind::read_only || e.kind() == error_kind::corrupt;
+               e.kind() == error_kind::io || e.kind() == error_kind::read_only || e.kind() == error_kind::corrupt ||
+               e.kind() == error_kind::conflict;
     }
 
-    void settle_alone(handled<Store>& h) {
-        const auto landed = [&](verdict answer) {
-            const bool had_landed = h.in_doubt && (answer == verdict::repeated || answer == verdict::unknown);
-            if (had_landed) {
-                h.landing = landing{.group_completed = h.completes_group};
-            } else if (answer != verdict::applied) {
-                h.landing = landing{.what = landing::kind::stale};
+    std::optional<detail::claims> settle_together(waiting todo, const detail::next_claim* next) {
+        int culprits = 0;
+        for (int doubts = 0;;) {
+            resolve_doubts(todo);
+            if (todo.empty()) {
+                return std::nullopt;
             }
-        };
-        for (int left = transact_tries; !h.landing; --left) {
             try {
-                if (h.in_doubt) {
-                    landed(ask(h));
+                auto tried = try_once(todo, next);
+                if (tried.refused.empty()) {
+                    return next != nullptr ? std::optional{std::move(tried.claimed)} : std::nullopt;
                 }
-                if (!h.landing) {
-                    landed(try_once(std::span(&h, 1), nullptr).answer);
+                mark_stale(todo, tried.refused);
+            } catch (const culprit& c) {
+                if (!set_apart(todo, c)) {
+                    next = nullptr;
                 }
-            } catch (const record_failed& e) {
-                handling_.fail_recording(h, e.why);
-            } catch (const hook_failed& e) {
-                h.landing = landing{.what = landing::kind::unsettled, .error = e.why.code};
+                if (++culprits == culprits_max) {
+                    return settle_rest(std::move(todo), c.what);
+                }
             } catch (const error& e) {
-                h.in_doubt = h.in_doubt || e.is_in_doubt();
-                if (e.is_in_doubt() ? left == 1 : is_fault(e) || e.kind() == error_kind::conflict) {
+                if (e.is_in_doubt() && ++doubts < transact_tries) {
+                    // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
+                    std::for_each(todo.begin(), todo.end(), [](auto* h) { h->in_doubt = true; });
+                } else if (e.kind() == error_kind::conflict && todo.size() > 1) {
+                    return settle_rest(std::move(todo), part::emission);
+                } else if (is_fault(e)) {
+                    std::for_each(todo.begin(), todo.end(), [&](auto* h) { h->in_doubt |= e.is_in_doubt(); });
                     throw;
-                }
-                if (!e.is_in_doubt()) {
-                    h.landing = landing{.what = landing::kind::unsettled, .error = std::string(name_of(e.kind()))};
+                } else if (todo.size() > 1) {
+                    return settle_rest(std::move(todo), part::emission);
+                } else {
+                    refuse(*todo.front(), e);
+                    todo.clear();
                 }
             }
         }
     }
 
-    /// What a settle would be answered. Tells whether one whose commit was in doubt has landed, and changes nothing.
-    [[nodiscard]] verdict ask(const handled<Store>& h) {
-        transaction tx = store_.begin();
-        const settle again{ticket_of(h.entry), h.outcome};
-        return tx.settle(std::span(&again, 1), outbox_.now()).front().verdict;
+    /// Too many entries are at fault to go on with all of them. If hooks failed, they are likely to fail for the rest.
+    std::optional<detail::claims> settle_rest(waiting todo, part failed) {
+        for (auto* const h : todo) {
+            if (failed == part::hook) {
+                h->held_up = "hook_failed";
+            } else {
+                std::ignore = settle_together({h}, nullptr);
+            }
+        }
+        return std::nullopt;
     }
 
-    [[nodiscard]] attempt try_once(std::span<handled<Store>> batch, const claim_request* next) {
+    /// Says whether the entry can still be settled with the others.
+    bool set_apart(waiting& todo, const culprit& c) {
+        auto& h = *todo[c.index];
+        if (c.what == part::record && calls_handlers_) {
+            handling_.fail_recording(h, c.why);
+            return true;
+        }
+        if (c.what == part::record) {
+            h.record_failure = c.why;
+        } else if (c.what == part::hook) {
+            h.held_up = c.why.code;
+        } else {
+            h.landing = landing{.what = landing::kind::unsettled, .error = c.why.code};
+        }
+        todo.erase(todo.begin() + static_cast<std::ptrdiff_t>(c.index));
+        return false;
+    }
+
+    /// The store refuses what is asked of it. That may be because a `record` went on after an error of the store's.
+    void refuse(handled<Store>& h, const error& e) {
+        const detail::caught why{std::string(name_of(e.kind()))};
+        if (h.record) {
+            waiting alone{&h};
+            std::ignore = set_apart(alone, {0, part::record, why});
+            if (!alone.empty()) {
+                std::ignore = settle_together(std::move(alone), nullptr);
+            }
+        } else {
+            h.landing = landing{.what = landing::kind::unsettled, .error = why.code};
+        }
+    }
+
+    static void mark_stale(waiting& todo, const std::vector<std::size_t>& refused) {
+        for (const auto i : refused) {
+            todo[i]->landing = landing{.what = landing::kind::stale};
+        }
+        std::erase_if(todo, [](const auto* h) { return h->landing.has_value(); });
+    }
+
+    /// Asks what a settle would be answered, in a transaction that is rolled back. Tells which of those whose commit
+    /// was in doubt have landed, and changes nothing.
+    void resolve_doubts(waiting& todo) {
+        waiting doubted;
+        std::vector<settle> again;
+        for (auto* const h : todo) {
+            if (h->in_doubt) {
+                doubted.push_back(h);
+                again.push_back({ticket_of(h->entry), h->outcome});
+            }
+        }
+        if (doubted.empty()) {
+            return;
+        }
+        const auto answers = ask(again);
+        for (std::size_t i = 0; i < doubted.size(); ++i) {
+            auto& h = *doubted[i];
+            if (answers[i].verdict == verdict::repeated || answers[i].verdict == verdict::unknown) {
+                h.landing = landing{.group_completed = h.completes_group};
+            } else if (answers[i].verdict == verdict::stale) {
+                h.landing = landing{.what = landing::kind::stale};
+            }
+            h.in_doubt = h.in_doubt && h.landing.has_value(); // else it has not landed, and is settled anew
+        }
+        std::erase_if(todo, [](const auto* h) { return h->landing.has_value(); });
+    }
+
+    [[nodiscard]] std::vector<settlement> ask(const std::vector<settle>& again) {
         for (int left = transact_tries;; --left) {
             try {
-                return in_transaction(batch, next);
+                transaction tx = store_.begin();
+                return tx.settle(again, outbox_.now());
+            } catch (const error& e) {
+                if (e.kind() != error_kind::conflict || left == 1) {
+                    throw;
+                }
+            }
+        }
+    }
+
+    [[nodiscard]] attempt try_once(const waiting& todo, const detail::next_claim* next) {
+        for (int left = transact_tries;; --left) {
+            try {
+                return in_transaction(todo, next);
             } catch (const error& e) {
                 if (e.kind() != error_kind::conflict || e.is_in_doubt() || left == 1) {
                     throw;
@@ -144,60 +246,63 @@ class settling {
         }
     }
 
-    [[nodiscard]] attempt in_transaction(std::span<handled<Store>> batch, const claim_request* next) {
+    [[nodiscard]] attempt in_transaction(const waiting& todo, const detail::next_claim* next) {
         const auto now = outbox_.now();
         transaction tx = store_.begin();
-        for (auto& h : batch) {
-            guard<record_failed>([&] { h.record ? h.record(tx) : void(); });
-        }
-        for (auto& h : batch) {
+        for_each(todo, part::record, [&](auto& h) {
+            const detail::trail_scope scope(h.entry.trail);
+            h.record ? h.record(tx) : void();
+        });
+        for_each(todo, part::emission, [&](auto& h) {
             if (!h.emissions.empty()) {
                 h.receipts = tx.enqueue(h.emissions, now);
             }
-        }
+        });
+        for_each(todo, part::hook, [&](auto& h) { audit_outcome(tx, h, now); });
         std::vector<settle> settles;
-        settles.reserve(batch.size());
-        for (auto& h : batch) {
-            guard<hook_failed>([&] { audit_outcome(tx, h, now); });
-            settles.push_back({ticket_of(h.entry), h.outcome});
+        settles.reserve(todo.size());
+        for (const auto* const h : todo) {
+            settles.push_back({ticket_of(h->entry), h->outcome});
         }
         const auto settlements = tx.settle(settles, now);
-        for (const auto& s : settlements) {
-            if (s.verdict != verdict::applied) {
-                return {.answer = s.verdict}; // rolls back
-            }
-        }
-        for (std::size_t i = 0; i < settlements.size(); ++i) {
-            batch[i].completes_group = settlements[i].group_completed;
-            if (batch[i].completes_group) {
-                guard<hook_failed>([&] { complete_group(tx, batch[i].entry, now); });
-            }
-        }
         attempt out;
+        for (std::size_t i = 0; i < settlements.size(); ++i) {
+            todo[i]->completes_group = settlements[i].group_completed;
+            if (settlements[i].verdict != verdict::applied) {
+                out.refused.push_back(i);
+            }
+        }
+        if (!out.refused.empty()) {
+            return out; // rolls back
+        }
+        for_each(todo, part::hook, [&](auto& h) { h.completes_group ? complete_group(tx, h.entry, now) : void(); });
         if (next != nullptr) {
-            auto request = *next;
+            auto request = next->request;
             request.now = now; // what this transaction made due is claimed with it
-            out.claimed = tx.claim(request);
+            out.claimed = detail::claim_apart(tx, request, next->plan);
         }
         tx.commit();
-        for (auto& h : batch) {
-            h.landing = landing{.group_completed = h.completes_group};
+        for (auto* const h : todo) {
+            h->landing = landing{.group_completed = h->completes_group};
         }
         return out;
     }
 
-    /// What goes wrong in people's own parts is theirs; a conflict is the transaction's, and so is a commit in doubt.
-    template <class Failed, class Part>
-    static void guard(Part&& part) {
-        try {
-            part();
-        } catch (const error& e) {
-            if (e.kind() == error_kind::conflict || e.is_in_doubt()) {
-                throw;
+    /// What goes wrong in a part of one entry is set apart with it, so that the others can be settled. If the store
+    /// itself has failed, that shows when they are.
+    template <class Part>
+    static void for_each(const waiting& todo, part what, Part&& run) {
+        for (std::size_t i = 0; i < todo.size(); ++i) {
+            try {
+                run(*todo[i]);
+            } catch (const error& e) {
+                if (e.kind() == error_kind::conflict || e.is_in_doubt() || (what == part::emission && is_fault(e))) {
+                    throw;
+                }
+                throw culprit{i, is_fault(e) ? part::hook : what, detail::caught::current()};
+            } catch (...) {
+                throw culprit{i, what, detail::caught::current()};
             }
-            throw Failed{detail::caught::current()};
-        } catch (...) {
-            throw Failed{detail::caught::current()};
         }
     }
 
@@ -238,6 +343,7 @@ class settling {
     const outbox& outbox_;
     const handling<Store>& handling_;
     const settling_hooks<transaction>& hooks_;
+    bool calls_handlers_;
 };
 
 } // namespace v0

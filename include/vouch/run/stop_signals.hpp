@@ -7,7 +7,9 @@
 // The first signal asks to stop. From then on the system's default is back in place, so a second one ends the process
 // at once; leases heal what it had in hand. One object at a time; when it goes, what was set before is set again.
 //
-// POSIX only. Nothing is done in the signal handler but what is allowed there: it writes a byte to a pipe.
+// POSIX only. Nothing is done in the signal handler but what is allowed there: it writes a byte to a pipe. The pipe is
+// made once per process and never closed, because a handler that was interrupted on another thread may write to it
+// after the object is gone; a descriptor closed by then might be another file's.
 #pragma once
 
 #include <array>
@@ -32,13 +34,12 @@ class stop_signals {
         if (taken().exchange(true)) {
             throw error(error_kind::misuse, "stop_signals: there is one already in this process");
         }
-        if (::pipe2(pipe_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+        if (read_end() < 0 && !make_pipe()) {
             taken() = false;
-            throw error(error_kind::io, "stop_signals: no pipe to be had", {.code = errno});
+            throw error(error_kind::io, "stop_signals: the system has no pipe to give", {.code = errno});
         }
-        ::fcntl(pipe_[0], F_SETFL, 0); // the listener waits; who writes never does
+        forget_earlier_signals();
         listener_ = std::thread([this] { listen(); });
-        write_end() = pipe_[1];
         struct sigaction ours {};
         ours.sa_handler = &stop_signals::heard;
         ours.sa_flags = SA_RESTART;
@@ -53,13 +54,10 @@ class stop_signals {
         for (std::size_t i = 0; i < signals.size(); ++i) {
             ::sigaction(signals[i], &before_[i], nullptr);
         }
-        write_end() = -1;
         const char end = 'e';
-        while (::write(pipe_[1], &end, 1) < 0 && errno == EINTR) {
+        while (::write(write_end(), &end, 1) < 0 && errno == EINTR) {
         }
         listener_.join();
-        ::close(pipe_[0]);
-        ::close(pipe_[1]);
         taken() = false;
     }
 
@@ -73,10 +71,33 @@ class stop_signals {
         static std::atomic<bool> is_taken = false;
         return is_taken;
     }
+    static int& read_end() noexcept {
+        static int end = -1;
+        return end;
+    }
     static std::atomic<int>& write_end() noexcept {
         static std::atomic<int> end = -1;
         static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may wait for no lock");
         return end;
+    }
+
+    [[nodiscard]] static bool make_pipe() noexcept {
+        std::array<int, 2> ends{};
+        if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+            return false;
+        }
+        read_end() = ends[0];
+        write_end() = ends[1];
+        return true;
+    }
+
+    /// Those that came after an earlier object's listener had ended.
+    static void forget_earlier_signals() noexcept {
+        ::fcntl(read_end(), F_SETFL, O_NONBLOCK);
+        char ignored = 0;
+        while (::read(read_end(), &ignored, 1) == 1) {
+        }
+        ::fcntl(read_end(), F_SETFL, 0); // the listener waits; a handler that writes never does
     }
 
     static void heard(int /*which*/) {
@@ -96,7 +117,7 @@ class stop_signals {
 
     void listen() {
         for (char what = 0; what != 'e';) {
-            const auto got = ::read(pipe_[0], &what, 1);
+            const auto got = ::read(read_end(), &what, 1);
             if (got == 1 && what == 's') {
                 stop_.request_stop();
             } else if (got == 0 || (got < 0 && errno != EINTR)) {
@@ -105,7 +126,6 @@ class stop_signals {
         }
     }
 
-    std::array<int, 2> pipe_{-1, -1};
     std::stop_source stop_{};
     std::array<struct sigaction, 2> before_{};
     std::thread listener_{};

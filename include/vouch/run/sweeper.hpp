@@ -35,7 +35,7 @@ class sweeper {
     sweeper(Store& store, const outbox& from, const observer_list& observers, const worker_options& all,
             const queue_options& of)
         : store_(store), outbox_(from), observers_(observers), all_(all), queue_(of),
-          trouble_(all.store_backoff, from, observers, of.queue, all.name) {}
+          trouble_(all.store_backoff, from, observers, of.queue, all.name, all.exception_text) {}
 
     [[nodiscard]] static bool has_work(const retention& keeps) noexcept {
         const time_point any{};
@@ -87,7 +87,7 @@ class sweeper {
                            .count = gone,
                            .took = std::chrono::duration_cast<duration>(steady::now() - start)});
         }
-        return gone >= all_.purge_limit;
+        return gone > 0; // fewer than the limit may mean that the store has looked at enough for one call
     }
 
     Store& store_;

@@ -8,7 +8,8 @@
 // A stop claims nothing new, lets running handlers finish, hands back what has not started (no attempt is spent) and
 // flushes the observers. While the store fails the worker tries again, ever more patiently; an error that no repeat can
 // cure stops it in the same way, and `run` throws it. Handlers, hooks and observers of one queue's worker are called
-// from several threads; those of one queue's settles from one at a time.
+// from several threads; those of one queue's settles from one at a time. Warnings and errors go to stderr unless an
+// observer writes a log or `worker_options::log` is `log_level::off`.
 #pragma once
 
 #include <atomic>
@@ -30,9 +31,11 @@
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/observe/audit.hpp>
+#include <vouch/observe/logger.hpp>
 #include <vouch/observe/observer.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/run/clerk.hpp>
+#include <vouch/run/exclusion.hpp>
 #include <vouch/run/router.hpp>
 #include <vouch/run/runner.hpp>
 #include <vouch/run/sweeper.hpp>
@@ -50,7 +53,8 @@ class worker {
 
     /// Store and outbox outlive the worker. Throws `invalid_argument` for options that make no sense.
     worker(Store& store, const outbox& from, worker_options options = {})
-        : store_(store), outbox_(from), options_(std::move(options)) {
+        : store_(store), outbox_(from), options_(std::move(options)), own_log_(options_.log) {
+        observers_.add(own_log_);
         const auto longest = store.capabilities().limits.lease_max;
         check("poll_interval", options_.poll_interval > duration::zero() && options_.poll_interval <= longest);
         check("settle_within", options_.settle_within >= duration::zero() && options_.settle_within <= longest);
@@ -59,6 +63,7 @@ class worker {
         check("purge_limit", options_.purge_limit > 0 && options_.purge_limit <= store.capabilities().limits.batch_max);
         check("stop_within",
               !options_.stop_within || (*options_.stop_within >= duration::zero() && *options_.stop_within <= longest));
+        check("stop_tries", options_.stop_tries > 0 && options_.stop_tries <= stop_tries_max);
         check("store_backoff", options_.store_backoff.base > duration::zero() && options_.store_backoff.max <= longest);
     }
     worker(Store&, const outbox&&, worker_options = {}) = delete; // it would outlive its outbox
@@ -74,6 +79,11 @@ class worker {
     worker& serve(const router<Store>& routes, queue_options how) {
         expect_idle();
         check("concurrency", how.concurrency > 0 && how.concurrency <= threads_max);
+        if (options_.settle_within > how.lease / 3) {
+            detail::refuse({"worker", "settle_within"}, "is " + std::to_string(options_.settle_within.count()) +
+                                                            " us, it must be at most a third of the lease, " +
+                                                            std::to_string((how.lease / 3).count()) + " us");
+        }
         for (const auto& p : posts_) {
             if (p->how.queue == how.queue) {
                 detail::refuse({"worker", "queue"}, "is served already");
@@ -85,11 +95,13 @@ class worker {
     }
     worker& serve(const router<Store>&&, queue_options) = delete; // it would outlive its router
 
-    /// Sees everything, from several threads; outlives the worker.
+    /// Sees everything, from several threads; outlives the worker. One that writes a log (`logging_observer`, such as
+    /// `logger`) takes the place of the worker's own.
     template <observer O>
     void observe(O& o) {
         expect_idle();
         observers_.add(o);
+        own_log_.need(!observers_.has_log());
     }
     /// As the runner's.
     void audit(audit_sink<transaction> sink) {
@@ -120,6 +132,7 @@ class worker {
 
   private:
     static constexpr std::size_t threads_max = 10'000;
+    static constexpr int stop_tries_max = 1'000;
 
     /// A queue and what it takes to serve it.
     struct post {
@@ -129,7 +142,9 @@ class worker {
                                                .worker = of.options_.name,
                                                .batch_size = how.batch_size,
                                                .lease = how.lease,
-                                               .retry = how.retry}) {}
+                                               .retry = how.retry,
+                                               .unhandled = how.unhandled,
+                                               .exception_text = of.options_.exception_text}) {}
         queue_options how;
         vouch::runner<Store> runner;
         bool is_wired = false;
@@ -137,8 +152,8 @@ class worker {
 
     /// One queue during one run. Threads left behind keep it.
     struct service {
-        service(worker& of, post& which)
-            : at(which), clerk(of.store_, of.outbox_, at.runner, of.observers_, of.options_, at.how) {}
+        service(worker& of, post& which, detail::exclusion& among)
+            : at(which), clerk(of.store_, of.outbox_, at.runner, of.observers_, of.options_, at.how, among) {}
         post& at;
         detail::clerk<Store> clerk;
         std::vector<std::jthread> handlers{};
@@ -150,7 +165,7 @@ class worker {
         explicit shift(worker& of) : of_(of) {
             for (auto& p : of.posts_) {
                 of.wire(*p);
-                services_.push_back(std::make_shared<service>(of, *p));
+                services_.push_back(std::make_shared<service>(of, *p, exclusion_));
                 if (detail::sweeper<Store>::has_work(p->how.retention)) {
                     sweepers_.push_back(std::make_unique<detail::sweeper<Store>>(of.store_, of.outbox_, of.observers_,
                                                                                  of.options_, p->how));
@@ -239,11 +254,12 @@ class worker {
         static void handle(service& with) {
             auto& clerk = with.clerk;
             while (auto claim = clerk.hand().take([&] { clerk.interrupt(); })) {
-                const auto ticket = ticket_of(claim->entry);
+                const auto ticket = claim->ticket();
                 const auto start = detail::steady::now();
                 std::optional<handled<Store>> done;
                 try {
-                    done = with.at.runner.handle(std::move(claim->entry), claim->stop.get_token());
+                    done = claim->unrecorded ? with.at.runner.handle_failed_record(std::move(*claim->unrecorded))
+                                             : with.at.runner.handle(std::move(claim->entry), claim->stop.get_token());
                 } catch (...) { // there was not even the memory to make a failure of it
                     clerk.tell_unsettled(ticket.id, "full");
                 }
@@ -270,6 +286,7 @@ class worker {
         }
 
         worker& of_;
+        detail::exclusion exclusion_{};
         std::vector<std::shared_ptr<service>> services_{};
         std::vector<std::unique_ptr<detail::sweeper<Store>>> sweepers_{};
         std::stop_source stop_{};
@@ -322,6 +339,7 @@ class worker {
     Store& store_;
     const outbox& outbox_;
     worker_options options_;
+    detail::fallback_log own_log_;
     observer_list observers_{};
     audit_sink<transaction> audit_{};
     std::function<void(transaction&, const std::string&, const entry&)> group_complete_{};

@@ -8,9 +8,11 @@
 #include <string>
 
 #include <vouch/contract/time.hpp>
+#include <vouch/observe/logger.hpp>
 #include <vouch/policy/backoff.hpp>
 #include <vouch/policy/retention.hpp>
 #include <vouch/policy/retry.hpp>
+#include <vouch/run/handling.hpp>
 #include <vouch/run/report.hpp>
 
 namespace vouch {
@@ -18,19 +20,24 @@ inline namespace v0 {
 
 struct worker_options {
     std::string name = "worker"; ///< who claims; shown to operators
+    /// What the worker logs to stderr by itself, unless one of its observers writes a log.
+    log_level log = log_level::warning;
+    bool exception_text = false; ///< hand it to observers and the log: it may carry other people's data
     /// Nothing is late by more than this, whatever becomes of wake-ups.
     duration poll_interval = std::chrono::seconds{1};
     /// How long an outcome may wait for others to be committed with.
     duration settle_within = std::chrono::milliseconds{5};
     /// How much work, counted in time, a thread may have waiting. Short handlers are claimed by the batch, long ones
-    /// one by one, so that no entry waits behind them while another worker is idle.
-    duration look_ahead = std::chrono::milliseconds{100};
+    /// one by one, so that no entry waits behind them while another worker is idle. Claims that wait for longer,
+    /// because all threads are busy with a handler each, are handed back.
+    duration look_ahead = std::chrono::milliseconds{20};
     /// How long a stop waits for running handlers; what still runs then is left to its lease. Unset: as long as it
     /// takes.
     std::optional<duration> stop_within{};
-    /// The waits between tries while the store fails.
-    exponential store_backoff{.base = std::chrono::milliseconds{20}, .max = std::chrono::seconds{5}};
-    /// How many tries in a row a stop makes to settle what is left, while the store fails.
+    /// The waits between tries while the store or a hook fails.
+    exponential store_backoff{.base = std::chrono::milliseconds{20}, .max = std::chrono::seconds{5}, .jitter = 0.5};
+    /// How many tries in a row a stop makes to settle what is left, while the store or a hook fails and no handler
+    /// runs.
     int stop_tries = 5;
     duration purge_every = std::chrono::seconds{10}; ///< how often a queue with a retention is swept
     std::size_t purge_limit = 200;                   ///< entries per commit of a sweep
@@ -43,7 +50,8 @@ struct queue_options {
     duration lease = std::chrono::minutes{5}; ///< how long a claim outlives a worker that died
     bool extend_leases = true;                ///< while a handler runs; else the lease must exceed what a batch takes
     retry_policy retry{};                     ///< for routes and entries that say nothing of their own
-    vouch::retention retention{};             ///< what is swept, and when
+    vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic no route fits
+    vouch::retention retention{};                 ///< what is swept, and when
 };
 
 struct worker_report {

@@ -39,7 +39,8 @@ namespace detail {
 template <class Store, class Rules>
 class saga_claim : retreat<Store, Rules> {
     using base = retreat<Store, Rules>;
-    using base::checkpoint, base::definition_, base::delivery_, base::entry, base::find_command, base::finish;
+    using base::caught_here, base::checkpoint, base::definition_, base::delivery_, base::entry, base::find_command,
+        base::finish;
     using base::forget_command, base::go_back, base::is_expired, base::is_resumed_, base::is_too_large;
     using base::is_undoing_here, base::look_again, base::moved_, base::now_, base::p_, base::record, base::send;
     using base::step, base::store_, base::try_again_or, base::undo_fits;
@@ -106,7 +107,7 @@ class saga_claim : retreat<Store, Rules> {
         try {
             answer = !step().condition || step().condition(delivery_, step_results(p_));
         } catch (...) {
-            return try_again_or(caught::current(),
+            return try_again_or(caught_here(),
                                 [&](const std::string& code) { return fail_step(step_state::failed, code); });
         }
         if (Rules::is_chosen(answer)) {
@@ -131,7 +132,7 @@ class saga_claim : retreat<Store, Rules> {
             step_call call(delivery_, p_, p_.at, {});
             record().result = step().forward(call);
         } catch (...) {
-            const auto why = caught::current();
+            const auto why = caught_here();
             if (why.is_permanent) {
                 return fail_step(Rules::learned_from_rejecting(is_first_try()), why.code);
             }
@@ -158,7 +159,7 @@ class saga_claim : retreat<Store, Rules> {
                 return fail_step(step_state::failed, "invalid_command");
             }
         } catch (...) { // nothing has been sent
-            return try_again_or(caught::current(),
+            return try_again_or(caught_here(),
                                 [&](const std::string& code) { return fail_step(step_state::failed, code); });
         }
         return checkpoint(*p_.deadline);

@@ -16,6 +16,7 @@
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/run/delivery.hpp>
+#include <vouch/run/handling.hpp>
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/compensation.hpp>
 #include <vouch/saga/definition.hpp>
@@ -109,6 +110,13 @@ class commanding {
     /// resumed from does not wake it.
     [[nodiscard]] time_point look_again(const vouch::entry& command, time_point at) const {
         return command.parent == entry().id ? at : std::min(at, later(now_, saga_look_again));
+    }
+
+    /// Call inside a catch clause.
+    [[nodiscard]] caught caught_here() {
+        auto why = caught::current();
+        delivery_.explain(why.text);
+        return why;
     }
 
     [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery_.entry(); }

@@ -85,7 +85,7 @@ struct saga_progress {
 
 namespace detail {
 
-inline constexpr char progress_format = 1;
+inline constexpr char progress_format = 1; // below a space: see is_saga_progress
 
 [[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
     std::uint32_t sum = 2166136261U;

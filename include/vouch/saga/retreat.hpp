@@ -43,7 +43,8 @@ class retreat : protected commanding<Store> {
     using base = commanding<Store>;
 
   protected:
-    using base::call_back, base::definition_, base::delivery_, base::entry, base::find_command, base::forget_command;
+    using base::call_back, base::caught_here, base::definition_, base::delivery_, base::entry, base::find_command,
+        base::forget_command;
     using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_;
     using base::undo_fits;
 
@@ -119,7 +120,7 @@ class retreat : protected commanding<Store> {
         const auto& policy = definition_.retry_of(step());
         const bool has_rejected = command && command->result;
         p_.tries += 1;
-        const auto delay = delay_after(policy.backoff, entry().id, p_.tries);
+        const auto delay = delay_after(policy, entry().id, p_.tries);
         if (has_rejected || Rules::gives_up(p_.tries, attempts_max_of(entry(), policy)) || !delay) {
             return saga_ruling{bury{.error = code}};
         }
@@ -135,7 +136,7 @@ class retreat : protected commanding<Store> {
                 return moved_ ? checkpoint(now_) : saga_ruling{bury{.error = "invalid_command"}};
             }
         } catch (...) {
-            const auto why = caught::current();
+            const auto why = caught_here();
             return moved_ ? checkpoint(now_)
                           : try_again_or(why, [](const std::string& code) { return saga_ruling{bury{.error = code}}; });
         }
@@ -151,7 +152,7 @@ class retreat : protected commanding<Store> {
             step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
             static_cast<void>(step().undo(call));
         } catch (...) {
-            return try_again_or(caught::current(), stuck);
+            return try_again_or(caught_here(), stuck);
         }
         record().state = step_state::undone;
         return checkpoint(now_);
@@ -174,7 +175,7 @@ class retreat : protected commanding<Store> {
         }
         const auto& policy = definition_.retry_of(step());
         const auto attempts = entry().attempts + p_.tries;
-        const auto delay = delay_after(policy.backoff, entry().id, attempts);
+        const auto delay = delay_after(policy, entry().id, attempts);
         if (attempts >= attempts_max_of(entry(), policy) || !delay) {
             return otherwise(why.code);
         }

@@ -63,6 +63,8 @@ class saga {
         }
     }
 
+    static constexpr bool runs_sagas = true; ///< no other handler is given a saga that has begun
+
     [[nodiscard]] const std::string& topic() const noexcept { return versions_.front().name; }
 
     [[nodiscard]] saga_ruling work(delivery& d) const {

@@ -72,7 +72,7 @@ class webhook {
     [[nodiscard]] retry_policy retry_of(const subscription& s) const {
         const bool has_schedule = s.backoff && s.backoff->attempts();
         const auto otherwise = has_schedule ? *s.backoff->attempts() : attempts_max_of(entry{}, defaults_);
-        return {.backoff = s.backoff.value_or(defaults_.backoff),
+        return {.backoff = s.backoff ? s.backoff : defaults_.backoff,
                 .attempts_max = s.attempts_max != 0 ? s.attempts_max : otherwise};
     }
 
@@ -124,12 +124,13 @@ class webhook {
                 throw;
             }
             code = why.code;
+            d.explain(why.text);
         }
         return after_failure(d.entry(), code, policy, d.now());
     }
 
     /// For `runner::audit`: calls `hook(transaction, audit_line)` for every delivery that is given up, in the
-    /// transaction in which it dies. If it throws, the delivery is not dead, and its lease heals it.
+    /// transaction in which it dies. If it throws, the delivery is not dead yet; it is settled again later.
     template <class Transaction, class Hook>
     [[nodiscard]] static audit_sink<Transaction> dead_letters(Hook&& hook) {
         return [hook = std::forward<Hook>(hook)](Transaction& tx, const audit_line& line) {

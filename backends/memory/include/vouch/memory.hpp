@@ -3,4 +3,5 @@
 // with the process, and as the executable explanation of the contract.
 #pragma once
 
+#include <vouch/version.hpp>      // first: it says what the compiler lacks
 #include <vouch/memory/store.hpp> // IWYU pragma: export

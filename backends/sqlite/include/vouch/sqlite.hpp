@@ -3,6 +3,7 @@
 // system's libsqlite3, 3.35 or newer.
 #pragma once
 
+#include <vouch/version.hpp>           // first: it says what the compiler lacks
 #include <vouch/contract/transact.hpp> // IWYU pragma: export
 #include <vouch/sqlite/audit.hpp>      // IWYU pragma: export
 #include <vouch/sqlite/inspect.hpp>    // IWYU pragma: export

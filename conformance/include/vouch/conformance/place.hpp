@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include <vouch/version.hpp>
+
 namespace vouch {
 inline namespace v0 {
 namespace conformance {

@@ -69,6 +69,9 @@ class simulated_runner {
     void phase() {
         clock_.set(ground_.now + skew_);
         ground_.attempt("runner " + name_, [&] { step(); });
+        trial::expect(waiting_.size() < 2 ||
+                          std::all_of(waiting_.begin(), waiting_.end(), [](const auto& e) { return e.lapses == 0; }),
+                      "runner " + name_ + " holds an entry with a lapse alone");
         if (!done_.empty() && std::all_of(done_.begin(), done_.end(), [](const auto& h) { return !!h.landing; })) {
             check_landings();
             done_.clear();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What must hold at any time of a simulation, held against the committed calls of a recording: no ticket twice, no
 // settle but under the ticket that counts, terminal entries as they were, lanes in order, groups completed once per
-// fall to zero, emissions exactly with their settle, handlers called once per ticket and not too often, nothing gone
-// that was not purged. What does not hold is a `failure`.
+// fall to zero, emissions exactly with their settle, handlers called once per ticket and not too often, no entry
+// dead of lapses it shared with others, nothing gone that was not purged. What does not hold is a `failure`.
 #pragma once
 
 #include <cstddef>
@@ -106,6 +106,7 @@ class simulation_watch {
     struct deeds {
         std::set<id> enqueued{};
         std::set<id> inserted{};
+        std::set<ticket> claimed{}; ///< and not settled
         std::set<ticket> gone_on{}; ///< settled with succeed or advance
         std::size_t completions = 0;
         std::size_t marks = 0; ///< entries that tell of a completion
@@ -139,7 +140,11 @@ class simulation_watch {
                           name + " takes no entry from somebody whose lease runs until " +
                               show_date(e.lease_until.value_or(time_point{})));
             trial::expect(picture_.is_due(e, r.now), name + " is of an entry that is due");
+            if (e.state == state::claimed && alone_.contains(ticket_of(e))) {
+                lapsed_alone_.insert(e.id);
+            }
             picture_.claim(e, r);
+            transaction_.claimed.insert(ticket_of(e));
         }
         for (const auto& [i, k] : picture_.stored()) {
             const bool passed_over = c.claimed.size() < r.limit && k.entry.queue == r.queue &&
@@ -162,6 +167,8 @@ class simulation_watch {
             return;
         }
         trial::expect(applied_.insert(s.ticket).second, "a ticket is used once");
+        transaction_.claimed.erase(s.ticket);
+        ends_row(s);
         if (std::holds_alternative<succeed>(s.outcome) || std::holds_alternative<advance>(s.outcome)) {
             transaction_.gone_on.insert(s.ticket);
         }
@@ -169,6 +176,16 @@ class simulation_watch {
         transaction_.completions += completes ? 1U : 0U;
         trial::equal(given.group_completed, completes,
                      "the settle of " + show(s.ticket) + " completes the group " + show(k->entry.group));
+    }
+
+    /// An entry uses up its attempts only by lapses of claims that its process held alone.
+    void ends_row(const vouch::settle& s) {
+        const auto* const end = std::get_if<bury>(&s.outcome);
+        trial::expect(end == nullptr || end->error != "attempts_exhausted" || lapsed_alone_.contains(s.ticket.id),
+                      show(s.ticket.id) + " has used up its attempts, so one of its claims lapsed while it was alone");
+        if (!std::holds_alternative<release>(s.outcome)) {
+            lapsed_alone_.erase(s.ticket.id);
+        }
     }
 
     void extended(const call& c) {
@@ -203,6 +220,9 @@ class simulation_watch {
             }
         }
         trial::equal(transaction_.marks, transaction_.completions, "completed groups that were told of");
+        if (transaction_.claimed.size() == 1) { // runners settle all they hold before they claim
+            alone_.insert(*transaction_.claimed.begin());
+        }
     }
 
     void compare(const any_store& store, known& k) {
@@ -243,6 +263,8 @@ class simulation_watch {
     std::map<ticket, std::vector<id>> emissions_{};
     std::set<ticket> applied_{};
     std::set<ticket> called_{};
+    std::set<ticket> alone_{};    ///< of claims that took no other entry
+    std::set<id> lapsed_alone_{}; ///< of entries with such a claim that lapsed, since their last outcome
     std::optional<call> purge_{}; ///< whose removals have not been looked for
     deeds transaction_{};
 };

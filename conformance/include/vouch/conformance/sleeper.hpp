@@ -19,6 +19,8 @@
 #include <unistd.h>
 #endif
 
+#include <vouch/version.hpp>
+
 namespace vouch {
 inline namespace v0 {
 namespace conformance {

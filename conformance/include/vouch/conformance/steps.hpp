@@ -87,6 +87,17 @@ template <class Store>
     return ticket_of(claimed.front());
 }
 
+/// Claims entry n, which is due at 0, and takes it over so many times, each time exactly at the end of its lease of
+/// 100 us. The ticket of the last claim, which was at 100 us x `lapses`.
+template <class Store>
+ticket take_lapsed(Store& store, std::uint64_t n, std::uint32_t lapses) {
+    auto mine = take_one(store, at(0), {.only = id_of(n)});
+    for (std::uint32_t lapsed = 1; lapsed <= lapses; ++lapsed) {
+        mine = take_one(store, at(100 * lapsed), {.only = id_of(n)});
+    }
+    return mine;
+}
+
 template <class Writer>
 settlement settle_in(Writer& tx, const ticket& t, outcome o, time_point now) {
     const std::array settles{vouch::settle{t, std::move(o)}};

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/version.hpp>
+
 namespace vouch {
 inline namespace v0 {
 namespace memory::detail {

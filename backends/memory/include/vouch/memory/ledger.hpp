@@ -6,7 +6,8 @@
 //
 // `Seam` is for tests (`seam.hpp`).
 //
-// Invariants: 1. A row is in `gates` exactly if it is live and not blocked, in `ended` exactly if it is terminal.
+// Invariants: 1. A row is in `gates` exactly if it is live and not blocked, in one of `ended` exactly if it is
+// terminal.
 //             2. Whatever may throw comes before the first index is touched, or leaves what `roll_back` can undo.
 //             3. `commit` and `roll_back` neither throw nor allocate.
 #pragma once
@@ -160,6 +161,30 @@ class ledger {
         seam_("removed");
     }
 
+    /// Notes that a purge has looked at these terminal rows, of this queue and state, and left them.
+    void pass(queue_index& in, state as, const std::vector<row*>& looked_at) {
+        auto& to = in.ended(as).passed();
+        to.make_room(in.all.size());
+        for (auto* const r : looked_at) {
+            r->ended_in->erase(*r);
+            r->ended_in = &to;
+            to.push(*r, r->place.when);
+        }
+    }
+
+    /// All have been looked at; the next purge begins again with the oldest.
+    void begin_round(queue_index& in, state as) {
+        in.ended(as).passed().make_room(in.all.size());
+        in.ended(as).round = 1 - in.ended(as).round;
+    }
+
+    /// For tests that count what a purge looks at.
+    void looked_at(const row&) {
+        if constexpr (requires { seam_.looked(); }) {
+            seam_.looked();
+        }
+    }
+
     // Ending.
 
     void commit() noexcept {
@@ -280,7 +305,8 @@ class ledger {
         }
         r.queue->all.append(e.sequence, r);
         r.queue->gates.make_room(r.queue->all.size());
-        r.queue->ended.make_room(r.queue->all.size());
+        r.queue->succeeded.waiting().make_room(r.queue->all.size());
+        r.queue->dead.waiting().make_room(r.queue->all.size());
         if (!e.group.empty()) {
             r.group = &groups_[e.group];
             r.group->members.append(e.sequence, r);
@@ -349,7 +375,8 @@ class ledger {
             r.family->live += live ? 1U : 0U;
         }
         if (!live) {
-            r.queue->ended.push(r, {r.entry.updated_at, r.entry.sequence});
+            r.ended_in = &r.queue->ended(r.entry.state).waiting();
+            r.ended_in->push(r, {r.entry.updated_at, r.entry.sequence});
         } else if (r.lane == nullptr) {
             open_gate(r);
         } else {
@@ -370,7 +397,7 @@ class ledger {
             r.family->live -= live ? 1U : 0U;
         }
         if (!live) {
-            r.queue->ended.erase(r);
+            r.ended_in->erase(r);
         } else if (r.lane == nullptr) {
             r.queue->gates.erase(r);
         } else {

@@ -2,6 +2,7 @@
 // A stored entry with its places in the indexes, and the indexes it has places in.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -52,8 +53,9 @@ struct shelf {
         group_index* group = nullptr;   ///< null: none
         family_index* family = nullptr; ///< null: no parent
         row* successor = nullptr;
-        timeline_place<row> place; ///< in the queue's `gates` while live, in its `ended` while terminal
-        bool entered = false;      ///< counts and timelines know of it
+        timeline_place<row> place;         ///< in the queue's `gates` while live, in `ended_in` while terminal
+        timeline<row>* ended_in = nullptr; ///< one of the queue's `ended`
+        bool entered = false;              ///< counts and timelines know of it
 
         // Towards the open transaction.
         std::size_t record = nowhere; ///< in the journal, if it touched the row
@@ -84,13 +86,26 @@ struct shelf {
         std::size_t live = 0;
     };
 
+    /// Terminal entries of one state, by (updated_at, sequence). Purges look at them in rounds, so that those which are
+    /// still needed are not looked at again before all others were.
+    struct ended_index {
+        [[nodiscard]] timeline<row>& waiting() noexcept { return lines[round]; }    ///< to be looked at in this round
+        [[nodiscard]] timeline<row>& passed() noexcept { return lines[1 - round]; } ///< looked at, and needed
+
+        std::array<timeline<row>, 2> lines;
+        std::size_t round = 0;
+    };
+
     struct queue_index {
         sequence_list<row> all;
         timeline<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
-        timeline<row> ended; ///< what a purge looks at: terminal entries, by (updated_at, sequence)
+        ended_index succeeded;
+        ended_index dead;
         by_name<lane_index> lanes;
         state_counts counts;
         std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
+
+        [[nodiscard]] ended_index& ended(state as) noexcept { return as == state::dead ? dead : succeeded; }
 
         [[nodiscard]] std::optional<time_point> next_due() const noexcept {
             const auto* const first = gates.first();

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <vouch/version.hpp>
+
 namespace vouch {
 inline namespace v0 {
 namespace memory::detail {

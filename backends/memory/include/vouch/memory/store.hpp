@@ -2,8 +2,9 @@
 // The memory store and its transaction: validation, locking and misuse around the ledger.
 //
 // A store is a handle: copies share the same work, so a second handle is a copy. One transaction is open at a time;
-// `begin` waits for it, and on the thread that has it open says `misuse` instead of waiting for ever. Each operation
-// holds the lock only while it runs, so readers see the committed state at any time and wait for no transaction.
+// `begin` waits for it. On the thread that used it last, and has not moved it since, `begin` would wait for itself and
+// says `misuse`; after a minute it says `busy`. Each operation holds the lock only while it runs, so readers see the
+// committed state at any time and wait for no transaction.
 #pragma once
 
 #include <algorithm>
@@ -30,6 +31,7 @@
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/memory/ledger.hpp>
+#include <vouch/memory/purging.hpp>
 #include <vouch/memory/reading.hpp>
 #include <vouch/memory/seam.hpp>
 #include <vouch/memory/writing.hpp>
@@ -42,6 +44,16 @@ namespace detail {
 
 inline constexpr vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .shared = true};
 
+/// How long `begin` waits. A minute is longer than any transaction that ends by itself; a seam may say otherwise.
+template <class Seam>
+[[nodiscard]] constexpr std::chrono::milliseconds begin_limit() noexcept {
+    if constexpr (requires { Seam::begin_limit; }) {
+        return Seam::begin_limit;
+    } else {
+        return std::chrono::minutes{1};
+    }
+}
+
 /// What all handles and transactions of one store share.
 template <class Seam>
 struct shared {
@@ -50,7 +62,7 @@ struct shared {
     std::mutex mutex; ///< guards everything below
     detail::ledger<Seam> ledger;
     bool writing = false;                ///< a transaction is open
-    std::thread::id writer;              ///< the thread that used it last
+    std::thread::id writer;              ///< the thread that used it last; none after a move
     std::condition_variable idle;        ///< no transaction is open
     std::condition_variable_any stirred; ///< some queue's `wakes` has grown
 
@@ -135,6 +147,14 @@ class basic_transaction {
         return use([&](auto& ledger) { return look(detail::reading(ledger, detail::view::own)); });
     }
 
+    /// Whose it is shows when it is used next.
+    void hand_over() const noexcept {
+        if (shared_) {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->writer = {};
+        }
+    }
+
     void roll_back() noexcept {
         if (shared_) {
             const std::lock_guard lock(shared_->mutex);
@@ -145,11 +165,12 @@ class basic_transaction {
     mutable std::shared_ptr<shared> shared_; // null: closed; a read that fails closes too
 
   public:
-    basic_transaction(basic_transaction&&) noexcept = default;
+    basic_transaction(basic_transaction&& other) noexcept : shared_(std::move(other.shared_)) { hand_over(); }
     basic_transaction& operator=(basic_transaction&& other) noexcept {
         if (this != &other) {
             roll_back();
             shared_ = std::move(other.shared_);
+            hand_over();
         }
         return *this;
     }
@@ -196,7 +217,7 @@ class basic_transaction {
     }
     std::size_t purge(const purge_request& request) {
         validate(request, can().limits);
-        return use([&](auto& ledger) { return detail::writing(ledger).purge(request); });
+        return use([&](auto& ledger) { return detail::purging(ledger, request).purge(); });
     }
 
     void commit() {
@@ -241,10 +262,13 @@ class basic_store {
         std::unique_lock lock(shared_->mutex);
         const auto me = std::this_thread::get_id();
         if (shared_->writing && shared_->writer == me) {
-            throw error(error_kind::misuse,
-                        "memory: begin while this thread has a transaction open would wait for ever");
+            throw error(error_kind::misuse, "memory: begin while this thread has a transaction open would wait for "
+                                            "itself; end that one first, or write through it");
         }
-        shared_->idle.wait(lock, [&] { return !shared_->writing; });
+        if (!shared_->idle.wait_for(lock, detail::begin_limit<Seam>(), [&] { return !shared_->writing; })) {
+            throw error(error_kind::busy, "memory: begin: the open transaction did not end in time; one that is this "
+                                          "thread's own, or waits for it, never will");
+        }
         shared_->writing = true;
         shared_->writer = me;
         return transaction(shared_);
@@ -283,8 +307,8 @@ class basic_store {
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
         validate_queue(queue, detail::can.limits);
-        // The longest waits would lead past the last time there is.
-        at_most = std::min<std::chrono::nanoseconds>(at_most, detail::can.limits.lease_max);
+        // The longest waits would lead past the last time there is, and the most negative before the first.
+        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::can.limits.lease_max);
         std::unique_lock lock(shared_->mutex);
         auto& ledger = shared_->ledger;
         shared_->stirred.wait_for(lock, stop, at_most, [&] { return ledger.wakes(queue) != seen; });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The writer's operations on the ledger, each as the contract says it. Arguments are valid when they come here.
+// The writer's operations on the ledger but for purge, each as the contract says it. Arguments are valid when they come
+// here.
 #pragma once
 
 #include <algorithm>
@@ -122,28 +123,6 @@ class writing {
         return answer;
     }
 
-    [[nodiscard]] std::size_t purge(const purge_request& request) {
-        const auto* const queue = ledger_.find_queue(request.queue);
-        if (queue == nullptr) {
-            return 0;
-        }
-        std::vector<row*> going;
-        queue->ended.walk([&](row& r) {
-            if (r.entry.updated_at >= request.before || going.size() >= request.limit) {
-                return false;
-            }
-            if (r.successor == nullptr && (!request.state || r.entry.state == *request.state)) {
-                add_generations(r, going);
-            }
-            return true;
-        });
-        going.resize(std::min(going.size(), request.limit)); // the elder generations go first
-        for (auto* const r : going) {
-            ledger_.remove(*r);
-        }
-        return going.size();
-    }
-
   private:
     [[nodiscard]] row* find(const id& wanted) const { return ledger_.find(wanted, view::own); }
 
@@ -176,25 +155,6 @@ class writing {
         if (is_terminal(ended.entry.state) && !ended.entry.parent.is_nil()) {
             std::ignore = nudge(ended.entry.parent, now); // absent or terminal: no effect
         }
-    }
-
-    /// Whether a live entry still needs this terminal one.
-    [[nodiscard]] bool is_needed(const row& r) const {
-        const auto* const children = ledger_.find_family(r.entry.id);
-        return (r.group != nullptr && r.group->live > 0) || (children != nullptr && children->live > 0);
-    }
-
-    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
-    void add_generations(row& newest, std::vector<row*>& going) const {
-        const auto first = going.size();
-        for (auto* r = &newest; r != nullptr; r = ledger_.predecessor_of(*r, view::own)) {
-            going.push_back(r);
-            if (is_needed(*r)) {
-                going.resize(first);
-                return;
-            }
-        }
-        std::reverse(going.begin() + static_cast<std::ptrdiff_t>(first), going.end());
     }
 
     ledger<Seam>& ledger_;

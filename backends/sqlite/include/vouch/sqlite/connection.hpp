@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,6 +25,7 @@
 #include <vouch/sqlite/error.hpp>
 #include <vouch/sqlite/options.hpp>
 #include <vouch/sqlite/schema.hpp>
+#include <vouch/sqlite/shelf.hpp>
 #include <vouch/sqlite/sql.hpp>
 #include <vouch/sqlite/statement.hpp>
 #include <vouch/sqlite/turnstile.hpp>
@@ -38,12 +41,16 @@ class patience {
   public:
     patience(std::chrono::milliseconds limit, turnstile& queue) noexcept : limit_(limit), queue_(queue) {}
 
+    using clock = std::chrono::steady_clock;
+
+    /// The waits that follow have begun at this time; none: each begins with its first look.
+    void count_from(std::optional<clock::time_point> start) noexcept { start_ = start; }
+
     /// Whether to look again, after a sleep; `looks` is how often that was done for this lock.
     bool wait(int looks) noexcept {
-        using clock = std::chrono::steady_clock;
         auto now = clock::now();
         if (looks == 0) {
-            since_ = now;
+            since_ = start_.value_or(now);
             queue_.line_up();
         }
         if (now - since_ >= limit_) {
@@ -69,7 +76,8 @@ class patience {
 
     std::chrono::milliseconds limit_;
     turnstile& queue_;
-    std::chrono::steady_clock::time_point since_{};
+    std::optional<clock::time_point> start_{};
+    clock::time_point since_{};
     std::uint64_t noise_ = std::hash<std::thread::id>{}(std::this_thread::get_id());
 };
 
@@ -91,6 +99,9 @@ struct closer {
         }
     }
 };
+
+/// Of a transaction: open, or ended in a way that is known or not.
+enum class standing : std::uint8_t { open, rolled_back, committed, ended };
 
 class connection {
   public:
@@ -123,6 +134,7 @@ class connection {
             opened, [](void* self, int looks) { return static_cast<patience*>(self)->wait(looks) ? 1 : 0; },
             &patience_);
         configure(as, how);
+        watch_endings();
         prepare_control();
     }
 
@@ -142,12 +154,24 @@ class connection {
     [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle()) == 0; }
     [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
 
+    /// How the transaction stands that `begin` opened. Statements of the application's on the same connection may have
+    /// ended it, by ROLLBACK or COMMIT, or by an error that makes SQLite roll back. How, is seen on our own connections
+    /// only.
+    [[nodiscard]] standing stands() const noexcept {
+        return ended_ != standing::open ? ended_ : in_transaction() ? standing::open : standing::ended;
+    }
+
     /// Whether the file is no longer at its path: deleted, moved or replaced. SQLite itself would go on writing into
     /// it.
     [[nodiscard]] bool has_moved() const noexcept {
         int moved = 0;
         const int rc = sqlite3_file_control(handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
         return rc == SQLITE_OK && moved != 0;
+    }
+
+    /// Where the last purge of these two shelves stopped because it had looked at enough.
+    [[nodiscard]] shelf_place& purged_until(std::int64_t succeeded, std::int64_t dead) {
+        return purged_until_[{succeeded, dead}];
     }
 
     /// Whether it was opened when the file could not be written.
@@ -171,8 +195,9 @@ class connection {
         return !in_transaction();
     }
 
-    /// Opens a writing transaction, after those of other processes that came before.
-    void begin() {
+    /// Opens a writing transaction, after those of other processes that came before. `since` is when the wait for it
+    /// began.
+    void begin(patience::clock::time_point since) {
         struct approach {
             explicit approach(turnstile& which) : of(which) { of.approach(); }
             approach(const approach&) = delete;
@@ -181,12 +206,21 @@ class connection {
             turnstile& of;
             bool has_lock = false;
         };
+        struct counting {
+            counting(patience& which, patience::clock::time_point since) noexcept : of(which) { of.count_from(since); }
+            counting(const counting&) = delete;
+            counting& operator=(const counting&) = delete;
+            ~counting() { of.count_from(std::nullopt); }
+            patience& of;
+        };
         find_turnstile();
         approach mine(turnstile_);
+        const counting from(patience_, since);
         if (!turnstile_.is_next()) {
             patience_.wait(0);
         }
         execute_patiently(sql::begin);
+        ended_ = standing::open;
         mine.has_lock = true;
     }
 
@@ -213,6 +247,13 @@ class connection {
             detail::execute(handle(), "PRAGMA query_only = 1", "configure");
             return;
         }
+        // The switch changes the file, and a file that is refused stays as it is.
+        if (how.create) {
+            expect_utf8(handle());
+            refuse_newer(stored_version(handle(), prefix_), migrations.size());
+        } else {
+            expect_schema(handle(), prefix_);
+        }
         const statement wal(handle(), "PRAGMA journal_mode = WAL");
         run switching(wal);
         if (!switching.step() || switching.bytes(0) != "wal") {
@@ -225,15 +266,29 @@ class connection {
         detail::execute(handle(), "PRAGMA journal_size_limit = 8388608", "configure");
     }
 
+    void watch_endings() noexcept {
+        sqlite3_commit_hook(
+            handle(),
+            [](void* self) {
+                static_cast<connection*>(self)->ended_ = standing::committed;
+                return 0;
+            },
+            this);
+        sqlite3_rollback_hook(
+            handle(), [](void* self) { static_cast<connection*>(self)->ended_ = standing::rolled_back; }, this);
+    }
+
     /// Beside a file of the system's own; what another VFS has at its path, nobody knows.
     void find_turnstile() {
         sqlite3_vfs* vfs = nullptr;
-        if (std::exchange(has_looked_for_turnstile_, true) || is_read_only() ||
-            sqlite3_file_control(handle(), "main", SQLITE_FCNTL_VFS_POINTER, &vfs) != SQLITE_OK || vfs == nullptr ||
-            !std::string_view(vfs->zName).starts_with("unix")) {
+        if (has_looked_for_turnstile_ || is_read_only()) {
             return;
         }
-        turnstile_ = turnstile(sqlite3_db_filename(handle(), "main"));
+        if (sqlite3_file_control(handle(), "main", SQLITE_FCNTL_VFS_POINTER, &vfs) == SQLITE_OK && vfs != nullptr &&
+            std::string_view(vfs->zName).starts_with("unix")) {
+            turnstile_ = turnstile(sqlite3_db_filename(handle(), "main"));
+        }
+        has_looked_for_turnstile_ = true;
     }
 
     /// What ends a transaction must not need memory to be prepared.
@@ -246,6 +301,8 @@ class connection {
     std::string prefix_;
     turnstile turnstile_{};
     bool has_looked_for_turnstile_ = false;
+    standing ended_ = standing::open;
+    std::map<std::pair<std::int64_t, std::int64_t>, shelf_place> purged_until_{};
     patience patience_; // outlives the connection, which calls it
     std::unique_ptr<sqlite3, closer> db_{};
     std::array<statement, detail::statements.size()> statements_{}; // finalised before the connection closes

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What all handles and transactions of one store share: the one connection that writes, the ones that read, and one
-// that watches for commits of other processes.
+// What all handles and transactions of one store share: the one connection that writes and the ones that read.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,20 +21,35 @@
 #include <vouch/sqlite/options.hpp>
 #include <vouch/sqlite/schema.hpp>
 #include <vouch/sqlite/sql.hpp>
-#include <vouch/sqlite/statement.hpp>
+#include <vouch/sqlite/watch.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
+/// A statement of the application's has ended our transaction on its connection. An operation says so without doubt: it
+/// has done nothing itself. A commit is in doubt unless all is known to be gone.
+[[nodiscard]] inline error ended_by_application(standing how, bool is_commit) {
+    const std::string who = "sqlite: a statement of the application's on the transaction's connection has ";
+    const error::details more{.in_doubt = is_commit && how != standing::rolled_back};
+    switch (how) {
+    case standing::rolled_back: return {error_kind::misuse, who + "rolled back all of it; begin again", more};
+    case standing::committed: return {error_kind::misuse, who + "committed what it had done so far", more};
+    default: return {error_kind::misuse, who + "ended it; what it had done so far is stored or gone", more};
+    }
+}
+
 class file {
   public:
-    file(std::string path, options how)
-        : options_(std::move(how)), writer_(std::make_unique<connection>(path, connection::role::writer, options_)) {
-        finish_opening();
+    file(const std::string& path, options how) : options_(checked(std::move(how))) {
+        patiently([&] {
+            writer_.reset();
+            writer_ = std::make_unique<connection>(path, connection::role::writer, options_);
+            finish_opening();
+        });
     }
     file(sqlite3* application, options how)
-        : options_(std::move(how)), writer_(std::make_unique<connection>(application, options_)) {
+        : options_(checked(std::move(how))), writer_(std::make_unique<connection>(application, options_)) {
         finish_opening();
     }
 
@@ -43,14 +60,16 @@ class file {
     // The writer's turn.
 
     void begin() {
-        hub_->enter();
+        const auto since = patience::clock::now();
+        hub_->enter(options_.busy_limit);
         try {
             expect_in_place();
             if (writer_->in_transaction()) {
                 throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
                                                 "sqlite::joined writes inside it");
             }
-            writer_->begin();
+            writer_->begin(since);
+            hub_->write_on(writer_->handle());
         } catch (const error& e) {
             if (e.kind() == error_kind::read_only) {
                 forget_connections(); // what they share says so, even when it is no longer true
@@ -63,15 +82,21 @@ class file {
         }
     }
 
-    /// Ends the turn in any case.
+    /// Ends the turn in any case. What it does not throw for is in the file that is at the path when COMMIT has ended.
     void commit(const std::vector<std::string>& stirred) {
-        if (!writer_->in_transaction()) {
-            hub_->leave({});
-            throw error(error_kind::misuse, "sqlite: commit: the application has ended the transaction itself",
-                        {.in_doubt = true});
+        if (const auto how = writer_->stands(); how != standing::open) {
+            roll_back();
+            throw ended_by_application(how, true);
         }
+        if (writer_->has_moved()) {
+            roll_back();
+            throw moved("commit: nothing was committed", false);
+        }
+        bool is_in_place = true;
         try {
+            const watch::pause ours(hub_->watch(), *writer_);
             writer_->execute_patiently(sql::commit);
+            is_in_place = !writer_->has_moved();
         } catch (const error& e) {
             // A commit that had no room never wrote its last frame, and one that was only busy is still open. After
             // anything else the frames may be on the disk, and whoever recovers the log may find them.
@@ -86,6 +111,9 @@ class file {
             throw;
         }
         hub_->leave(stirred);
+        if (!is_in_place) {
+            throw moved("commit", true);
+        }
     }
 
     void roll_back() noexcept {
@@ -123,21 +151,8 @@ class file {
         }
     }
 
-    /// A number that grows when anybody, here or elsewhere, has committed since the last look.
-    [[nodiscard]] std::uint64_t look_for_commits() {
-        const std::lock_guard lock(watch_mutex_);
-        if (!watch_ || watch_->has_moved()) {
-            watch_.reset();
-            watch_ = std::make_unique<connection>(path_, connection::role::reader, options_);
-        }
-        run row(watch_->prepared(sql::data_version));
-        row.step();
-        if (const auto version = row.integer(0); version != version_) {
-            version_ = version;
-            commits_seen_ += 1;
-        }
-        return commits_seen_;
-    }
+    /// Grows when others have committed since the last look.
+    [[nodiscard]] std::uint64_t look_for_commits() { return hub_->watch().look(path_, options_); }
 
   private:
     /// Commits into a file that was deleted or replaced would be lost. Whatever is at its path now is opened instead,
@@ -145,7 +160,7 @@ class file {
     void expect_in_place() {
         if (writer_ && !writer_->is_owned()) {
             if (writer_->has_moved()) {
-                throw error(error_kind::io, "sqlite: the database file has been deleted, moved or replaced");
+                throw moved("begin", false);
             }
             return;
         }
@@ -155,9 +170,34 @@ class file {
         forget_connections();
         auto how = options_;
         how.create = false;
-        auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
-        expect_schema(opened->handle(), options_.prefix);
-        writer_ = std::move(opened);
+        patiently([&] {
+            auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
+            expect_schema(opened->handle(), options_.prefix);
+            writer_ = std::move(opened);
+        });
+    }
+
+    /// Opens, again and again while others have the file locked. Opening and the switch to a write-ahead log take locks
+    /// for which SQLite does not ask the busy handler, because waiting inside them could be a deadlock.
+    template <class Open>
+    void patiently(const Open& open) const {
+        using clock = std::chrono::steady_clock;
+        for (const auto since = clock::now();;) {
+            try {
+                return open();
+            } catch (const error& e) {
+                if (e.kind() != error_kind::busy || clock::now() - since >= options_.busy_limit) {
+                    throw;
+                }
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
+    }
+
+    [[nodiscard]] static error moved(std::string_view doing, bool in_doubt) {
+        return {error_kind::io,
+                "sqlite: " + std::string(doing) + ": the database file has been deleted, moved or replaced",
+                {.in_doubt = in_doubt}};
     }
 
     /// All but those in use elsewhere and the application's. They share how the file and its index were opened.
@@ -165,24 +205,15 @@ class file {
         if (writer_ && writer_->is_owned()) {
             writer_.reset();
         }
-        {
-            const std::lock_guard lock(mutex_);
-            idle_.clear();
-        }
-        const std::lock_guard lock(watch_mutex_);
-        watch_.reset();
+        hub_->watch().forget();
+        const std::lock_guard lock(mutex_);
+        idle_.clear();
     }
 
     void finish_opening() {
         auto* const db = writer_->handle();
         hub_ = hub::of(db);
         path_ = sqlite3_db_filename(db, "main");
-        const statement encoding(db, "PRAGMA encoding");
-        run reading(encoding);
-        if (!reading.step() || reading.bytes(0) != "UTF-8") {
-            throw error(error_kind::unsupported,
-                        "sqlite: the database is not encoded in UTF-8, which would change names");
-        }
         if (options_.create) {
             sqlite::migrate(db, options_.prefix);
         } else {
@@ -197,11 +228,6 @@ class file {
 
     std::mutex mutex_{};
     std::vector<std::unique_ptr<connection>> idle_{};
-
-    std::mutex watch_mutex_{};
-    std::unique_ptr<connection> watch_{};
-    std::int64_t version_ = 0;
-    std::uint64_t commits_seen_ = 0;
 };
 
 } // namespace sqlite::detail

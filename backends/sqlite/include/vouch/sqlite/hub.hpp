@@ -21,6 +21,7 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/error.hpp>
+#include <vouch/sqlite/watch.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -50,24 +51,31 @@ class hub {
 
     // Turns.
 
-    /// Waits for the turn to write. On a thread that would wait for itself it says `misuse`.
-    void enter() {
+    /// Waits for the turn to write, at most `limit`. On a thread that would wait for itself it says `misuse`.
+    void enter(std::chrono::milliseconds limit) {
         std::unique_lock lock(mutex_);
         const auto me = std::this_thread::get_id();
-        if (is_writing_ && writer_ == me) {
-            throw error(error_kind::misuse,
-                        "sqlite: begin while this thread has a transaction open would wait for ever");
+        refuse_to_wait_for(me);
+        const auto mine = next_place_++;
+        waiting_.push_back(mine);
+        const bool has_turn =
+            turn_over_.wait_for(lock, limit, [&] { return !is_writing_ && waiting_.front() == mine; });
+        std::erase(waiting_, mine);
+        if (!has_turn) {
+            turn_over_.notify_all(); // whoever was behind may be the first now
+            throw error(error_kind::busy, "sqlite: begin: the transactions of this process that came before did not "
+                                          "end within busy_limit, " +
+                                              std::to_string(limit.count()) +
+                                              " ms; one that is this thread's own, or waits for it, never will");
         }
-        for (const auto& j : joined_) {
-            if (j.thread == me && sqlite3_get_autocommit(j.db) == 0) {
-                throw error(error_kind::misuse, "sqlite: begin while this thread has a joined transaction open on the "
-                                                "same file would wait for it; commit that one first");
-            }
-        }
-        const auto mine = next_turn_++;
-        turn_over_.wait(lock, [&] { return turn_ == mine; });
         is_writing_ = true;
         writer_ = me;
+    }
+
+    /// The transaction that has its turn is open on this connection.
+    void write_on(sqlite3* db) noexcept {
+        const std::lock_guard lock(mutex_);
+        writes_on_ = db;
     }
 
     /// The transaction that has its turn is in use by this thread now.
@@ -76,12 +84,18 @@ class hub {
         writer_ = std::this_thread::get_id();
     }
 
+    /// The transaction that has its turn was moved: whose it is shows when it is used next.
+    void hand_over() noexcept {
+        const std::lock_guard lock(mutex_);
+        writer_ = {};
+    }
+
     /// Ends the turn. `stirred` are the queues in which work came nearer.
     void leave(const std::vector<std::string>& stirred) noexcept {
         {
             const std::lock_guard lock(mutex_);
             is_writing_ = false;
-            turn_ += 1;
+            writes_on_ = nullptr;
             for (const auto& queue : stirred) {
                 count_wake(queue);
             }
@@ -96,6 +110,9 @@ class hub {
 
     void join(const void* who, sqlite3* db) {
         const std::lock_guard lock(mutex_);
+        if (db == writes_on_) {
+            return; // a part of the transaction that has its turn
+        }
         const auto known = std::find_if(joined_.begin(), joined_.end(), [&](const auto& j) { return j.who == who; });
         auto& j = known == joined_.end() ? joined_.emplace_back() : *known;
         j = {who, db, std::this_thread::get_id()};
@@ -106,6 +123,9 @@ class hub {
     }
 
     // Wakes.
+
+    /// For commits of others.
+    [[nodiscard]] detail::watch& watch() noexcept { return watch_; }
 
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
         const std::lock_guard lock(mutex_);
@@ -125,6 +145,20 @@ class hub {
         std::thread::id thread{};
     };
 
+    /// A thread that has a transaction open would wait for itself.
+    void refuse_to_wait_for(std::thread::id me) const {
+        if (is_writing_ && writer_ == me) {
+            throw error(error_kind::misuse, "sqlite: begin while this thread has a transaction open would wait for "
+                                            "itself; end that one first, or write through it");
+        }
+        for (const auto& j : joined_) {
+            if (j.thread == me && j.db != writes_on_ && sqlite3_get_autocommit(j.db) == 0) {
+                throw error(error_kind::misuse, "sqlite: begin while this thread has a joined transaction open on the "
+                                                "same file would wait for it; commit that one first");
+            }
+        }
+    }
+
     [[nodiscard]] std::uint64_t count_of(std::string_view queue) const {
         const auto found = wakes_.find(queue);
         return found == wakes_.end() ? uncounted_ : found->second + uncounted_;
@@ -138,13 +172,15 @@ class hub {
         }
     }
 
+    detail::watch watch_{};
     std::mutex mutex_;
     std::condition_variable turn_over_;
     std::condition_variable_any stirred_;
-    std::uint64_t turn_ = 0;
-    std::uint64_t next_turn_ = 0;
+    std::vector<std::uint64_t> waiting_{}; // places in the queue, the first in front
+    std::uint64_t next_place_ = 0;
     bool is_writing_ = false;
-    std::thread::id writer_{};
+    std::thread::id writer_{}; // the thread that used the transaction last; none after a move
+    sqlite3* writes_on_ = nullptr;
     std::vector<joining> joined_{};
     std::map<std::string, std::uint64_t, std::less<>> wakes_{};
     std::uint64_t uncounted_ = 0;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Purge: the newest generations that ended long enough ago, oldest first, each with the dead ones it replaced; none of
 // them if a live entry still needs one.
+//
+// It looks at a bounded number of entries, in two parts: the oldest, and those behind the place where the last purge
+// stopped. So any number of entries that are still needed costs a purge no more than its limit allows, and hides
+// nothing for good. Of that place nothing is stored: a fresh connection begins with the oldest.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +32,7 @@ class purging {
 
     [[nodiscard]] std::size_t purge(const purge_request& request) {
         const auto queue = find_queue(on_, request.queue);
-        if (!queue) {
+        if (!queue || request.limit == 0) {
             return 0;
         }
         find(*queue, request);
@@ -58,12 +62,38 @@ class purging {
     void find(queue_number queue, const purge_request& request) {
         constexpr std::int64_t none = -1;
         const auto shelf = [&](state s) { return !request.state || *request.state == s ? queue.shelf(s) : none; };
-        run row(on_.prepared(sql::purge_find));
-        row.bind(shelf(state::succeeded), shelf(state::dead), request.before);
-        while (going_.size() < request.limit && row.step()) {
-            constexpr int sequence = 1;
-            add_generations(static_cast<std::uint64_t>(row.integer(sequence)));
+        const shelves where{shelf(state::succeeded), shelf(state::dead)};
+        auto& until = on_.purged_until(where.succeeded, where.dead);
+        auto stopped = look(where, {}, request);
+        if (stopped && going_.size() >= request.limit) {
+            return;
         }
+        if (stopped) {
+            stopped = look(where, std::max(*stopped, until), request);
+        }
+        until = stopped.value_or(shelf_place{});
+    }
+
+    struct shelves {
+        std::int64_t succeeded = 0;
+        std::int64_t dead = 0;
+    };
+
+    /// Looks at entries behind a place. Says where it stopped; nothing if it came to the end.
+    [[nodiscard]] std::optional<shelf_place> look(const shelves& where, shelf_place at, const purge_request& request) {
+        run row(on_.prepared(sql::purge_find));
+        row.bind(where.succeeded, where.dead, request.before, at.gate, at.sequence);
+        for (auto left = vouch::detail::purge_looks(request.limit); row.step(); --left) {
+            bool has_successor = false;
+            row.read_all(at.gate, at.sequence, has_successor);
+            if (!has_successor) {
+                add_generations(at.sequence);
+            }
+            if (left == 1 || going_.size() >= request.limit) {
+                return at;
+            }
+        }
+        return std::nullopt;
     }
 
     /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.

@@ -85,6 +85,7 @@ CREATE UNIQUE INDEX @relations_key ON @relations (queue, "key", generation) WHER
 CREATE INDEX @relations_group ON @relations ("group") WHERE "group" IS NOT NULL;
 CREATE INDEX @relations_lane ON @relations (queue, lane) WHERE lane IS NOT NULL AND is_live = 1;
 CREATE INDEX @relations_parent ON @relations (parent) WHERE parent IS NOT NULL;
+CREATE INDEX @relations_live_child ON @relations (parent) WHERE parent IS NOT NULL AND is_live = 1;
 CREATE UNIQUE INDEX @relations_replaces ON @relations (replaces) WHERE replaces IS NOT NULL;
 CREATE TABLE @groups (
   name TEXT PRIMARY KEY,
@@ -154,6 +155,17 @@ inline void execute(sqlite3* db, const std::string& sql, std::string_view doing)
     }
 }
 
+/// SQLite would store names in the database's encoding, and change those that are not valid in it.
+inline void expect_utf8(sqlite3* db) {
+    const statement encoding(db, "PRAGMA encoding");
+    run reading(encoding);
+    if (!reading.step() || reading.bytes(0) != "UTF-8") {
+        throw error(error_kind::unsupported,
+                    "sqlite: the database is encoded in UTF-16, which would change names; only "
+                    "a database in UTF-8 can hold the tables");
+    }
+}
+
 /// 0 if there are no tables.
 [[nodiscard]] inline std::int64_t stored_version(sqlite3* db, std::string_view prefix) {
     const auto meta = with_prefix("@meta", prefix);
@@ -180,6 +192,7 @@ inline void refuse_newer(std::int64_t stored, std::size_t known) {
 /// Carries out what is missing of `steps`, in one transaction: the one that is open, or its own.
 inline void migrate(sqlite3* db, std::string_view prefix, std::span<const std::string_view> steps) {
     validate_prefix(prefix);
+    expect_utf8(db);
     const auto stored = stored_version(db, prefix);
     refuse_newer(stored, steps.size());
     if (stored == static_cast<std::int64_t>(steps.size())) {
@@ -207,6 +220,7 @@ inline void migrate(sqlite3* db, std::string_view prefix, std::span<const std::s
 /// Throws unless the tables are there, in the version these headers work with.
 inline void expect_schema(sqlite3* db, std::string_view prefix) {
     validate_prefix(prefix);
+    expect_utf8(db);
     const auto stored = stored_version(db, prefix);
     refuse_newer(stored, migrations.size());
     if (stored < schema_version) {

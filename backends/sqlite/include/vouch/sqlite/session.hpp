@@ -78,8 +78,12 @@ class session {
         return added;
     }
 
-    /// Between calls: what gave a queue its number may be undone by then.
-    void forget_queues() noexcept { known_.reset(); }
+    /// Between calls: the connection is the application's, too. It may roll back to a savepoint, which takes back what
+    /// gave a queue its number, or join the transaction and use sequences of its own.
+    void forget_stored() noexcept {
+        last_sequence = 0;
+        known_.reset();
+    }
 
   private:
     std::optional<std::pair<std::string, queue_number>> known_{}; // the last one asked for

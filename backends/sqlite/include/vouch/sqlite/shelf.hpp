@@ -3,6 +3,7 @@
 // by gate, which for an ended entry is the time it ended; so a claim and a purge each read the beginning of a shelf.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 #include <vouch/contract/state.hpp>
@@ -19,6 +20,14 @@ struct queue_number {
     [[nodiscard]] constexpr std::int64_t shelf(state s) const noexcept {
         return first() + (s == state::succeeded ? 1 : s == state::dead ? 2 : 0);
     }
+};
+
+/// A place on a shelf; the first is before all entries.
+struct shelf_place {
+    std::int64_t gate = INT64_MIN;
+    std::uint64_t sequence = 0;
+
+    [[nodiscard]] friend constexpr auto operator<=>(const shelf_place&, const shelf_place&) noexcept = default;
 };
 
 } // namespace sqlite::detail

@@ -223,18 +223,19 @@ inline constexpr std::array statements{
              "UPDATE @groups SET members = members - 1, unfinished = unfinished - ?2 WHERE name = ?1"},
     sql_text{sql::group_drop, "DELETE FROM @groups WHERE name = ?1 AND members = 0"},
 
-    // Purge: ?1 and ?2 the shelves, ?3 before. Newest generations first found, then followed back to their
-    // predecessors.
-    sql_text{sql::purge_find, R"(SELECT gate, sequence FROM @entries e INDEXED BY @entries_gate
- WHERE shelf = ?1 AND gate < ?3
- AND NOT EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
- UNION ALL SELECT gate, sequence FROM @entries e INDEXED BY @entries_gate
- WHERE shelf = ?2 AND gate < ?3
- AND NOT EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
+    // Purge: ?1 and ?2 the shelves, ?3 before, ?4 and ?5 the place to begin behind. Newest generations are found, then
+    // followed back to their predecessors. Others are seen as well, because passing over them costs as much.
+    sql_text{sql::purge_find, R"(SELECT gate, sequence,
+ EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
+ FROM @entries e INDEXED BY @entries_gate WHERE shelf = ?1 AND gate < ?3 AND (gate, sequence) > (?4, ?5)
+ UNION ALL SELECT gate, sequence,
+ EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
+ FROM @entries e INDEXED BY @entries_gate WHERE shelf = ?2 AND gate < ?3 AND (gate, sequence) > (?4, ?5)
  ORDER BY gate, sequence)"},
     sql_text{sql::purge_generation, R"(SELECT r.replaces, e.state, r."group", r.sequence IS NOT NULL, e.payload IS NULL,
  EXISTS (SELECT 1 FROM @groups g WHERE g.name = r."group" AND g.live > 0)
- OR EXISTS (SELECT 1 FROM @relations c INDEXED BY @relations_parent WHERE c.parent = e.id AND c.is_live = 1)
+ OR EXISTS (SELECT 1 FROM @relations c INDEXED BY @relations_live_child
+ WHERE c.parent = e.id AND c.is_live = 1)
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.sequence = ?1)"},
     sql_text{sql::purge_entry, "DELETE FROM @entries WHERE sequence = ?1 AND state >= 3"},
     sql_text{sql::purge_dead, "DELETE FROM @dead WHERE queue = ?1 AND sequence = ?2"},

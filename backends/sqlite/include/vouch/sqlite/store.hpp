@@ -127,12 +127,15 @@ class store;
 class transaction : public detail::writer<transaction> {
   public:
     transaction(transaction&& other) noexcept
-        : file_(std::move(other.file_)), session_(std::exchange(other.session_, {})) {}
+        : file_(std::move(other.file_)), session_(std::exchange(other.session_, {})) {
+        hand_over();
+    }
     transaction& operator=(transaction&& other) noexcept {
         if (this != &other) {
             roll_back();
             file_ = std::move(other.file_);
             session_ = std::exchange(other.session_, {});
+            hand_over();
         }
         return *this;
     }
@@ -145,9 +148,11 @@ class transaction : public detail::writer<transaction> {
     }
 
     /// The connection it is open on, for statements of the application's that are to be part of it (a `record`, an
-    /// audit). Never end the transaction through it.
+    /// audit). Never end the transaction through it, and never go on after an error that did: some (a constraint with
+    /// ON CONFLICT ROLLBACK, a full disk, an interrupt) make SQLite roll back everything. The next call then says
+    /// `misuse` and closes the transaction. What a COMMIT of the application's has stored stays stored.
     [[nodiscard]] sqlite3* connection() const {
-        expect_open();
+        expect_whole();
         return file_->writer().handle();
     }
 
@@ -163,24 +168,39 @@ class transaction : public detail::writer<transaction> {
         }
     }
 
+    /// Without a transaction of SQLite's every statement of ours would be a commit of its own.
+    void expect_whole() const {
+        expect_open();
+        if (const auto how = file_->writer().stands(); how != detail::standing::open) {
+            roll_back();
+            detail::in_memory([&] { throw detail::ended_by_application(how, false); });
+        }
+    }
+
     /// Runs one operation. An exception in it rolls everything back and closes the transaction.
     template <class Operation>
     auto use(Operation&& operation) {
         return read([&](detail::connection& on) {
-            session_.forget_queues(); // whoever has the connection may have rolled back to a savepoint
+            session_.forget_stored();
             return operation(on, session_);
         });
     }
 
     template <class Operation>
     auto read(Operation&& operation) const {
-        expect_open();
+        expect_whole();
         file_->hub().use();
         try {
             return detail::in_memory([&] { return operation(file_->writer()); });
         } catch (...) {
             roll_back();
             throw;
+        }
+    }
+
+    void hand_over() const noexcept {
+        if (file_) {
+            file_->hub().hand_over();
         }
     }
 
@@ -220,8 +240,8 @@ class store {
     static constexpr int contract_level = vouch::contract_level;
 
     /// Opens the file, in WAL mode, and by default creates what is missing: the file and the tables.
-    explicit store(std::string path, options how = {})
-        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(std::move(path), std::move(how)); })) {}
+    explicit store(const std::string& path, options how = {})
+        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(path, std::move(how)); })) {}
 
     /// Writes through a connection of the application's, which is neither configured nor closed; readers of our own are
     /// opened on the same file. While a transaction of ours is open, what the application does on that connection is
@@ -237,7 +257,8 @@ class store {
     [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
 
     /// Waits for the transactions of this process that came before, then for those of others, at most
-    /// `options::busy_limit`.
+    /// `options::busy_limit`, then says `busy`. A thread that was the last to use the open transaction, and has not
+    /// moved it since, would wait for itself: `misuse`.
     [[nodiscard]] transaction begin() {
         detail::in_memory([&] { file_->begin(); });
         return transaction(file_);
@@ -270,8 +291,8 @@ class store {
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
         using clock = std::chrono::steady_clock;
-        // The longest waits would lead past the last time there is.
-        at_most = std::min<std::chrono::nanoseconds>(at_most, detail::can.limits.lease_max);
+        // The longest waits would lead past the last time there is, and the most negative before the first.
+        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::can.limits.lease_max);
         const auto until = clock::now() + at_most;
         for (;;) {
             validate_queue(queue, detail::can.limits);

@@ -8,11 +8,16 @@
 // later. Who finds no queue asks for the lock at once, and lines up if somebody has it. Who had its turn may come back
 // without queueing for a few milliseconds more, as long as it finds the lock free: handing it over takes longer than a
 // quick commit. The system frees the places of processes that die. This orders, it does not protect: SQLite's lock
-// does. Where the file cannot be opened, or the system has no such locks, nobody queues.
+// does. Where the system has no such locks, nobody queues.
+//
+// The file has the mode of the database, and its owner if root makes it, so that who may write the one may write the
+// other. Who may only read it queues with read locks. Where it cannot be opened at all, that is an error: who does not
+// queue is passed over by those who do, and passes over them.
 //
 // One thread's at a time.
 #pragma once
 
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -21,6 +26,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <vouch/version.hpp>
+#include <vouch/contract/error.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -33,14 +41,31 @@ class turnstile {
   public:
     turnstile() noexcept = default;
 
-    /// For the database at this path, which exists.
+    /// For the database at this path. Throws if its queue cannot be opened.
     explicit turnstile(const std::string& database) {
 #if defined(F_OFD_SETLK)
         struct stat like {};
-        if (::stat(database.c_str(), &like) == 0) { // whoever may write the one may write the other
-            constexpr auto readable_and_writable = 0666U;
-            file_ = ::open((database + "-turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                           like.st_mode & readable_and_writable);
+        if (::stat(database.c_str(), &like) != 0) {
+            return; // SQLite will say so
+        }
+        constexpr auto readable_and_writable = 0666U;
+        const auto mode = static_cast<mode_t>(like.st_mode & readable_and_writable);
+        const auto name = database + "-turn";
+        constexpr int flags = O_CLOEXEC | O_NOFOLLOW;
+        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | flags, mode);
+        if (file_ >= 0) {
+            // Where one of these fails, others can still read the file, or say that they cannot.
+            static_cast<void>(::geteuid() == 0 && ::fchown(file_, like.st_uid, like.st_gid) == 0);
+            static_cast<void>(::fchmod(file_, mode));
+            return;
+        }
+        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | flags, mode);
+        if (file_ < 0) {
+            file_ = ::open(name.c_str(), O_RDONLY | flags);
+            place_lock_ = F_RDLCK;
+        }
+        if (file_ < 0) {
+            throw_cannot_open(errno);
         }
 #else
         static_cast<void>(database);
@@ -49,6 +74,9 @@ class turnstile {
     turnstile(turnstile&& other) noexcept { *this = std::move(other); }
     turnstile& operator=(turnstile&& other) noexcept {
         std::swap(file_, other.file_);
+#if defined(F_OFD_SETLK)
+        std::swap(place_lock_, other.place_lock_);
+#endif
         std::swap(place_, other.place_);
         std::swap(is_approaching_, other.is_approaching_);
         std::swap(turn_until_, other.turn_until_);
@@ -81,9 +109,12 @@ class turnstile {
             while (const auto next = first_taken(last + 1, 0)) {
                 last = next;
             }
-            if (lock(F_WRLCK, last + 1)) {
-                place_ = last + 1;
-                return;
+            if (lock(place_lock_, last + 1)) {
+                if (first_taken(last + 1, 1) == 0) {
+                    place_ = last + 1;
+                    return;
+                }
+                lock(F_UNLCK, last + 1); // two may have a read lock
             }
         }
 #endif
@@ -113,6 +144,14 @@ class turnstile {
 
   private:
 #if defined(F_OFD_SETLK)
+    [[noreturn]] static void throw_cannot_open(int code) {
+        const bool is_forbidden = code == EACCES || code == EPERM || code == EROFS;
+        throw error(
+            is_forbidden ? error_kind::read_only : error_kind::io,
+            "sqlite: begin: the file in which writers queue, named as the database with -turn behind it, cannot "
+            "be opened (errno " +
+                std::to_string(code) + "); give it the mode and owner of the database, or delete it");
+    }
     /// A place others have taken, of `many` from `from` on (0: all); 0 if there is none.
     [[nodiscard]] std::int64_t first_taken(std::int64_t from, std::int64_t many) const noexcept {
         auto asked = range(F_WRLCK, from, many);
@@ -133,6 +172,9 @@ class turnstile {
 #endif
 
     int file_ = -1;
+#if defined(F_OFD_SETLK)
+    short place_lock_ = F_WRLCK; // NOLINT(google-runtime-int): flock's own
+#endif
     std::int64_t place_ = 0; ///< 0: none
     bool is_approaching_ = false;
     clock::time_point turn_until_{};

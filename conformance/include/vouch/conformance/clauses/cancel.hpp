@@ -133,6 +133,15 @@ inline void by_id(trial& t) {
     t.equal(numbers(take(store, at(1))), list_of{1, 3}, "claimed after one was cancelled");
 }
 
+inline void lapses_stay(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    std::ignore = take_lapsed(store, 1, 2);
+    t.equal(cancel(store, id_of(1), at(300)), verdict::applied, "the cancel at the end of a third lease");
+    t.equal(get(store, 1).lapses, 2U, "lapses");
+    t.equal(get(store, 1).attempts, 2U, "attempts");
+}
+
 } // namespace cancel_checks
 
 inline constexpr std::array cancelling{
@@ -159,6 +168,9 @@ inline constexpr std::array cancelling{
            "Cancelling twice is repeated and keeps the first error.", cancel_checks::first_error_stays},
     clause{"CANCEL-09", layer::examples, level::must, needs::nothing, "A cancel concerns the entry of its id only.",
            cancel_checks::by_id},
+    clause{"CANCEL-10", layer::examples, level::must, needs::nothing,
+           "A lapsed claim that is cancelled keeps its lapses and attempts: a cancel takes nothing over.",
+           cancel_checks::lapses_stay},
 };
 
 } // namespace conformance::clauses

@@ -36,8 +36,10 @@ inline void put_claimed(any_store& store, std::uint64_t n, time_point end) {
 
 /// What a claim at `now` by "w" with a lease of 100 us makes of it.
 [[nodiscard]] inline entry claimed_from(entry e, time_point now) {
+    const bool is_takeover = e.state == state::claimed;
     e.state = state::claimed;
-    e.attempts += 1;
+    e.attempts += is_takeover && e.lapses == 0 ? 0U : 1U;
+    e.lapses += is_takeover ? 1U : 0U;
     e.epoch += 1;
     e.lease_until = now + duration{100};
     e.woken = false;
@@ -256,7 +258,8 @@ inline void expiry_is_not_its_business(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.expires_at = at(5), .attempts_max = 1}));
     t.equal(numbers(take(store, at(10))), list_of{1}, "claimed after expires_at");
-    t.equal(numbers(take(store, at(110))), list_of{1}, "claimed more often than attempts_max");
+    t.equal(numbers(take(store, at(110))), list_of{1}, "taken over with attempts_max reached");
+    t.equal(numbers(take(store, at(210))), list_of{1}, "claimed more often than attempts_max");
     t.equal(get(store, 1).attempts, 2U, "attempts");
 }
 
@@ -301,6 +304,61 @@ inline void no_smaller_limit(trial& t) {
             "taken over with the largest limit");
 }
 
+inline void only_later_lapses_count(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    list_of attempts;
+    for (std::int64_t claims = 0; claims < 5; ++claims) {
+        std::ignore = take_one(store, at(100 * claims));
+        attempts.push_back(get(store, 1).attempts);
+    }
+    t.equal(attempts, list_of{1, 1, 2, 3, 4}, "attempts after a claim and four that took over");
+}
+
+inline void lapses_are_counted(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    const auto ticket = take_lapsed(store, 1, 3);
+    t.equal(get(store, 1).lapses, 3U, "lapses after three claims that ended with their leases");
+    nudge(store, id_of(1), at(310));
+    extend(store, ticket, at(320), duration{100});
+    t.equal(get(store, 1).lapses, 3U, "lapses after a nudge and an extend");
+    settle(store, ticket, release{}, at(330));
+    std::ignore = take_one(store, at(330));
+    t.equal(get(store, 1).lapses, 3U, "lapses after a claim of an entry that was released");
+}
+
+inline void each_by_its_own_past(trial& t) {
+    auto store = t.open();
+    for (std::uint64_t n = 1; n <= 5; ++n) {
+        put(store, draft_of(n));
+    }
+    std::ignore = take_lapsed(store, 2, 0);
+    std::ignore = take_lapsed(store, 3, 1);
+    std::ignore = take_lapsed(store, 4, 2);
+    settle(store, take_one(store, at(0), {.only = id_of(5)}), retry{"e", at(0)}, at(0));
+    auto expected = look(store).found;
+    for (auto& e : expected) {
+        e = claimed_from(e, at(300));
+    }
+    t.equal(take(store, at(300)), expected, "claimed at once: fresh, after no, one and two lapses, and retried");
+    t.equal(look(store).found, expected, "what is stored after that claim");
+}
+
+inline void rolled_back_takeover(trial& t) {
+    for (const std::uint32_t lapses : {0U, 1U}) {
+        auto store = t.open(t.fresh_place());
+        put(store, draft_of(1));
+        std::ignore = take_lapsed(store, 1, lapses);
+        const auto before = get(store, 1);
+        from_begin(store, [&](auto& tx) {
+            t.equal(numbers(tx.claim(request(at(200)))), list_of{1}, "taken over in a transaction that rolls back");
+        });
+        t.equal(get(store, 1), before, "the entry after the rollback");
+        t.equal(take(store, at(200)), std::vector{claimed_from(before, at(200))}, "taken over for the first time");
+    }
+}
+
 } // namespace claim_checks
 
 inline constexpr std::array claiming{
@@ -322,9 +380,10 @@ inline constexpr std::array claiming{
         "A claim sets state, attempts, epoch, lease_until, worker, last_attempt_at and updated_at, and nothing else; "
         "it returns the entry as it is then, payload included.",
         claim_checks::fields},
-    clause{"CLAIM-07", layer::examples, level::must, needs::nothing,
-           "Taking over counts as an attempt of its own, raises the epoch and clears the wake mark.",
-           claim_checks::take_over_fields},
+    clause{
+        "CLAIM-07", layer::examples, level::must, needs::nothing,
+        "Taking over after a first lapse counts the lapse and no attempt, raises the epoch and clears the wake mark.",
+        claim_checks::take_over_fields},
     clause{"CLAIM-08", layer::examples, level::must, needs::nothing,
            "lease_until is now + lease, for the shortest as for the longest lease; worker is who claimed last, be the "
            "name long or empty.",
@@ -364,6 +423,19 @@ inline constexpr std::array claiming{
     clause{"CLAIM-22", layer::examples, level::must, needs::nothing,
            "A claim takes as many as its limit says; the store has no smaller limit of its own.",
            claim_checks::no_smaller_limit},
+    clause{"CLAIM-23", layer::examples, level::must, needs::nothing,
+           "A takeover after the first lapse in a row is no attempt; one after the second or a later lapse is.",
+           claim_checks::only_later_lapses_count},
+    clause{"CLAIM-24", layer::examples, level::must, needs::nothing,
+           "lapses counts the claims in a row that ended with their lease; a nudge, an extend and a claim of a waiting "
+           "entry leave it.",
+           claim_checks::lapses_are_counted},
+    clause{"CLAIM-25", layer::examples, level::must, needs::nothing,
+           "One claim of fresh, retried and lapsed entries counts attempts and lapses for each by its own past.",
+           claim_checks::each_by_its_own_past},
+    clause{"CLAIM-26", layer::examples, level::must, needs::nothing,
+           "A takeover in a transaction that rolls back leaves lapses and attempts as they were.",
+           claim_checks::rolled_back_takeover},
 };
 
 } // namespace conformance::clauses

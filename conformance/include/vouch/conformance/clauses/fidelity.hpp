@@ -107,7 +107,8 @@ inline void survives_reopen(trial& t) {
         put(store, full(1, t.can()));
         put(store, draft_of(2, {.payload = all_bytes(), .result = all_bytes()}), at(1));
         t.equal(take(store, at(3)).size(), 1, "claimed");
-        nudge(store, id_of(1), at(4));
+        t.equal(take(store, at(103)).size(), 1, "taken over");
+        nudge(store, id_of(1), at(104));
         before = {store.find(id_of(1)), store.find(id_of(2))};
     }
     const auto again = t.open();
@@ -272,6 +273,14 @@ inline void counters(trial& t) {
     t.equal(get(store, 1).attempts, 300, "the attempts after 300 retries and 300 releases");
     t.equal(get(store, 1).failures, 300, "the failures after 300 retries and 300 releases");
     t.equal(get(store, 1).epoch, 600, "the epoch after 600 claims");
+    put(store, draft_of(2));
+    from_begin(store, [&](auto& tx) {
+        for (std::int64_t claims = 0; claims <= 300; ++claims) {
+            t.equal(tx.claim(request(at(20 + 100 * claims), {.only = id_of(2)})).size(), 1, "taken over again");
+        }
+        tx.commit();
+    });
+    t.equal(get(store, 2).lapses, 300, "the lapses after 300 claims that ended with their leases");
 }
 
 } // namespace fidelity_checks
@@ -308,7 +317,7 @@ inline constexpr std::array fidelity{
            "Times are kept to the microsecond, before 1970 and in the far future too.",
            fidelity_checks::times_to_the_microsecond},
     clause{"FIDELITY-13", layer::examples, level::must, needs::nothing,
-           "attempts_max has 32 bits, and attempts, failures and epoch count on beyond 256.",
+           "attempts_max has 32 bits, and attempts, lapses, failures and epoch count on beyond 256.",
            fidelity_checks::counters},
 };
 

@@ -210,6 +210,18 @@ inline void behind_in_its_lane(trial& t) {
     t.equal(numbers(take(store, at(1000))), list_of{3}, "claimed once the head has ended");
 }
 
+inline void lapses_end_with_the_dead(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    std::ignore = take_lapsed(store, 1, 2);
+    cancel(store, id_of(1), at(300));
+    put(store, draft_of(2, {.predecessor = id_of(1)}), at(300));
+    t.equal(get(store, 2).lapses, 0U, "lapses of the successor");
+    std::ignore = take_one(store, at(300));
+    std::ignore = take_one(store, at(400));
+    t.equal(get(store, 2).attempts, 1U, "attempts after its first lapse");
+}
+
 } // namespace requeue_checks
 
 inline constexpr std::array requeues{
@@ -248,6 +260,8 @@ inline constexpr std::array requeues{
            "Requeue and resume refuse an entry that has a parent.", requeue_checks::parented_is_refused},
     clause{"REQUEUE-13", layer::examples, level::may, needs::lanes,
            "A successor joins its lane at the end, by its new sequence.", requeue_checks::behind_in_its_lane},
+    clause{"REQUEUE-14", layer::examples, level::must, needs::nothing,
+           "A successor begins without lapses, whatever the dead entry had.", requeue_checks::lapses_end_with_the_dead},
 };
 
 } // namespace conformance::clauses

@@ -147,12 +147,11 @@ inline void release_at_another_time(trial& t) {
 inline void release_goes_by_attempts(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
-    std::ignore = take_one(store, at(0), {.lease = duration{10}});
-    std::ignore = settle(store, take_one(store, at(10)), release{}, at(20));
+    std::ignore = settle(store, take_lapsed(store, 1, 2), release{}, at(210)); // the second lapse was an attempt
     t.equal(get(store, 1).state, state::retrying, "an entry without failures, but with an attempt left to its count");
-    std::ignore = settle(store, take_one(store, at(20)), retry{"e", at(30)}, at(30));
-    std::ignore = settle(store, take_one(store, at(30)), advance{"p", at(40)}, at(40));
-    std::ignore = settle(store, take_one(store, at(40)), release{}, at(50));
+    std::ignore = settle(store, take_one(store, at(220)), retry{"e", at(230)}, at(230));
+    std::ignore = settle(store, take_one(store, at(230)), advance{"p", at(240)}, at(240));
+    std::ignore = settle(store, take_one(store, at(240)), release{}, at(250));
     t.equal(get(store, 1).state, state::pending, "an entry with a failure, but no attempt left to its count");
 }
 
@@ -338,12 +337,64 @@ inline void rolled_back(trial& t) {
     t.equal(settle(store, ticket, succeed{}, at(0)), settlement{verdict::applied}, "the settle that is committed");
 }
 
+inline void outcomes_end_the_row(trial& t) {
+    for (const outcome& o : {outcome{succeed{"r"}}, outcome{bury{"e", {}}}, outcome{retry{"e", at(210)}},
+                             outcome{advance{"p", at(210)}}}) {
+        auto store = t.open(t.fresh_place());
+        put(store, draft_of(1));
+        std::ignore = settle(store, take_lapsed(store, 1, 2), o, at(210));
+        const auto settled = get(store, 1);
+        t.equal(settled.lapses, 0U, "lapses of an entry that is " + show(settled.state));
+        if (is_live(settled.state)) {
+            std::ignore = take_one(store, at(210));
+            std::ignore = take_one(store, at(310));
+            t.equal(get(store, 1).lapses, 1U, "lapses after the next one");
+            t.equal(get(store, 1).attempts, settled.attempts + 1, "attempts after that, which is a first lapse again");
+        }
+    }
+}
+
+inline void release_keeps_lapses(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    const auto mine = take_lapsed(store, 1, 1);
+    auto expected = get(store, 1);
+    std::ignore = settle(store, mine, release{}, at(110));
+    expected.state = state::pending;
+    expected.attempts = 0;
+    expected.lease_until.reset();
+    expected.updated_at = at(110);
+    t.equal(get(store, 1), expected, "the entry that was released after a lapse");
+    std::ignore = take_one(store, at(110));
+    std::ignore = take_one(store, at(210));
+    t.equal(get(store, 1).lapses, 2U, "lapses after another one");
+    t.equal(get(store, 1).attempts, 2U, "attempts after that, which is a second lapse");
+}
+
+inline void own_results(trial& t) {
+    auto store = t.open();
+    std::vector<vouch::settle> settles;
+    std::vector<std::string> expected{"same", "same", "", "other", "same", "last"};
+    for (const auto& result : expected) {
+        const auto n = settles.size() + 1;
+        put(store, draft_of(n));
+        settles.push_back({{id_of(n), 1}, succeed{result}});
+    }
+    std::ignore = take(store, at(0));
+    std::ignore = transact(store, [&](auto& tx) { return tx.settle(settles, at(1)); });
+    std::vector<std::string> seen;
+    for (std::uint64_t n = 1; n <= expected.size(); ++n) {
+        seen.push_back(get(store, n).result.value_or("none"));
+    }
+    t.equal(seen, expected, "the results of neighbours that succeeded in one batch");
+}
+
 } // namespace settle_checks
 
 inline constexpr std::array settling{
     clause{"SETTLE-01", layer::examples, level::must, needs::nothing,
-           "succeed: the state is succeeded and the result is stored; of the rest only lease_until and updated_at "
-           "change, so last_error, failures and due_at stay.",
+           "succeed: the state is succeeded and the result is stored; of the rest only lapses, lease_until and "
+           "updated_at change, so last_error, failures and due_at stay.",
            settle_checks::succeed_fields},
     clause{
         "SETTLE-02", layer::examples, level::must, needs::nothing,
@@ -413,6 +464,13 @@ inline constexpr std::array settling{
     clause{"SETTLE-23", layer::examples, level::must, needs::nothing,
            "Settles in a batch that differ in their ids only are judged each by its own ticket.",
            settle_checks::alike_in_a_batch},
+    clause{"SETTLE-24", layer::examples, level::must, needs::nothing,
+           "succeed, retry, bury and advance set lapses to 0: the next lapse is a first one again.",
+           settle_checks::outcomes_end_the_row},
+    clause{"SETTLE-25", layer::examples, level::must, needs::nothing,
+           "release: keeps lapses, and gives back an attempt after a lapse, too.", settle_checks::release_keeps_lapses},
+    clause{"SETTLE-26", layer::examples, level::must, needs::nothing,
+           "Entries that succeed in one batch get each its own result.", settle_checks::own_results},
 };
 
 } // namespace conformance::clauses

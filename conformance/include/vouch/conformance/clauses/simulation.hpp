@@ -109,7 +109,8 @@ inline void failing_runners(trial& t) {
 inline constexpr std::array simulation{
     clause{"SIM-01", layer::simulation, level::must, needs::nothing,
            "Whatever runners, clocks and faults do: no ticket twice, no settle but the one that counts, nothing "
-           "terminal changes, lanes in order, groups complete once, nothing disappears.",
+           "terminal changes, lanes in order, groups complete once, no entry dies of lapses it shared with others, "
+           "nothing disappears.",
            simulation_checks::safety},
     clause{"SIM-02", layer::simulation, level::must, needs::nothing,
            "When faults and crashes stop, everything ends succeeded or dead in a bounded number of passes.",

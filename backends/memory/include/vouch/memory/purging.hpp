@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// Purge: the newest generations that ended long enough ago, oldest first, each with the dead ones it replaced; none of
+// them if a live entry still needs one.
+//
+// It looks at a bounded number of rows, in two parts: the oldest, and those that purges have not looked at in this
+// round. So any number of rows that are still needed costs a purge no more than its limit allows, and hides nothing for
+// good.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <vouch/contract/request.hpp>
+#include <vouch/contract/state.hpp>
+#include <vouch/memory/ledger.hpp>
+#include <vouch/memory/row.hpp>
+#include <vouch/memory/timeline.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+template <class Seam>
+class purging {
+  public:
+    using row = typename shelf<Seam>::row;
+    using queue_index = typename shelf<Seam>::queue_index;
+
+    purging(ledger<Seam>& in, const purge_request& what) : ledger_(in), request_(what) {}
+
+    [[nodiscard]] std::size_t purge() {
+        auto* const queue = ledger_.find_queue(request_.queue);
+        if (queue == nullptr || request_.limit == 0) {
+            return 0;
+        }
+        std::vector<row*> front;
+        for (const auto as : states()) {
+            auto& ended = queue->ended(as);
+            add_oldest(ended.waiting(), front);
+            add_oldest(ended.passed(), front);
+        }
+        const bool is_all = front.size() <= looks_;
+        cut(front);
+        std::size_t gone = remove_of(front, request_.limit).gone;
+        for (const auto as : states()) {
+            if (!is_all && gone < request_.limit) {
+                gone += go_on(*queue, as, request_.limit - gone);
+            }
+        }
+        return gone;
+    }
+
+  private:
+    struct looked {
+        std::size_t at = 0;
+        std::size_t gone = 0;
+    };
+
+    [[nodiscard]] std::vector<state> states() const {
+        return request_.state ? std::vector{*request_.state} : std::vector{state::succeeded, state::dead};
+    }
+
+    /// Looks at rows of this round, and leaves those behind that are still needed.
+    std::size_t go_on(queue_index& queue, state as, std::size_t limit) {
+        std::vector<row*> rows;
+        add_oldest(queue.ended(as).waiting(), rows);
+        const bool is_rest = rows.size() <= looks_;
+        cut(rows);
+        const auto done = remove_of(rows, limit);
+        rows.resize(done.at);
+        std::erase_if(rows, [](const row* r) { return r->purged; });
+        ledger_.pass(queue, as, rows);
+        if (is_rest && done.gone < limit) {
+            ledger_.begin_round(queue, as);
+        }
+        return done.gone;
+    }
+
+    /// One more than may be looked at, if there are so many.
+    void add_oldest(const timeline<row>& of, std::vector<row*>& to) const {
+        std::size_t added = 0;
+        of.walk([&](row& r) {
+            if (r.entry.updated_at >= request_.before || added > looks_) {
+                return false;
+            }
+            to.push_back(&r);
+            ++added;
+            return true;
+        });
+    }
+
+    /// The oldest of them, in order, as many as may be looked at.
+    void cut(std::vector<row*>& rows) const {
+        std::sort(rows.begin(), rows.end(), [](const row* a, const row* b) { return a->place.when < b->place.when; });
+        rows.resize(std::min(rows.size(), looks_));
+    }
+
+    /// Removes at most `limit`, of the newest generations among `rows` and their predecessors.
+    looked remove_of(const std::vector<row*>& rows, std::size_t limit) {
+        std::vector<row*> going;
+        std::size_t at = 0;
+        for (; at < rows.size() && going.size() < limit; ++at) {
+            ledger_.looked_at(*rows[at]);
+            if (rows[at]->successor == nullptr) {
+                add_generations(*rows[at], going);
+            }
+        }
+        going.resize(std::min(going.size(), limit)); // the elder generations go first
+        for (auto* const r : going) {
+            ledger_.remove(*r);
+        }
+        return {at, going.size()};
+    }
+
+    /// Whether a live entry still needs this terminal one.
+    [[nodiscard]] bool is_needed(const row& r) const {
+        const auto* const children = ledger_.find_family(r.entry.id);
+        return (r.group != nullptr && r.group->live > 0) || (children != nullptr && children->live > 0);
+    }
+
+    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
+    void add_generations(row& newest, std::vector<row*>& going) const {
+        const auto first = going.size();
+        for (auto* r = &newest; r != nullptr; r = ledger_.predecessor_of(*r, view::own)) {
+            going.push_back(r);
+            if (is_needed(*r)) {
+                going.resize(first);
+                return;
+            }
+        }
+        std::reverse(going.begin() + static_cast<std::ptrdiff_t>(first), going.end());
+    }
+
+    ledger<Seam>& ledger_;
+    const purge_request& request_;
+    std::size_t looks_ = vouch::detail::purge_looks(request_.limit);
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch

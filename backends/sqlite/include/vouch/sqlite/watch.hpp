@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Counts the commits of others: of other processes, and of the application on connections of its own. SQLite tells a
+// connection that another one has committed, but not which one. So a commit of this process is passed over: nothing is
+// counted while it is carried out, and what changed in that time is its own, unless the connection that commits finds
+// that another one has committed as well.
+//
+// Shared by all stores of one file; safe for several threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include <vouch/sqlite/connection.hpp>
+#include <vouch/sqlite/options.hpp>
+#include <vouch/sqlite/sql.hpp>
+#include <vouch/sqlite/statement.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class watch {
+  public:
+    /// Grows when others have committed since the last look. Opens a connection when first asked.
+    [[nodiscard]] std::uint64_t look(const std::string& path, const options& how) {
+        const std::lock_guard lock(mutex_);
+        if (is_paused_) {
+            return count_;
+        }
+        if (!on_ || on_->has_moved()) {
+            lose_track();
+            on_ = std::make_unique<connection>(path, connection::role::reader, how);
+        }
+        count_changes();
+        return count_;
+    }
+
+    /// Closes its connection.
+    void forget() noexcept {
+        const std::lock_guard lock(mutex_);
+        on_.reset();
+    }
+
+    /// While a commit of this process is carried out. One at a time.
+    class pause {
+      public:
+        /// Requires that the writer has the write lock, so that none of the others commits.
+        pause(watch& of, connection& writer) noexcept : of_(of), writer_(writer) {
+            const std::lock_guard lock(of_.mutex_);
+            of_.is_paused_ = true;
+            of_.carefully([&] {
+                of_.count_changes();
+                writer_was_ = version_of(writer_);
+            });
+        }
+        pause(const pause&) = delete;
+        pause& operator=(const pause&) = delete;
+        ~pause() {
+            const std::lock_guard lock(of_.mutex_);
+            of_.is_paused_ = false;
+            of_.carefully([&] {
+                of_.version_ = version_of(*of_.on_);
+                of_.count_ += version_of(writer_) == writer_was_ ? 0U : 1U; // others came right behind
+            });
+        }
+
+      private:
+        watch& of_;
+        connection& writer_;
+        std::int64_t writer_was_ = 0;
+    };
+
+  private:
+    /// Changes whenever another connection has committed.
+    [[nodiscard]] static std::int64_t version_of(connection& on) {
+        run row(on.prepared(sql::data_version));
+        row.step();
+        return row.integer(0);
+    }
+
+    void count_changes() {
+        if (const auto version = version_of(*on_); version != version_) {
+            version_ = version;
+            count_ += 1;
+        }
+    }
+
+    /// What fails in looking is no failure of the commit: then others are taken to have committed.
+    template <class Look>
+    void carefully(const Look& look) noexcept {
+        try {
+            if (on_) {
+                look();
+            }
+        } catch (...) {
+            lose_track();
+        }
+    }
+
+    void lose_track() noexcept {
+        on_.reset();
+        count_ += 1;
+    }
+
+    std::mutex mutex_{};
+    std::unique_ptr<connection> on_{}; // none until somebody looks
+    std::int64_t version_ = 0;
+    std::uint64_t count_ = 0;
+    bool is_paused_ = false;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Lets one queue of a worker handle an entry alone, while no queue of that worker holds another claim.
+//
+// A queue that has found an entry with a lapse asks for exclusion. Then no queue claims until all have settled what
+// they hold, and the one that asked goes on alone. Because a handler may run for hours, or hang, the others are not
+// kept waiting without limit: if it does not get quiet in time, all go on as usual for a while, and the next try is
+// given more time. Entries with a lapse are not held meanwhile, so that another process can take them.
+//
+// Thread-safe. Times are arguments.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <vouch/version.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+class exclusion {
+  public:
+    using steady = std::chrono::steady_clock;
+    using member = std::size_t;
+
+    static constexpr std::chrono::milliseconds first_patience{1000};
+    static constexpr std::chrono::minutes patience_max{10};
+    static constexpr int work_share = 4; ///< after a try that failed: how much longer all go on as usual
+
+    enum class access : std::uint8_t {
+        open,   ///< claim as usual, but hand back entries with a lapse
+        closed, ///< claim nothing
+        alone,  ///< claim one entry, whatever its lapses
+    };
+    struct answer {
+        exclusion::access access = access::open;
+        /// Closed: when to ask again at the latest. Open: until when entries with a lapse need not come back.
+        std::optional<steady::time_point> until{};
+    };
+
+    /// `wake` makes the queue ask again; called from other queues' threads. All join before any asks.
+    [[nodiscard]] member join(std::function<void()> wake) {
+        members_.push_back({.wake = std::move(wake)});
+        return members_.size() - 1;
+    }
+
+    /// What a queue may claim now. `holds`: whether it has claims that are not settled. A queue that gets `open` or
+    /// `alone` counts as one that holds claims until it asks again.
+    [[nodiscard]] answer ask(member who, bool holds, steady::time_point now) {
+        std::function<void()> wake;
+        const auto out = [&] {
+            const std::lock_guard lock(mutex_);
+            members_[who].holds = holds;
+            const auto given = decide(who, now, wake);
+            members_[who].holds = holds || given.access != access::closed;
+            return given;
+        }();
+        if (wake) {
+            wake();
+        }
+        return out;
+    }
+
+    /// The queue has found an entry with a lapse and handed it back.
+    void want(member who, steady::time_point now) {
+        const std::lock_guard lock(mutex_);
+        members_[who].wants = true;
+        if (!quiet_by_ && now >= open_until_) {
+            quiet_by_ = now + patience_;
+        }
+    }
+
+    /// The queue has settled what it handled alone, or found nothing to handle so. The others get as long as it had.
+    void leave(member who, steady::time_point now) {
+        std::vector<std::function<void()>> wakes;
+        {
+            const std::lock_guard lock(mutex_);
+            if (alone_ != who) {
+                return;
+            }
+            alone_.reset();
+            if (members_.size() > 1) {
+                open_until_ = now + std::min<steady::duration>(now - alone_since_, patience_max);
+                quiet_by_.reset();
+            }
+            for (const auto& m : members_) {
+                wakes.push_back(m.wake);
+            }
+        }
+        for (const auto& wake : wakes) {
+            wake();
+        }
+    }
+
+  private:
+    struct queue {
+        std::function<void()> wake{};
+        bool holds = false;
+        bool wants = false;
+    };
+
+    [[nodiscard]] answer decide(member who, steady::time_point now, std::function<void()>& wake) {
+        if (alone_) {
+            return *alone_ == who ? answer{access::alone} : answer{access::closed};
+        }
+        if (!quiet_by_) {
+            return {access::open, now < open_until_ ? std::optional{open_until_} : std::nullopt};
+        }
+        const auto next = std::find_if(members_.begin(), members_.end(), [](const queue& q) { return q.wants; });
+        if (std::none_of(members_.begin(), members_.end(), [](const queue& q) { return q.holds; })) {
+            alone_ = static_cast<member>(next - members_.begin());
+            alone_since_ = now;
+            next->wants = false;
+            quiet_by_.reset();
+            patience_ = first_patience;
+            if (*alone_ == who) {
+                return {access::alone};
+            }
+            wake = next->wake;
+            return {access::closed};
+        }
+        if (now < *quiet_by_) {
+            return {access::closed, quiet_by_};
+        }
+        quiet_by_.reset();
+        open_until_ = now + work_share * patience_;
+        patience_ = std::min<steady::duration>(patience_ * 2, patience_max);
+        for (auto& m : members_) {
+            m.wants = false;
+        }
+        return {access::open, open_until_};
+    }
+
+    std::mutex mutex_;
+    std::vector<queue> members_{};
+    std::optional<member> alone_{};
+    steady::time_point alone_since_{};
+    std::optional<steady::time_point> quiet_by_{}; ///< set: no queue claims, so that it gets quiet by then
+    steady::time_point open_until_{};              ///< no try before this
+    steady::duration patience_ = first_patience;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch

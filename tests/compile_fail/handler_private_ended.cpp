@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// expect: vouch: `ended` is a public `outcome ended(delivery&, ending)`
+#include <vouch/vouch.hpp>
+
+class secretive {
+  public:
+    void work(vouch::delivery&) {}
+
+  private:
+    vouch::outcome ended(vouch::delivery&, vouch::ending) { return vouch::succeed{}; }
+};
+
+int main() {
+    vouch::router<vouch::memory::store> router;
+    router.on("t", secretive{});
+}

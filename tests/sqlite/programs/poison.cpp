@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// An entry whose handler kills its process, among 40 others, with real processes on one file: a runner, and a worker
+// with eight threads and two queues. The process is started again whenever it has died. In the end every other entry
+// has succeeded, having been handled, and the poison entry is dead after its attempts.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include <signal.h>
+
+#include <vouch/sqlite.hpp>
+#include <vouch/vouch.hpp>
+#include <vouch/worker.hpp>
+
+#include "sqlite/folder.hpp"
+#include "sqlite/programs/child.hpp"
+
+using namespace std::chrono_literals;
+using namespace worker_program;
+using vouch::state;
+using vouch::sqlite::store;
+
+namespace {
+
+constexpr std::size_t innocents = 40;
+constexpr auto lease = 300ms;
+
+void fill(const std::string& path) {
+    in_a_child([&] {
+        store s(path);
+        const vouch::outbox outbox;
+        for (std::size_t n = 0; n < innocents; ++n) {
+            if (n == 7) {
+                outbox.emit(s, {.queue = "q", .topic = "poison"});
+            }
+            outbox.emit(s, {.queue = n % 4 == 3 ? "r" : "q", .topic = "innocent"});
+        }
+    });
+}
+
+[[nodiscard]] vouch::router<store> routes() {
+    vouch::router<store> out;
+    out.on("innocent", [](vouch::delivery&) { std::this_thread::sleep_for(2ms); });
+    out.on("poison", [](vouch::delivery&) {
+        std::this_thread::sleep_for(1ms);
+        ::kill(::getpid(), SIGKILL);
+    });
+    return out;
+}
+
+[[nodiscard]] bool is_done(const store& s) { return s.counts("q").live() + s.counts("r").live() == 0; }
+
+/// Ends with 0 when there is no more to do.
+int run_passes(const std::string& path) {
+    store s(path);
+    const vouch::outbox outbox;
+    const auto router = routes();
+    vouch::runner first(s, outbox, router, {.queue = "q", .lease = lease});
+    vouch::runner second(s, outbox, router, {.queue = "r", .lease = lease});
+    while (!is_done(s)) {
+        first.run_once();
+        second.run_once();
+        std::this_thread::sleep_for(5ms);
+    }
+    return 0;
+}
+
+int run_worker(const std::string& path) {
+    store s(path);
+    const vouch::outbox outbox;
+    const auto router = routes();
+    vouch::worker worker(s, outbox, {.poll_interval = 20ms});
+    worker.serve(router, {.queue = "q", .concurrency = 8, .lease = lease});
+    worker.serve(router, {.queue = "r", .concurrency = 8, .lease = lease});
+    std::stop_source stop;
+    const std::jthread watch([&] {
+        while (!is_done(s)) {
+            std::this_thread::sleep_for(5ms);
+        }
+        stop.request_stop();
+    });
+    worker.run(stop.get_token());
+    return 0;
+}
+
+template <class Process>
+void meet(const char* name, const std::string& path, Process&& process) {
+    fill(path);
+    int kills = 0;
+    for (ending how{.signal = SIGKILL}; how.signal == SIGKILL && kills < 30;) {
+        child one([&] { return process(path); });
+        how = one.wait_for(60s).value_or(ending{});
+        kills += how.signal == SIGKILL ? 1 : 0;
+        expect(how.signal == SIGKILL || how.code == 0, "a process dies of the poison, or finishes");
+    }
+    in_a_child([&] {
+        const store s(path);
+        std::size_t calm = 0;
+        for (const auto* const queue : {"q", "r"}) {
+            for (const auto& e : s.list(vouch::query::all(queue))) {
+                if (e.topic == "poison") {
+                    expect(e.state == state::dead && e.last_error == "attempts_exhausted", "the poison entry is dead");
+                } else {
+                    calm += e.state == state::succeeded && e.attempts == 1 ? 1 : 0;
+                }
+            }
+        }
+        expect(calm == innocents, "every other entry has succeeded at its first attempt");
+    });
+    // With others, alone eight times, and none when its attempts are spent.
+    expect(kills == 9, "the poison entry was called once with others, and then by its attempts");
+    std::printf("%s: killed %d times, %zu others succeeded\n", name, kills, innocents);
+}
+
+} // namespace
+
+int main() {
+    const sqlite_test::folder in;
+    meet("runner", in.fresh_path(), run_passes);
+    meet("worker", in.fresh_path(), run_worker);
+    std::printf("%s\n", failures == 0 ? "all holds" : "NOT all holds");
+    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// Entries that may have killed their process are handled alone: splitting a claim, runners that die in the middle of a
+// batch, and how the queues of a worker wait for each other.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <vouch/run/exclusion.hpp>
+#include <vouch/run/isolation.hpp>
+#include <vouch/testing.hpp>
+#include <vouch/vouch.hpp>
+
+#include "catch.hpp"
+#include "support.hpp"
+
+namespace run_isolation_test {
+
+using namespace support;
+using vouch::state;
+using vouch::detail::claim_plan;
+using vouch::detail::exclusion;
+using vouch::testing::sandbox;
+using access = exclusion::access;
+
+namespace {
+
+/// Claimed entries 1, 2, 3 ... with these lapses.
+[[nodiscard]] std::vector<vouch::entry> claimed_with(const std::vector<std::uint32_t>& lapses) {
+    std::vector<vouch::entry> out;
+    for (const auto n : lapses) {
+        auto& e = out.emplace_back();
+        e.id = id_of(out.size());
+        e.lapses = n;
+    }
+    return out;
+}
+
+struct parts {
+    list kept;
+    list handed_back;
+    [[nodiscard]] friend bool operator==(const parts&, const parts&) = default;
+};
+
+[[nodiscard]] parts split(const std::vector<std::uint32_t>& lapses, claim_plan::lapsed rule) {
+    auto claimed = claimed_with(lapses);
+    const auto rest = vouch::detail::split_lapsed(claimed, rule);
+    return {numbers(claimed), numbers(rest)};
+}
+
+/// A process with a runner, which dies when it handles `poison`: what it has not settled is left to the lease.
+struct mortal {
+    sandbox& box;
+    vouch::id poison;
+    int poison_calls = 0;
+
+    /// One pass; says whether the process has survived it.
+    bool pass(std::size_t batch_size) {
+        vouch::runner runner(box.store(), box.outbox(), router_of(box),
+                             {.queue = "test", .batch_size = batch_size, .lease = 5min});
+        for (auto entries = runner.claim(); !entries.empty();) {
+            decltype(runner)::batch done;
+            for (auto& e : entries) {
+                if (e.id == poison && e.attempts <= vouch::default_attempts_max) {
+                    ++poison_calls;
+                    return false;
+                }
+                done.push_back(runner.handle(std::move(e)));
+            }
+            entries = runner.settle_and_claim(done).second;
+        }
+        return true;
+    }
+
+    static vouch::router<vouch::memory::store>& router_of(sandbox&) {
+        static vouch::router<vouch::memory::store> routes = [] {
+            vouch::router<vouch::memory::store> r;
+            r.on("t", [](vouch::delivery&) {});
+            return r;
+        }();
+        return routes;
+    }
+};
+
+constexpr exclusion::steady::time_point start{std::chrono::hours{1}};
+
+} // namespace
+
+TEST_CASE("isolation: a claim keeps what comes before the first entry with a lapse, or that entry alone") {
+    const auto alone = claim_plan::lapsed::alone;
+    CHECK(split({}, alone) == parts{{}, {}});
+    CHECK(split({0, 0, 0}, alone) == parts{{1, 2, 3}, {}});
+    CHECK(split({1, 0, 2}, alone) == parts{{1}, {2, 3}});
+    CHECK(split({0, 0, 1, 0}, alone) == parts{{1, 2}, {3, 4}});
+    CHECK(split({7}, alone) == parts{{1}, {}});
+}
+
+TEST_CASE("isolation: a claim beside others hands back every entry with a lapse, and keeps the rest in order") {
+    const auto handed_back = claim_plan::lapsed::handed_back;
+    CHECK(split({}, handed_back) == parts{{}, {}});
+    CHECK(split({0, 0}, handed_back) == parts{{1, 2}, {}});
+    CHECK(split({1, 0, 2, 0}, handed_back) == parts{{2, 4}, {1, 3}});
+    CHECK(split({1, 1}, handed_back) == parts{{}, {1, 2}});
+}
+
+TEST_CASE("isolation: an entry that kills its process ends as dead, and takes no neighbour with it") {
+    for (const std::uint64_t place : {1U, 17U, 41U}) {
+        for (const std::size_t batch_size : {50U, 7U, 1U}) {
+            sandbox box;
+            for (std::uint64_t n = 1; n <= 41; ++n) {
+                auto d = draft_of(n, "test");
+                put(box.store(), d, box.clock()());
+            }
+            mortal process{box, id_of(place)};
+            int crashes = 0;
+            while (!process.pass(batch_size) && crashes < 100) {
+                ++crashes;
+                box.pass(5min);
+            }
+            CAPTURE(place, batch_size, crashes);
+            CHECK(box.store().counts("test")[state::succeeded] == 40);
+            const auto dead = box.find(id_of(place));
+            CHECK(dead->state == state::dead);
+            CHECK(dead->last_error == "attempts_exhausted");
+            // Once with its neighbours, which is not held against it, and then by its attempts.
+            CHECK(process.poison_calls == 1 + static_cast<int>(vouch::default_attempts_max));
+            for (const auto& e : box.entries()) {
+                CHECK((e.id == dead->id || e.attempts == 1));
+            }
+        }
+    }
+}
+
+TEST_CASE("isolation: entries handed back in a claim keep their due time and their attempts") {
+    sandbox box;
+    box.on("t", [] {});
+    for (std::uint64_t n = 1; n <= 3; ++n) {
+        put(box.store(), draft_of(n, "test"), box.clock()());
+    }
+    REQUIRE(box.runner().claim().size() == 3); // and the process is gone
+    box.pass(5min);
+    const auto claimed = box.runner().claim();
+    CHECK(numbers(claimed) == list{1});
+    const auto second = box.find(id_of(2));
+    CHECK(second->state == state::pending);
+    CHECK(second->attempts == 0);
+    CHECK(second->lapses == 1);
+    CHECK(second->due_at == box.start());
+}
+
+TEST_CASE("exclusion: a queue that asks for it goes on alone once no queue holds a claim") {
+    exclusion all;
+    int woken = 0;
+    const auto a = all.join([&] { ++woken; });
+    const auto b = all.join([] {});
+    CHECK(all.ask(a, false, start).access == access::open);
+    CHECK(all.ask(b, true, start).access == access::open);
+    all.want(a, start);
+    CHECK(all.ask(a, false, start).access == access::closed); // b holds claims
+    CHECK(all.ask(b, true, start).access == access::closed);
+    CHECK(all.ask(b, false, start).access == access::closed);
+    CHECK(woken == 1);
+    CHECK(all.ask(a, false, start).access == access::alone);
+    CHECK(all.ask(b, false, start).access == access::closed);
+    all.leave(a, start + 1s);
+    CHECK(all.ask(b, false, start + 1s).access == access::open);
+}
+
+TEST_CASE("exclusion: a queue that was let claim counts as one that holds claims until it asks again") {
+    exclusion all;
+    const auto a = all.join([] {});
+    const auto b = all.join([] {});
+    CHECK(all.ask(b, false, start).access == access::open); // its claim may be under way
+    all.want(a, start);
+    CHECK(all.ask(a, false, start).access == access::closed);
+    CHECK(all.ask(b, false, start).access == access::closed);
+    CHECK(all.ask(a, false, start).access == access::alone);
+}
+
+TEST_CASE("exclusion: after one went alone the others work for as long as it took, then it may go again") {
+    exclusion all;
+    const auto a = all.join([] {});
+    const auto b = all.join([] {});
+    all.want(a, start);
+    REQUIRE(all.ask(a, false, start).access == access::alone);
+    all.want(a, start); // there are more
+    all.leave(a, start + 10s);
+    CHECK(all.ask(b, false, start + 11s).access == access::open);
+    const auto mine = all.ask(a, false, start + 11s);
+    CHECK(mine.access == access::open);
+    CHECK(mine.until == start + 20s);
+    all.want(a, start + 12s);
+    CHECK(all.ask(b, false, start + 19s).access == access::open);
+    all.want(a, start + 20s);
+    CHECK(all.ask(b, false, start + 20s).access == access::closed);
+    CHECK(all.ask(a, false, start + 20s).access == access::alone);
+}
+
+TEST_CASE("exclusion: the only queue of a worker goes on alone without a pause") {
+    exclusion all;
+    const auto a = all.join([] {});
+    all.want(a, start);
+    REQUIRE(all.ask(a, false, start).access == access::alone);
+    all.want(a, start);
+    all.leave(a, start + 10s);
+    CHECK(all.ask(a, false, start + 10s).access == access::alone);
+    all.leave(a, start + 11s);
+    CHECK(all.ask(a, false, start + 11s).access == access::open);
+}
+
+TEST_CASE("exclusion: a handler that hangs stops the other queues for a limited time only, and ever less often") {
+    exclusion all;
+    const auto a = all.join([] {});
+    const auto b = all.join([] {});
+    auto now = start;
+    std::chrono::nanoseconds closed{};
+    std::chrono::nanoseconds open{};
+    CHECK(all.ask(b, true, now).access == access::open);
+    for (int tick = 0; tick < 3'600; ++tick, now += 1s) {
+        const auto b_may = all.ask(b, true, now); // for ever
+        (b_may.access == access::open ? open : closed) += 1s;
+        if (all.ask(a, false, now).access == access::open) {
+            all.want(a, now); // finds its entry with a lapse
+        }
+    }
+    CHECK(closed > 0s);
+    CHECK(open > 2 * closed);
+}
+
+} // namespace run_isolation_test
