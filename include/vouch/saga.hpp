@@ -16,6 +16,7 @@
 #include <vouch/saga/progress.hpp>
 #include <vouch/saga/requeue.hpp>
 #include <vouch/saga/results.hpp>
+#include <vouch/saga/retreat.hpp>
 #include <vouch/saga/rules.hpp>
 #include <vouch/saga/saga.hpp>
 #include <vouch/saga/webhook.hpp>

@@ -37,7 +37,7 @@ class failure : public std::exception {
     std::string code_;
 };
 
-/// Thrown by a handler: never try again. To a saga whose command it handles it says that nothing was done.
+/// Thrown by a handler: never try again. To a saga whose command it handles it says that this attempt has done nothing.
 class reject : public failure {
   public:
     explicit reject(std::string code = "rejected") : failure(std::move(code)) {}

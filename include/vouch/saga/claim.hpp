@@ -3,24 +3,20 @@
 // it goes on. Decisions are in `rules.hpp`.
 //
 // What is decided without executing an action may be decided anew, so it shares a claim with what comes next; an action
-// is followed by a checkpoint. All that is read of a command is final once it has ended, and one that ends later wakes
-// the saga, also while it is claimed: nothing read outside the settling transaction can be slept through.
+// is followed by a checkpoint, and so is the answer of a condition, which is not the engine's to decide anew. All that
+// is read of a command is final once it has ended, and one that ends later wakes the saga, also while it is claimed:
+// nothing read outside the settling transaction can be slept through.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
-#include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
-#include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/contract/validate.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/failure.hpp>
@@ -28,34 +24,26 @@
 #include <vouch/run/handling.hpp>
 #include <vouch/saga/call.hpp>
 #include <vouch/saga/cancel.hpp>
-#include <vouch/saga/commanding.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
 #include <vouch/saga/results.hpp>
+#include <vouch/saga/retreat.hpp>
 
 namespace vouch {
 inline namespace v0 {
-
-/// What a claim of a saga comes to.
-struct saga_ruling {
-    vouch::outcome outcome{};
-    bool completes = false; ///< then no request to cancel may have come in the meantime
-    id origin{};
-
-    operator vouch::outcome() const { return outcome; } // NOLINT: implicit, as a handler's result
-};
 
 namespace detail {
 
 /// One claim of one saga.
 template <class Store, class Rules>
-class saga_claim : commanding<Store> {
-    using base = commanding<Store>;
-    using base::call_back, base::caught_here, base::definition_, base::delivery_, base::entry, base::find_command,
-        base::forget_command;
-    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_,
-        base::undo_fits;
+class saga_claim : retreat<Store, Rules> {
+    using base = retreat<Store, Rules>;
+    using base::caught_here, base::checkpoint, base::definition_, base::delivery_, base::entry, base::find_command,
+        base::finish;
+    using base::forget_command, base::go_back, base::is_expired, base::is_resumed_, base::is_too_large;
+    using base::is_undoing_here, base::look_again, base::moved_, base::now_, base::p_, base::record, base::send;
+    using base::step, base::store_, base::try_again_or, base::undo_fits;
 
   public:
     saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
@@ -119,7 +107,7 @@ class saga_claim : commanding<Store> {
         try {
             answer = !step().condition || step().condition(delivery_, step_results(p_));
         } catch (...) {
-            return try_again_or(caught::current(),
+            return try_again_or(caught_here(),
                                 [&](const std::string& code) { return fail_step(step_state::failed, code); });
         }
         if (Rules::is_chosen(answer)) {
@@ -220,157 +208,16 @@ class saga_claim : commanding<Store> {
         p_.direction = saga_direction::back;
         p_.reason = error_code(reason);
         p_.tries = 0;
-        if (p_.at < p_.steps.size() && record().state == step_state::begun && !p_.is_waiting()) {
-            const bool may_have_run = !definition_.steps[p_.at].is_remote();
-            record().state = may_have_run ? Rules::learned_from_claims(is_first_try()) : step_state::failed;
-        }
-        if (p_.at < p_.steps.size() && record().state == step_state::undecided) {
+        const bool is_at_a_step = p_.at < p_.steps.size() && !p_.is_waiting();
+        if (is_at_a_step && record().state == step_state::undecided) {
             record().state = step_state::failed;
+        } else if (is_at_a_step && record().state == step_state::begun) {
+            const bool may_have_run = !step().is_remote();
+            record().state = may_have_run ? Rules::learned_from_claims(is_first_try()) : step_state::failed;
         }
         moved_ = true;
         return go_back();
     }
-
-    // Back.
-
-    [[nodiscard]] saga_ruling go_back() {
-        if (p_.is_waiting()) {
-            const bool is_forward = record().state == step_state::begun;
-            if (auto waiting = is_forward ? hear_late() : hear_undo()) {
-                return std::move(*waiting);
-            }
-        }
-        auto next = Rules::next_to_undo(p_);
-        while (next && !definition_.steps[*next].has_undo()) {
-            p_.steps[*next].state = step_state::kept;
-            next = Rules::next_to_undo(p_);
-        }
-        if (!next) {
-            return finish("compensated", definition_.options.compensated);
-        }
-        if (p_.at != *next) {
-            p_.at = *next;
-            p_.tries = 0;
-            moved_ = true;
-        }
-        if (step().is_remote()) {
-            return send_undo();
-        }
-        return moved_ ? checkpoint(now_) : run_undo();
-    }
-
-    /// The forward command that was live when the saga turned round: it is called back, and waited for if somebody
-    /// holds it. Nothing, when it is known what became of it.
-    [[nodiscard]] std::optional<saga_ruling> hear_late() {
-        const auto command = call_back(p_.reason);
-        if (command && Rules::must_wait_for(*command)) {
-            return wait_until(look_again(*command, command->lease_until.value_or(now_)));
-        }
-        record().state = Rules::learned_late(command ? &*command : nullptr);
-        if (record().state == step_state::done) {
-            record().result = command->result.value_or(std::string{});
-            if (is_too_large() || !undo_fits(record().result)) {
-                record().result.clear();
-                record().state = step_state::unknown;
-            }
-        }
-        forget_command();
-        return std::nullopt;
-    }
-
-    /// Nothing, when the compensating command has succeeded.
-    [[nodiscard]] std::optional<saga_ruling> hear_undo() {
-        auto command = find_command();
-        if (command && is_live(command->state) && now_ < *p_.deadline) {
-            return wait_until(look_again(*command, *p_.deadline));
-        }
-        command = call_back("timed_out");
-        if (command && is_live(command->state)) {
-            return wait_until(look_again(*command, command->lease_until.value_or(now_)));
-        }
-        if (command && command->state == state::succeeded) {
-            record().state = step_state::undone;
-            forget_command();
-            return std::nullopt;
-        }
-        if (is_resumed_) { // what the dead one gave up over is not held against this one
-            p_.tries = 0;
-            forget_command();
-            return std::nullopt;
-        }
-        const auto code = !command ? std::string("reply_lost") : command->last_error;
-        const auto& policy = definition_.retry_of(step());
-        const bool has_rejected = command && command->result;
-        p_.tries += 1;
-        const auto delay = delay_after(policy, entry().id, p_.tries);
-        if (has_rejected || Rules::gives_up(p_.tries, attempts_max_of(entry(), policy)) || !delay) {
-            return saga_ruling{bury{.error = code}};
-        }
-        forget_command();
-        return checkpoint(later(now_, *delay));
-    }
-
-    /// If it cannot be sent, what has been learned is kept first, so that a dead saga shows where it is stuck.
-    [[nodiscard]] saga_ruling send_undo() {
-        try {
-            step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
-            if (!send(step().undo_topic, step().undo(call), Rules::key_of(p_))) {
-                return moved_ ? checkpoint(now_) : saga_ruling{bury{.error = "invalid_command"}};
-            }
-        } catch (...) {
-            const auto why = caught_here();
-            return moved_ ? checkpoint(now_)
-                          : try_again_or(why, [](const std::string& code) { return saga_ruling{bury{.error = code}}; });
-        }
-        return checkpoint(*p_.deadline);
-    }
-
-    [[nodiscard]] saga_ruling run_undo() {
-        const auto stuck = [](const std::string& code) { return saga_ruling{bury{.error = code}}; };
-        if (entry().attempts + p_.tries > attempts_max_of(entry(), definition_.retry_of(step()))) {
-            return stuck("attempts_exhausted");
-        }
-        try {
-            step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
-            static_cast<void>(step().undo(call));
-        } catch (...) {
-            return try_again_or(caught_here(), stuck);
-        }
-        record().state = step_state::undone;
-        return checkpoint(now_);
-    }
-
-    [[nodiscard]] bool is_undoing_here() const {
-        return !p_.is_waiting() && p_.at < definition_.steps.size() && !definition_.steps[p_.at].is_remote();
-    }
-
-    // Ways to end a claim.
-
-    [[nodiscard]] saga_ruling wait_until(time_point at) {
-        return moved_ ? checkpoint(at) : saga_ruling{release{.at = at}};
-    }
-
-    template <class Else>
-    [[nodiscard]] saga_ruling try_again_or(const caught& why, Else&& otherwise) {
-        if (why.is_permanent) {
-            return otherwise(why.code);
-        }
-        const auto& policy = definition_.retry_of(step());
-        const auto attempts = entry().attempts + p_.tries;
-        const auto delay = delay_after(policy, entry().id, attempts);
-        if (attempts >= attempts_max_of(entry(), policy) || !delay) {
-            return otherwise(why.code);
-        }
-        const auto at = later(now_, *delay);
-        if (p_.direction == saga_direction::back && now_ < at && is_expired(at) && !is_expired(now_)) {
-            // A compensation goes on after the expiry; a retry would be the runner's last.
-            p_.tries = attempts;
-            return checkpoint(at);
-        }
-        return {retry{.error = why.code, .at = at}};
-    }
-
-    [[nodiscard]] saga_ruling checkpoint(time_point at) { return {advance{.progress = encode_progress(p_), .at = at}}; }
 
     /// A result that cannot be kept cannot be handed to its compensation either: the step is undone as an unknown one.
     [[nodiscard]] saga_ruling drop_result() {
@@ -378,45 +225,6 @@ class saga_claim : commanding<Store> {
         p_.at -= 1;
         record().result.clear();
         return fail_step(step_state::unknown, "progress_too_large");
-    }
-
-    /// On the way forward some room is left, so that turning round always fits.
-    [[nodiscard]] bool is_too_large() const {
-        constexpr std::size_t room = 512;
-        return encode_progress(p_).size() + room > store_.capabilities().limits.progress_max;
-    }
-
-    [[nodiscard]] saga_ruling finish(const std::string& how, const std::string& topic) {
-        if (!topic.empty()) {
-            header_list headers{{std::string(saga_header), to_string(p_.origin)}};
-            if (!p_.reason.empty()) {
-                headers.emplace_back("saga-reason", p_.reason);
-            }
-            delivery_.emit({.queue = definition_.options.queue,
-                            .topic = topic,
-                            .payload = delivery_.payload(),
-                            .headers = std::move(headers)});
-            try {
-                validate(delivery_.emitted(), store_.capabilities());
-            } catch (const error& e) { // work is done: it waits for somebody to bind the topic
-                delivery_.tag(e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission");
-                return {release{.at = later(now_, saga_look_again)}};
-            }
-        }
-        delivery_.tag(how);
-        return {succeed{.result = last_words()}, false, p_.origin};
-    }
-
-    /// The progress as it is at the end, without results if they are too much.
-    [[nodiscard]] std::string last_words() {
-        auto bytes = encode_progress(p_);
-        if (bytes.size() > store_.capabilities().limits.result_max) {
-            for (auto& s : p_.steps) {
-                s.result.clear();
-            }
-            bytes = encode_progress(p_);
-        }
-        return bytes;
     }
 
     void come_to(std::size_t next) {
@@ -438,14 +246,8 @@ class saga_claim : commanding<Store> {
     [[nodiscard]] bool is_too_late(time_point at) const {
         return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
     }
-    [[nodiscard]] bool is_expired(time_point at) const noexcept {
-        return entry().expires_at && at >= *entry().expires_at;
-    }
-
-    bool is_resumed_ = false; ///< by this entry, from one that is dead
 };
 
 } // namespace detail
-
 } // namespace v0
 } // namespace vouch

@@ -97,6 +97,9 @@ const std::vector<std::string> services{"payment", "inventory", "shipping"};
                 return "result of " + s;
             },
             [&out, s](step_call& call) {
+                if (out.done("do " + s) == 0) {
+                    return; // it rejected, after a claim of which nothing is known
+                }
                 if (call.result() != "result of " + s) {
                     throw vouch::reject("wrong_result");
                 }
@@ -147,6 +150,9 @@ void live(const std::string& folder, const scenario& what, int life) {
             return "result of " + s;
         });
         router(s).on("undo", [&, s](delivery& d) {
+            if (out.done("do " + s) == 0) {
+                return; // it rejected, after a claim of which nothing is known
+            }
             if (d.as<vouch::compensation>() != vouch::compensation{"1", "result of " + s}) {
                 throw vouch::reject("wrong_result");
             }
