@@ -511,97 +511,6 @@ template <class Writer>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/saga/command.hpp
-// What travels between a saga and a remote participant. A command is an entry in the participant's queue with the saga
-// as its parent; its end is the reply, and wakes the saga in the same transaction. No message of its own is needed:
-//
-//   command           the entry                      reply               the entry, ended
-//   command id        id                             command id          id
-//   saga id           parent; header `saga`          status SUCCEEDED    state succeeded
-//   step number       header `saga-step-number`      status FAILED       state dead
-//   step name         header `saga-step`             result              result
-//   is-compensation   header `saga-compensation`     failure reason      last_error
-//   idempotency key   header `saga-key`              time                updated_at
-//   payload           payload; `compensation.hpp`
-//   ordering key      lane: the saga's
-//   time              created_at
-//
-// A command may be delivered more than once, and a compensating command that is not answered is sent again under
-// another id: a participant that must not act twice keeps the key in mind, not the id (`inbox.hpp`).
-//
-// A participant that has done nothing and never will throws `reject`, or buries with a result: a known failure, which
-// is not undone, if the command was claimed once. An earlier claim may have done something; so may one that ended in
-// any other death: unknown, and undone.
-
-namespace vouch {
-inline namespace v0 {
-
-/// A command as its participant sees it.
-struct saga_command {
-    vouch::id id{};   ///< another one each time a command is sent
-    vouch::id key{};  ///< the idempotency key: the same however often this action of this saga is asked for
-    vouch::id saga{}; ///< the saga's first entry, also after a resume
-    std::string step{};
-    std::size_t number = 0; ///< of the step, counted from 1
-    bool is_compensation = false;
-    std::string payload{};
-    time_point at{}; ///< when it was sent
-};
-
-namespace detail {
-
-inline constexpr std::string_view saga_header = "saga";
-inline constexpr std::string_view step_header = "saga-step";
-inline constexpr std::string_view number_header = "saga-step-number";
-inline constexpr std::string_view compensation_header = "saga-compensation";
-inline constexpr std::string_view key_header = "saga-key";
-
-[[nodiscard]] inline std::optional<std::string_view> header_of(const entry& e, std::string_view name) noexcept {
-    for (const auto& [key, value] : e.headers) {
-        if (key == name) {
-            return value;
-        }
-    }
-    return std::nullopt;
-}
-
-[[nodiscard]] inline header_list headers_of(const saga_command& c) {
-    return {{std::string(saga_header), to_string(c.saga)},
-            {std::string(step_header), c.step},
-            {std::string(number_header), std::to_string(c.number)},
-            {std::string(compensation_header), c.is_compensation ? "true" : "false"},
-            {std::string(key_header), to_string(c.key)}};
-}
-
-} // namespace detail
-
-/// The command an entry is; nothing if it is none.
-[[nodiscard]] inline std::optional<saga_command> command_of(const entry& e) {
-    const auto saga = detail::header_of(e, detail::saga_header);
-    const auto step = detail::header_of(e, detail::step_header);
-    const auto number = detail::header_of(e, detail::number_header);
-    const auto compensation = detail::header_of(e, detail::compensation_header);
-    const auto key = detail::header_of(e, detail::key_header);
-    const auto saga_id = saga ? id::parse(*saga) : std::nullopt;
-    if (e.parent.is_nil() || !saga_id || !step || !number || !compensation) {
-        return std::nullopt;
-    }
-    const bool is_compensation = *compensation == "true";
-    const auto known_key = key ? id::parse(*key) : std::nullopt;
-    saga_command out{.id = e.id,
-                     .key = known_key.value_or(saga_key(*saga_id, *step, is_compensation)),
-                     .saga = *saga_id,
-                     .step = std::string(*step),
-                     .is_compensation = is_compensation,
-                     .payload = e.payload,
-                     .at = e.created_at};
-    std::from_chars(number->data(), number->data() + number->size(), out.number);
-    return out;
-}
-
-} // namespace v0
-} // namespace vouch
-
 // ---- vouch/saga/compensation.hpp
 // What a compensating command carries, unless the definition makes its payload: the saga's context and what the forward
 // command answered. A participant takes it as a value:
@@ -965,6 +874,97 @@ template <decodable Context>
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/saga/command.hpp
+// What travels between a saga and a remote participant. A command is an entry in the participant's queue with the saga
+// as its parent; its end is the reply, and wakes the saga in the same transaction. No message of its own is needed:
+//
+//   command           the entry                      reply               the entry, ended
+//   command id        id                             command id          id
+//   saga id           parent; header `saga`          status SUCCEEDED    state succeeded
+//   step number       header `saga-step-number`      status FAILED       state dead
+//   step name         header `saga-step`             result              result
+//   is-compensation   header `saga-compensation`     failure reason      last_error
+//   idempotency key   header `saga-key`              time                updated_at
+//   payload           payload; `compensation.hpp`
+//   ordering key      lane: the saga's
+//   time              created_at
+//
+// A command may be delivered more than once, and a compensating command that is not answered is sent again under
+// another id: a participant that must not act twice keeps the key in mind, not the id (`inbox.hpp`).
+//
+// A participant that has done nothing and never will throws `reject`, or buries with a result: a known failure, which
+// is not undone, if the command was claimed once. An earlier claim may have done something; so may one that ended in
+// any other death: unknown, and undone.
+
+namespace vouch {
+inline namespace v0 {
+
+/// A command as its participant sees it.
+struct saga_command {
+    vouch::id id{};   ///< another one each time a command is sent
+    vouch::id key{};  ///< the idempotency key: the same however often this action of this saga is asked for
+    vouch::id saga{}; ///< the saga's first entry, also after a resume
+    std::string step{};
+    std::size_t number = 0; ///< of the step, counted from 1
+    bool is_compensation = false;
+    std::string payload{};
+    time_point at{}; ///< when it was sent
+};
+
+namespace detail {
+
+inline constexpr std::string_view saga_header = "saga";
+inline constexpr std::string_view step_header = "saga-step";
+inline constexpr std::string_view number_header = "saga-step-number";
+inline constexpr std::string_view compensation_header = "saga-compensation";
+inline constexpr std::string_view key_header = "saga-key";
+
+[[nodiscard]] inline std::optional<std::string_view> header_of(const entry& e, std::string_view name) noexcept {
+    for (const auto& [key, value] : e.headers) {
+        if (key == name) {
+            return value;
+        }
+    }
+    return std::nullopt;
+}
+
+[[nodiscard]] inline header_list headers_of(const saga_command& c) {
+    return {{std::string(saga_header), to_string(c.saga)},
+            {std::string(step_header), c.step},
+            {std::string(number_header), std::to_string(c.number)},
+            {std::string(compensation_header), c.is_compensation ? "true" : "false"},
+            {std::string(key_header), to_string(c.key)}};
+}
+
+} // namespace detail
+
+/// The command an entry is; nothing if it is none.
+[[nodiscard]] inline std::optional<saga_command> command_of(const entry& e) {
+    const auto saga = detail::header_of(e, detail::saga_header);
+    const auto step = detail::header_of(e, detail::step_header);
+    const auto number = detail::header_of(e, detail::number_header);
+    const auto compensation = detail::header_of(e, detail::compensation_header);
+    const auto key = detail::header_of(e, detail::key_header);
+    const auto saga_id = saga ? id::parse(*saga) : std::nullopt;
+    if (e.parent.is_nil() || !saga_id || !step || !number || !compensation) {
+        return std::nullopt;
+    }
+    const bool is_compensation = *compensation == "true";
+    const auto known_key = key ? id::parse(*key) : std::nullopt;
+    saga_command out{.id = e.id,
+                     .key = known_key.value_or(saga_key(*saga_id, *step, is_compensation)),
+                     .saga = *saga_id,
+                     .step = std::string(*step),
+                     .is_compensation = is_compensation,
+                     .payload = e.payload,
+                     .at = e.created_at};
+    std::from_chars(number->data(), number->data() + number->size(), out.number);
+    return out;
+}
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/saga/commanding.hpp
 // A claimed saga's dealings with its remote participants: sending a command, finding out what became of it, calling it
 // back. What is read of a command that has ended is final.
@@ -1082,13 +1082,10 @@ class commanding {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/saga/claim.hpp
-// One claim of one saga: where it stands is read from the entry's progress, one thing is done, and the outcome says how
-// it goes on. Decisions are in `rules.hpp`.
-//
-// What is decided without executing an action may be decided anew, so it shares a claim with what comes next; an action
-// is followed by a checkpoint. All that is read of a command is final once it has ended, and one that ends later wakes
-// the saga, also while it is claimed: nothing read outside the settling transaction can be slept through.
+// ---- vouch/saga/retreat.hpp
+// A claimed saga on its way back: what was done or may have been done is undone in reverse, by an action here or by a
+// compensating command, until nothing is left or a compensation is stuck. And the ways in which any claim of a saga
+// ends.
 
 namespace vouch {
 inline namespace v0 {
@@ -1104,190 +1101,18 @@ struct saga_ruling {
 
 namespace detail {
 
-/// One claim of one saga.
 template <class Store, class Rules>
-class saga_claim : commanding<Store> {
+class retreat : protected commanding<Store> {
     using base = commanding<Store>;
+
+  protected:
     using base::call_back, base::caught_here, base::definition_, base::delivery_, base::entry, base::find_command,
         base::forget_command;
-    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_,
-        base::undo_fits;
+    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_;
+    using base::undo_fits;
 
-  public:
-    saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
-        : base(store, what, std::move(at), d) {
-        if (p_.owner != entry().id) {
-            p_.origin = p_.origin.is_nil() ? first_entry_of(store_, entry()) : p_.origin;
-            is_resumed_ = !p_.owner.is_nil() || p_.origin != entry().id;
-            p_.owner = entry().id;
-            p_.tries = 0;
-            p_.since = now_;
-        }
-        if (p_.steps.empty()) {
-            come_to(0);
-        }
-    }
-
-    [[nodiscard]] saga_ruling go_on() {
-        if (p_.direction == saga_direction::back) {
-            return go_back();
-        }
-        if (Rules::heeds_cancel() && store_.find(cancel_mark_of(p_.origin))) {
-            return turn_round("cancelled");
-        }
-        return go_forward();
-    }
-
-    /// Time or attempts have run out for the entry as a whole.
-    [[nodiscard]] saga_ruling end(ending why) {
-        const std::string code = why == ending::expired ? "expired" : "attempts_exhausted";
-        if (!Rules::turns_round_at_the_end()) {
-            return {bury{.error = code}};
-        }
-        if (p_.direction == saga_direction::forward) {
-            return turn_round(code);
-        }
-        if (why == ending::exhausted && is_undoing_here()) {
-            return {bury{.error = code}};
-        }
-        return go_back();
-    }
-
-  private:
-    // Forward.
-
-    [[nodiscard]] saga_ruling go_forward() {
-        if (p_.at == definition_.steps.size()) {
-            return complete();
-        }
-        if (p_.is_waiting()) {
-            return hear_reply();
-        }
-        if (record().state == step_state::undecided) {
-            return choose();
-        }
-        return step().is_remote() ? send_forward() : run_forward();
-    }
-
-    /// Asks the step's condition. A definition that has lost it does the step.
-    [[nodiscard]] saga_ruling choose() {
-        bool answer = true;
-        try {
-            answer = !step().condition || step().condition(delivery_, step_results(p_));
-        } catch (...) {
-            return try_again_or(caught::current(),
-                                [&](const std::string& code) { return fail_step(step_state::failed, code); });
-        }
-        if (Rules::is_chosen(answer)) {
-            record().state = step_state::begun;
-        } else {
-            record().state = step_state::skipped;
-            delivery_.tag("skipped " + step().name);
-            come_to(Rules::after(p_.at));
-        }
-        return Rules::records_answers() ? checkpoint(now_) : go_forward();
-    }
-
-    [[nodiscard]] saga_ruling run_forward() {
-        const auto& policy = definition_.retry_of(step());
-        if (entry().attempts > attempts_max_of(entry(), policy)) {
-            return fail_step(Rules::learned_from_failing(), "attempts_exhausted");
-        }
-        if (is_too_late(now_) && !is_first_try()) {
-            return fail_step(Rules::learned_from_failing(), "timed_out");
-        }
-        try {
-            step_call call(delivery_, p_, p_.at, {});
-            record().result = step().forward(call);
-        } catch (...) {
-            const auto why = caught_here();
-            if (why.is_permanent) {
-                return fail_step(Rules::learned_from_rejecting(is_first_try()), why.code);
-            }
-            auto next = after_failure(entry(), why.code, policy, now_);
-            const auto* const again = std::get_if<retry>(&next);
-            if (again == nullptr) {
-                return fail_step(Rules::learned_from_failing(), why.code);
-            }
-            if (is_expired(again->at)) { // there would be no further try
-                return fail_step(Rules::learned_from_failing(), "expired");
-            }
-            return is_too_late(again->at) ? fail_step(Rules::learned_from_failing(), "timed_out")
-                                          : saga_ruling{std::move(next)};
-        }
-        record().state = step_state::done;
-        come_to(Rules::after(p_.at));
-        return is_too_large() ? drop_result() : checkpoint(now_);
-    }
-
-    [[nodiscard]] saga_ruling send_forward() {
-        try {
-            step_call call(delivery_, p_, p_.at, {});
-            if (!undo_fits(std::nullopt) || !send(step().topic, step().forward(call), Rules::key_of(p_))) {
-                return fail_step(step_state::failed, "invalid_command");
-            }
-        } catch (...) { // nothing has been sent
-            return try_again_or(caught_here(),
-                                [&](const std::string& code) { return fail_step(step_state::failed, code); });
-        }
-        return checkpoint(*p_.deadline);
-    }
-
-    [[nodiscard]] saga_ruling hear_reply() {
-        const auto command = find_command();
-        if (command && is_live(command->state)) {
-            return now_ < *p_.deadline ? saga_ruling{release{.at = look_again(*command, *p_.deadline)}}
-                                       : turn_round("timed_out");
-        }
-        const auto learned = Rules::learned_from(command ? &*command : nullptr);
-        forget_command();
-        if (learned != step_state::done) {
-            return fail_step(learned, !command ? "reply_lost" : command->last_error);
-        }
-        record().state = learned;
-        record().result = command->result.value_or(std::string{});
-        if (!undo_fits(record().result)) {
-            record().result.clear();
-            return fail_step(step_state::unknown, "result_too_large");
-        }
-        come_to(Rules::after(p_.at));
-        if (is_too_large()) {
-            return drop_result();
-        }
-        const bool executes =
-            p_.at < definition_.steps.size() && !step().is_remote() && record().state == step_state::begun;
-        return executes ? checkpoint(now_) : go_forward();
-    }
-
-    [[nodiscard]] saga_ruling complete() {
-        auto out = finish("completed", definition_.options.completed);
-        out.completes = std::holds_alternative<succeed>(out.outcome) && Rules::heeds_cancel();
-        return out;
-    }
-
-    // Turning.
-
-    [[nodiscard]] saga_ruling fail_step(step_state learned, const std::string& code) {
-        record().state = learned;
-        return turn_round(code);
-    }
-
-    [[nodiscard]] saga_ruling turn_round(const std::string& reason) {
-        p_.direction = saga_direction::back;
-        p_.reason = error_code(reason);
-        p_.tries = 0;
-        if (p_.at < p_.steps.size() && record().state == step_state::begun && !p_.is_waiting()) {
-            const bool may_have_run = !definition_.steps[p_.at].is_remote();
-            record().state = may_have_run ? Rules::learned_from_claims(is_first_try()) : step_state::failed;
-        }
-        if (p_.at < p_.steps.size() && record().state == step_state::undecided) {
-            record().state = step_state::failed;
-        }
-        moved_ = true;
-        return go_back();
-    }
-
-    // Back.
+    retreat(Store& store, const saga_definition& what, saga_progress at, delivery& d)
+        : base(store, what, std::move(at), d) {}
 
     [[nodiscard]] saga_ruling go_back() {
         if (p_.is_waiting()) {
@@ -1428,14 +1253,6 @@ class saga_claim : commanding<Store> {
 
     [[nodiscard]] saga_ruling checkpoint(time_point at) { return {advance{.progress = encode_progress(p_), .at = at}}; }
 
-    /// A result that cannot be kept cannot be handed to its compensation either: the step is undone as an unknown one.
-    [[nodiscard]] saga_ruling drop_result() {
-        p_.steps.resize(p_.at); // without the step it had come to, of which nothing has begun
-        p_.at -= 1;
-        record().result.clear();
-        return fail_step(step_state::unknown, "progress_too_large");
-    }
-
     /// On the way forward some room is left, so that turning round always fits.
     [[nodiscard]] bool is_too_large() const {
         constexpr std::size_t room = 512;
@@ -1475,6 +1292,223 @@ class saga_claim : commanding<Store> {
         return bytes;
     }
 
+    [[nodiscard]] bool is_expired(time_point at) const noexcept {
+        return entry().expires_at && at >= *entry().expires_at;
+    }
+
+    bool is_resumed_ = false; ///< by this entry, from one that is dead
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/claim.hpp
+// One claim of one saga: where it stands is read from the entry's progress, one thing is done, and the outcome says how
+// it goes on. Decisions are in `rules.hpp`.
+//
+// What is decided without executing an action may be decided anew, so it shares a claim with what comes next; an action
+// is followed by a checkpoint, and so is the answer of a condition, which is not the engine's to decide anew. All that
+// is read of a command is final once it has ended, and one that ends later wakes the saga, also while it is claimed:
+// nothing read outside the settling transaction can be slept through.
+
+namespace vouch {
+inline namespace v0 {
+
+namespace detail {
+
+/// One claim of one saga.
+template <class Store, class Rules>
+class saga_claim : retreat<Store, Rules> {
+    using base = retreat<Store, Rules>;
+    using base::caught_here, base::checkpoint, base::definition_, base::delivery_, base::entry, base::find_command,
+        base::finish;
+    using base::forget_command, base::go_back, base::is_expired, base::is_resumed_, base::is_too_large;
+    using base::is_undoing_here, base::look_again, base::moved_, base::now_, base::p_, base::record, base::send;
+    using base::step, base::store_, base::try_again_or, base::undo_fits;
+
+  public:
+    saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
+        : base(store, what, std::move(at), d) {
+        if (p_.owner != entry().id) {
+            p_.origin = p_.origin.is_nil() ? first_entry_of(store_, entry()) : p_.origin;
+            is_resumed_ = !p_.owner.is_nil() || p_.origin != entry().id;
+            p_.owner = entry().id;
+            p_.tries = 0;
+            p_.since = now_;
+        }
+        if (p_.steps.empty()) {
+            come_to(0);
+        }
+    }
+
+    [[nodiscard]] saga_ruling go_on() {
+        if (p_.direction == saga_direction::back) {
+            return go_back();
+        }
+        if (Rules::heeds_cancel() && store_.find(cancel_mark_of(p_.origin))) {
+            return turn_round("cancelled");
+        }
+        return go_forward();
+    }
+
+    /// Time or attempts have run out for the entry as a whole.
+    [[nodiscard]] saga_ruling end(ending why) {
+        const std::string code = why == ending::expired ? "expired" : "attempts_exhausted";
+        if (!Rules::turns_round_at_the_end()) {
+            return {bury{.error = code}};
+        }
+        if (p_.direction == saga_direction::forward) {
+            return turn_round(code);
+        }
+        if (why == ending::exhausted && is_undoing_here()) {
+            return {bury{.error = code}};
+        }
+        return go_back();
+    }
+
+  private:
+    // Forward.
+
+    [[nodiscard]] saga_ruling go_forward() {
+        if (p_.at == definition_.steps.size()) {
+            return complete();
+        }
+        if (p_.is_waiting()) {
+            return hear_reply();
+        }
+        if (record().state == step_state::undecided) {
+            return choose();
+        }
+        return step().is_remote() ? send_forward() : run_forward();
+    }
+
+    /// Asks the step's condition. A definition that has lost it does the step.
+    [[nodiscard]] saga_ruling choose() {
+        bool answer = true;
+        try {
+            answer = !step().condition || step().condition(delivery_, step_results(p_));
+        } catch (...) {
+            return try_again_or(caught_here(),
+                                [&](const std::string& code) { return fail_step(step_state::failed, code); });
+        }
+        if (Rules::is_chosen(answer)) {
+            record().state = step_state::begun;
+        } else {
+            record().state = step_state::skipped;
+            delivery_.tag("skipped " + step().name);
+            come_to(Rules::after(p_.at));
+        }
+        return Rules::records_answers() ? checkpoint(now_) : go_forward();
+    }
+
+    [[nodiscard]] saga_ruling run_forward() {
+        const auto& policy = definition_.retry_of(step());
+        if (entry().attempts > attempts_max_of(entry(), policy)) {
+            return fail_step(Rules::learned_from_failing(), "attempts_exhausted");
+        }
+        if (is_too_late(now_) && !is_first_try()) {
+            return fail_step(Rules::learned_from_failing(), "timed_out");
+        }
+        try {
+            step_call call(delivery_, p_, p_.at, {});
+            record().result = step().forward(call);
+        } catch (...) {
+            const auto why = caught_here();
+            if (why.is_permanent) {
+                return fail_step(Rules::learned_from_rejecting(is_first_try()), why.code);
+            }
+            auto next = after_failure(entry(), why.code, policy, now_);
+            const auto* const again = std::get_if<retry>(&next);
+            if (again == nullptr) {
+                return fail_step(Rules::learned_from_failing(), why.code);
+            }
+            if (is_expired(again->at)) { // there would be no further try
+                return fail_step(Rules::learned_from_failing(), "expired");
+            }
+            return is_too_late(again->at) ? fail_step(Rules::learned_from_failing(), "timed_out")
+                                          : saga_ruling{std::move(next)};
+        }
+        record().state = step_state::done;
+        come_to(Rules::after(p_.at));
+        return is_too_large() ? drop_result() : checkpoint(now_);
+    }
+
+    [[nodiscard]] saga_ruling send_forward() {
+        try {
+            step_call call(delivery_, p_, p_.at, {});
+            if (!undo_fits(std::nullopt) || !send(step().topic, step().forward(call), Rules::key_of(p_))) {
+                return fail_step(step_state::failed, "invalid_command");
+            }
+        } catch (...) { // nothing has been sent
+            return try_again_or(caught_here(),
+                                [&](const std::string& code) { return fail_step(step_state::failed, code); });
+        }
+        return checkpoint(*p_.deadline);
+    }
+
+    [[nodiscard]] saga_ruling hear_reply() {
+        const auto command = find_command();
+        if (command && is_live(command->state)) {
+            return now_ < *p_.deadline ? saga_ruling{release{.at = look_again(*command, *p_.deadline)}}
+                                       : turn_round("timed_out");
+        }
+        const auto learned = Rules::learned_from(command ? &*command : nullptr);
+        forget_command();
+        if (learned != step_state::done) {
+            return fail_step(learned, !command ? "reply_lost" : command->last_error);
+        }
+        record().state = learned;
+        record().result = command->result.value_or(std::string{});
+        if (!undo_fits(record().result)) {
+            record().result.clear();
+            return fail_step(step_state::unknown, "result_too_large");
+        }
+        come_to(Rules::after(p_.at));
+        if (is_too_large()) {
+            return drop_result();
+        }
+        const bool executes =
+            p_.at < definition_.steps.size() && !step().is_remote() && record().state == step_state::begun;
+        return executes ? checkpoint(now_) : go_forward();
+    }
+
+    [[nodiscard]] saga_ruling complete() {
+        auto out = finish("completed", definition_.options.completed);
+        out.completes = std::holds_alternative<succeed>(out.outcome) && Rules::heeds_cancel();
+        return out;
+    }
+
+    // Turning.
+
+    [[nodiscard]] saga_ruling fail_step(step_state learned, const std::string& code) {
+        record().state = learned;
+        return turn_round(code);
+    }
+
+    [[nodiscard]] saga_ruling turn_round(const std::string& reason) {
+        p_.direction = saga_direction::back;
+        p_.reason = error_code(reason);
+        p_.tries = 0;
+        const bool is_at_a_step = p_.at < p_.steps.size() && !p_.is_waiting();
+        if (is_at_a_step && record().state == step_state::undecided) {
+            record().state = step_state::failed;
+        } else if (is_at_a_step && record().state == step_state::begun) {
+            const bool may_have_run = !step().is_remote();
+            record().state = may_have_run ? Rules::learned_from_claims(is_first_try()) : step_state::failed;
+        }
+        moved_ = true;
+        return go_back();
+    }
+
+    /// A result that cannot be kept cannot be handed to its compensation either: the step is undone as an unknown one.
+    [[nodiscard]] saga_ruling drop_result() {
+        p_.steps.resize(p_.at); // without the step it had come to, of which nothing has begun
+        p_.at -= 1;
+        record().result.clear();
+        return fail_step(step_state::unknown, "progress_too_large");
+    }
+
     void come_to(std::size_t next) {
         p_.at = next;
         p_.since = now_;
@@ -1494,15 +1528,9 @@ class saga_claim : commanding<Store> {
     [[nodiscard]] bool is_too_late(time_point at) const {
         return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
     }
-    [[nodiscard]] bool is_expired(time_point at) const noexcept {
-        return entry().expires_at && at >= *entry().expires_at;
-    }
-
-    bool is_resumed_ = false; ///< by this entry, from one that is dead
 };
 
 } // namespace detail
-
 } // namespace v0
 } // namespace vouch
 

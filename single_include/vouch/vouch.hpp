@@ -4557,7 +4557,7 @@ class failure : public std::exception {
     std::string code_;
 };
 
-/// Thrown by a handler: never try again. To a saga whose command it handles it says that nothing was done.
+/// Thrown by a handler: never try again. To a saga whose command it handles it says that this attempt has done nothing.
 class reject : public failure {
   public:
     explicit reject(std::string code = "rejected") : failure(std::move(code)) {}
@@ -5040,6 +5040,7 @@ struct handled {
     std::optional<vouch::landing> landing{};
     std::string held_up{};      ///< a code for what an audit sink or a group callback threw; the outcome is kept
     std::string held_up_text{}; ///< its text, as in `text`
+    bool is_untried = false;    ///< held up because the hooks of others failed
     std::optional<detail::caught> record_failure{}; ///< `record` threw; what follows is yet to be decided
     bool is_reported = false;                       ///< to the observers: that it is held up
     std::vector<receipt> receipts{};                ///< of the emissions, as the last try got them
@@ -5150,12 +5151,18 @@ class handling {
     /// Nothing here can handle it.
     void leave(handled<Store>& h) const {
         const bool is_saga = is_saga_progress(h.entry.progress);
+        const auto now = outbox_.now();
+        if (!is_saga && h.entry.expires_at && *h.entry.expires_at <= now) {
+            h.outcome = bury{.error = "expired"};
+            h.reason = death::expired;
+            return;
+        }
         if (!is_saga && options_.unhandled == unhandled::bury) {
             h.outcome = bury{.error = "no_handler"};
             h.reason = death::no_handler;
             return;
         }
-        h.outcome = release{.at = later(outbox_.now(), look_again_in)};
+        h.outcome = release{.at = later(now, look_again_in)};
         h.tag = is_saga ? "no_saga_handler" : "no_handler";
     }
 
@@ -5476,6 +5483,7 @@ class settling {
         for (auto& h : batch) {
             if (!h.landing) {
                 h.held_up.clear();
+                h.is_untried = false;
                 h.record_failure.reset();
                 todo.push_back(&h);
             }
@@ -5529,19 +5537,19 @@ class settling {
                     next = nullptr;
                 }
                 if (++culprits == culprits_max) {
-                    return settle_rest(std::move(todo), c.what);
+                    return settle_rest(std::move(todo));
                 }
             } catch (const error& e) {
                 if (e.is_in_doubt() && ++doubts < transact_tries) {
                     // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
                     std::for_each(todo.begin(), todo.end(), [](auto* h) { h->in_doubt = true; });
-                } else if (e.kind() == error_kind::conflict && todo.size() > 1) {
-                    return settle_rest(std::move(todo), part::emission);
+                } else if (e.kind() == error_kind::conflict && !e.is_in_doubt()) {
+                    return settle_conflicting(std::move(todo));
                 } else if (is_fault(e)) {
                     std::for_each(todo.begin(), todo.end(), [&](auto* h) { h->in_doubt |= e.is_in_doubt(); });
                     throw;
                 } else if (todo.size() > 1) {
-                    return settle_rest(std::move(todo), part::emission);
+                    return settle_rest(std::move(todo));
                 } else {
                     refuse(*todo.front(), e);
                     todo.clear();
@@ -5550,15 +5558,28 @@ class settling {
         }
     }
 
-    /// Too many entries are at fault to go on with all of them. If hooks failed, they are likely to fail for the rest.
-    std::optional<detail::claims> settle_rest(waiting todo, part failed) {
+    /// Too many entries are at fault to go on with all of them: they are settled one by one. When hooks keep failing,
+    /// they are likely to fail for the rest, too, which is then held up untried, and tried first the next time.
+    std::optional<detail::claims> settle_rest(waiting todo) {
+        int held_up = 0; // in a row
         for (auto* const h : todo) {
-            if (failed == part::hook) {
+            if (held_up == culprits_max) {
                 h->held_up = "hook_failed";
-            } else {
-                std::ignore = settle_together({h}, nullptr);
+                h->is_untried = true;
+                continue;
             }
+            std::ignore = settle_together({h}, nullptr);
+            held_up = h->held_up.empty() ? 0 : held_up + 1;
         }
+        return std::nullopt;
+    }
+
+    /// A conflict that does not end may be the doing of one entry's part, which then holds up only that entry.
+    std::optional<detail::claims> settle_conflicting(waiting todo) {
+        if (todo.size() > 1) {
+            return settle_rest(std::move(todo));
+        }
+        todo.front()->held_up = name_of(error_kind::conflict);
         return std::nullopt;
     }
 
@@ -5704,7 +5725,7 @@ class settling {
             try {
                 run(*todo[i]);
             } catch (const error& e) {
-                if (e.kind() == error_kind::conflict || e.is_in_doubt() || (what == part::emission && is_fault(e))) {
+                if (e.kind() == error_kind::conflict || (what == part::emission && is_fault(e))) {
                     throw;
                 }
                 throw culprit{i, is_fault(e) ? part::hook : what, detail::caught::current()};
@@ -5895,11 +5916,7 @@ class runner {
         if (got) {
             return {std::move(done), taken(told(std::move(*got)))};
         }
-        auto how = plan();
-        if (std::any_of(handled.begin(), handled.end(), [](const auto& h) { return !h.landing; })) {
-            how.rule = detail::claim_plan::lapsed::handed_back;
-        }
-        return {std::move(done), taken(claim_by(how))};
+        return {std::move(done), taken(claim_by(plan()))};
     }
 
     /// For a worker: settles, and claims by `plan` in the same commit if every outcome lands; else claims nothing.
@@ -5915,7 +5932,38 @@ class runner {
         return {std::move(done), std::nullopt};
     }
 
-    /// Reports the landings of a batch that were not reported yet, for a caller that gives up on the rest.
+    /// Extends the leases of outcomes that wait to be settled. One whose claim was taken over meanwhile is stale.
+    void extend(batch& waiting) {
+        const auto most = can_.limits.batch_max;
+        for (std::size_t first = 0; first < waiting.size(); first += most) {
+            const auto some = std::span(waiting).subspan(first, std::min(most, waiting.size() - first));
+            std::vector<ticket> tickets;
+            for (const auto& h : some) {
+                tickets.push_back(ticket_of(h.entry));
+            }
+            const auto answers =
+                transact(store_, [&](auto& tx) { return tx.extend(tickets, outbox_.now(), options_.lease); });
+            for (std::size_t i = 0; i < some.size(); ++i) {
+                if (answers[i] != verdict::applied && !some[i].in_doubt) {
+                    some[i].landing = landing{.what = landing::kind::stale};
+                }
+            }
+        }
+    }
+
+    /// Reports the landings of a batch that were not reported yet.
+    report report_landings(batch& handled) const {
+        report out;
+        const auto now = outbox_.now();
+        for (auto& h : handled) {
+            if (h.landing) {
+                note(out, h, now);
+            }
+        }
+        return out;
+    }
+
+    /// The same, and what is held up.
     report report_on(batch& handled) const {
         report out;
         const auto now = outbox_.now();
@@ -5955,16 +6003,15 @@ class runner {
         total.claimed += entries.size();
         for (std::size_t passes = 0; !entries.empty(); ++passes) {
             auto done = handle_all(std::move(entries), stop);
+            const keeper keeps(*this, done);
             if (stop.stop_requested() || passes + 1 >= options_.passes_max || !has_room()) {
                 total += settle(done);
-                keep(done);
                 check_passes(passes + 1);
                 return total;
             }
             auto [settled, next] = settle_and_claim(done);
             total += settled;
             total.claimed += next.size();
-            keep(done);
             entries = std::move(next);
         }
         return total;
@@ -6001,11 +6048,7 @@ class runner {
     // Claiming.
 
     /// What a pass claims. Where one entry with a lapse was, there are often more: they are then claimed one by one.
-    [[nodiscard]] detail::claim_plan plan() const noexcept {
-        using lapsed = detail::claim_plan::lapsed;
-        return {.limit = kept_.empty() && was_alone_ ? 1 : options_.batch_size,
-                .rule = kept_.empty() ? lapsed::alone : lapsed::handed_back};
-    }
+    [[nodiscard]] detail::claim_plan plan() const noexcept { return {.limit = was_alone_ ? 1 : options_.batch_size}; }
 
     [[nodiscard]] detail::next_claim next_claim(const detail::claim_plan& plan) const {
         return {.request = request(outbox_.now(), plan.limit), .plan = plan};
@@ -6034,9 +6077,9 @@ class runner {
     report pass(std::vector<entry> entries, const std::stop_token& stop) {
         const auto count = entries.size();
         auto done = handle_all(std::move(entries), stop);
+        const keeper keeps(*this, done);
         auto out = settle(done);
         out.claimed = count;
-        keep(done);
         return out;
     }
 
@@ -6049,14 +6092,28 @@ class runner {
         return settling<Store>(store_, outbox_, how, hooks_, calls_handlers)(std::span(handled), next);
     }
 
-    /// Keeps the outcomes that a failing hook holds up, so that no handler is called again for them.
-    void keep(batch& handled) {
-        for (auto& h : handled) {
-            if (!h.landing) {
-                kept_.push_back(std::move(h));
+    /// At the end of a pass, however it ends, keeps the outcomes that are not settled: held up by a failing hook, or by
+    /// a fault of the store. So no handler is called again for them.
+    struct keeper {
+        keeper(runner& of, batch& handled) : of_(of), batch_(handled) {
+            of_.kept_.reserve(of_.kept_.size() + handled.size());
+        }
+        keeper(const keeper&) = delete;
+        keeper& operator=(const keeper&) = delete;
+        ~keeper() {
+            try {
+                std::ignore = of_.report_landings(batch_);
+            } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a report that has no reader
+            }
+            for (auto& h : batch_) {
+                if (!h.landing) {
+                    of_.kept_.push_back(std::move(h));
+                }
             }
         }
-    }
+        runner& of_;
+        batch& batch_;
+    };
     [[nodiscard]] bool has_room() const noexcept { return kept_.size() < options_.batch_size; }
 
     report settle_kept() {
@@ -6064,15 +6121,16 @@ class runner {
             return {};
         }
         auto out = settle(kept_);
-        std::erase_if(kept_, [](const auto& h) { return h.landing.has_value(); });
-        std::vector<ticket> held;
-        for (const auto& h : kept_) {
-            held.push_back(ticket_of(h.entry));
-        }
-        if (!held.empty()) { // so that this runner does not claim them again
-            transact(store_, [&](auto& tx) { std::ignore = tx.extend(held, outbox_.now(), options_.lease); });
-        }
+        forget_landed();
+        extend(kept_); // so that this runner does not claim them again
+        out += report_landings(kept_);
+        forget_landed();
         return out;
+    }
+    /// What was held up untried comes first the next time.
+    void forget_landed() {
+        std::erase_if(kept_, [](const auto& h) { return h.landing.has_value(); });
+        std::stable_partition(kept_.begin(), kept_.end(), [](const auto& h) { return h.is_untried; });
     }
 
     void note(report& out, handled<Store>& h, time_point now) const {
@@ -6183,7 +6241,7 @@ class runner {
     capabilities can_;
     observer_list observers_;
     settling_hooks<transaction> hooks_;
-    batch kept_{};           ///< outcomes that a failing hook holds up
+    batch kept_{};           ///< outcomes that are not settled yet
     bool was_alone_ = false; ///< the last pass handled an entry with a lapse
 };
 

@@ -62,12 +62,17 @@ class stop_signals {
         if (taken().exchange(true)) {
             throw error(error_kind::misuse, "stop_signals: there is one already in this process");
         }
-        if (read_end() < 0 && !make_pipe()) {
+        try {
+            // A process that was forked has its parent's pipe, and would hear its signals.
+            if ((read_end() < 0 || owner() != ::getpid()) && !make_pipe()) {
+                throw error(error_kind::io, "stop_signals: the system has no pipe to give", {.code = errno});
+            }
+            forget_earlier_signals();
+            listener_ = std::thread([this] { listen(); });
+        } catch (...) {
             taken() = false;
-            throw error(error_kind::io, "stop_signals: the system has no pipe to give", {.code = errno});
+            throw;
         }
-        forget_earlier_signals();
-        listener_ = std::thread([this] { listen(); });
         struct sigaction ours {};
         ours.sa_handler = &stop_signals::heard;
         ours.sa_flags = SA_RESTART;
@@ -99,6 +104,10 @@ class stop_signals {
         static std::atomic<bool> is_taken = false;
         return is_taken;
     }
+    static pid_t& owner() noexcept {
+        static pid_t process = -1;
+        return process;
+    }
     static int& read_end() noexcept {
         static int end = -1;
         return end;
@@ -114,6 +123,7 @@ class stop_signals {
         if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
             return false;
         }
+        owner() = ::getpid();
         read_end() = ends[0];
         write_end() = ends[1];
         return true;
@@ -376,7 +386,8 @@ class fallback_log {
 // A queue that has found an entry with a lapse asks for exclusion. Then no queue claims until all have settled what
 // they hold, and the one that asked goes on alone. Because a handler may run for hours, or hang, the others are not
 // kept waiting without limit: if it does not get quiet in time, all go on as usual for a while, and the next try is
-// given more time. Entries with a lapse are not held meanwhile, so that another process can take them.
+// given more time; and an entry that is still handled after `alone_max` is alone no longer. Entries with a lapse are
+// not held meanwhile, so that another process can take them.
 //
 // Thread-safe. Times are arguments.
 
@@ -391,6 +402,7 @@ class exclusion {
 
     static constexpr std::chrono::milliseconds first_patience{1000};
     static constexpr std::chrono::minutes patience_max{10};
+    static constexpr std::chrono::seconds alone_max{30};
     static constexpr int work_share = 4; ///< after a try that failed: how much longer all go on as usual
 
     enum class access : std::uint8_t {
@@ -429,16 +441,19 @@ class exclusion {
 
     /// The queue has found an entry with a lapse and handed it back.
     void want(member who, steady::time_point now) {
-        const std::lock_guard lock(mutex_);
-        members_[who].wants = true;
-        if (!quiet_by_ && now >= open_until_) {
+        {
+            const std::lock_guard lock(mutex_);
+            members_[who].wants = true;
+            if (quiet_by_ || now < open_until_) {
+                return;
+            }
             quiet_by_ = now + patience_;
         }
+        wake_all(); // those that hold nothing have to say so
     }
 
     /// The queue has settled what it handled alone, or found nothing to handle so. The others get as long as it had.
     void leave(member who, steady::time_point now) {
-        std::vector<std::function<void()>> wakes;
         {
             const std::lock_guard lock(mutex_);
             if (alone_ != who) {
@@ -449,13 +464,8 @@ class exclusion {
                 open_until_ = now + std::min<steady::duration>(now - alone_since_, patience_max);
                 quiet_by_.reset();
             }
-            for (const auto& m : members_) {
-                wakes.push_back(m.wake);
-            }
         }
-        for (const auto& wake : wakes) {
-            wake();
-        }
+        wake_all();
     }
 
   private:
@@ -465,9 +475,18 @@ class exclusion {
         bool wants = false;
     };
 
+    void wake_all() const {
+        for (const auto& m : members_) { // never changed once any has asked
+            m.wake();
+        }
+    }
+
     [[nodiscard]] answer decide(member who, steady::time_point now, std::function<void()>& wake) {
+        if (alone_ && now >= alone_since_ + alone_max) {
+            alone_.reset();
+        }
         if (alone_) {
-            return *alone_ == who ? answer{access::alone} : answer{access::closed};
+            return *alone_ == who ? answer{access::alone} : answer{access::closed, alone_since_ + alone_max};
         }
         if (!quiet_by_) {
             return {access::open, now < open_until_ ? std::optional{open_until_} : std::nullopt};
@@ -520,7 +539,7 @@ namespace detail {
 
 class stop_caller {
   public:
-    stop_caller() = default;
+    stop_caller() : thread_([this] { work(); }) {}
     stop_caller(const stop_caller&) = delete;
     stop_caller& operator=(const stop_caller&) = delete;
     /// Waits for the callbacks.
@@ -540,9 +559,6 @@ class stop_caller {
             const std::lock_guard lock(mutex_);
             for (auto& s : stops) {
                 waiting_.push_back(std::move(s));
-            }
-            if (!thread_.joinable()) {
-                thread_ = std::jthread([this] { work(); });
             }
         }
         changed_.notify_one();
@@ -570,7 +586,7 @@ class stop_caller {
     std::condition_variable changed_;
     std::vector<std::stop_source> waiting_{};
     bool closed_ = false;
-    std::jthread thread_{}; ///< joined before anything it uses goes
+    std::jthread thread_; ///< made last, joined before anything it uses goes
 };
 
 } // namespace detail
@@ -603,6 +619,7 @@ struct held_claim {
 /// What is in hand.
 struct hand_size {
     std::size_t unstarted = 0;
+    std::size_t unrecorded = 0; ///< outcomes whose `record` has failed, and for which no thread is free yet
     std::size_t running = 0;
     std::size_t finished = 0;
     steady::time_point finished_since{};                     ///< when the first of these was finished
@@ -610,7 +627,7 @@ struct hand_size {
     steady::time_point renew_at = steady::time_point::max(); ///< the earliest of all claims
     steady::duration handling{};                             ///< what a handler took, lately
     bool measured = false;                                   ///< whether any was
-    [[nodiscard]] std::size_t unfinished() const noexcept { return unstarted + running; }
+    [[nodiscard]] std::size_t unfinished() const noexcept { return unstarted + unrecorded + running; }
 };
 
 template <class Store>
@@ -657,7 +674,10 @@ class hand {
 
     [[nodiscard]] hand_size size() const {
         const std::lock_guard lock(mutex_);
-        hand_size out{.unstarted = unstarted_.size(),
+        const auto unrecorded = static_cast<std::size_t>(std::count_if(
+            unstarted_.begin(), unstarted_.end(), [](const auto& c) { return c.unrecorded.has_value(); }));
+        hand_size out{.unstarted = unstarted_.size() - unrecorded,
+                      .unrecorded = unrecorded,
                       .running = running_.size(),
                       .finished = finished_.size(),
                       .finished_since = finished_since_,
@@ -1105,9 +1125,10 @@ class clerk {
         hand_.close();
         for (int tries = all_.stop_tries;;) {
             const bool is_last = hand_.size().running == 0; // nothing more will be finished
-            if (trouble_.is_over(steady::now()) && hooks_are_over(steady::now())) {
-                const bool fine = try_to_settle(is_last) && kept_.empty();
-                tries = fine || !is_last ? all_.stop_tries : tries - 1;
+            if (trouble_.is_over(steady::now())) {
+                const auto failures_before = hook_failures_;
+                const bool fine = try_to_settle(is_last) && hook_failures_ <= failures_before;
+                tries = !is_last ? all_.stop_tries : fine ? tries : tries - 1;
             }
             const auto left = hand_.size();
             const bool unsettled = left.finished > 0 || !batch_.empty() || !kept_.empty();
@@ -1117,7 +1138,7 @@ class clerk {
             if (deadline && steady::now() >= *deadline) {
                 break;
             }
-            if (left.finished == 0 || !batch_.empty() || !kept_.empty()) {
+            if (left.finished == 0 || !batch_.empty() || !trouble_.is_over(steady::now())) {
                 nap_.rest(until_settling(left, deadline));
             }
         }
@@ -1167,6 +1188,7 @@ class clerk {
             hand_.hand_back_unstarted();
         }
         const auto in_hand = hand_.size();
+        const bool held_claims = holds_claims();
         plan_claims(in_hand, now);
         due_in_.reset();
         const bool claims = plan_.limit > 0 && something_is_due(now);
@@ -1186,9 +1208,13 @@ class clerk {
                 tell_polled(0, now);
             }
         }
-        if (access_.access == exclusion::access::alone && !holds_claims()) {
-            exclusion_.leave(member_, now);
-            interrupt();
+        if (!holds_claims()) {
+            if (access_.access == exclusion::access::alone) {
+                exclusion_.leave(member_, now);
+                interrupt();
+            } else if (access_.access == exclusion::access::closed && held_claims) {
+                interrupt(); // to say so
+            }
         }
     }
 
@@ -1200,9 +1226,10 @@ class clerk {
         return in_hand.running >= mine_.concurrency && now - in_hand.started_last >= all_.look_ahead;
     }
 
+    /// Outcomes that a hook holds up do not count: they may wait for days, and no handler of theirs runs.
     [[nodiscard]] bool holds_claims() const {
         const auto in_hand = hand_.size();
-        return in_hand.unfinished() + in_hand.finished + batch_.size() + kept_.size() > 0;
+        return in_hand.unfinished() + in_hand.finished + batch_.size() > 0;
     }
 
     /// How much to claim now, as far as the other queues allow.
@@ -1215,7 +1242,9 @@ class clerk {
         } else if (access_.access == access::open && kept_.size() < mine_.batch_size) {
             plan_ = {.limit = room_for_claims(in_hand, now), .rule = claim_plan::lapsed::handed_back};
             if (access_.until) {
-                plan_.until = later(outbox_.now(), std::chrono::ceil<duration>(*access_.until - now));
+                // Not for long, because another process may be able to handle them alone.
+                const auto wait = std::min<steady::duration>(*access_.until - now, std::chrono::seconds{1});
+                plan_.until = later(outbox_.now(), std::chrono::ceil<duration>(wait));
             }
         }
     }
@@ -1232,6 +1261,7 @@ class clerk {
             }
         }
         batch_.clear();
+        std::stable_partition(kept_.begin(), kept_.end(), [](const auto& h) { return h.is_untried; });
         if (kept_.empty()) {
             hook_failures_ = 0;
         } else if (now >= kept_until_ || !was_held_up) {
@@ -1241,15 +1271,13 @@ class clerk {
         }
     }
 
-    [[nodiscard]] bool hooks_are_over(steady::time_point now) const noexcept {
-        return kept_.empty() || now >= kept_until_;
-    }
-
     /// Outcomes that were held up go behind the others, so that a hook which fails for some does not hold up all.
     void add_kept(steady::time_point now) {
         if (!kept_.empty() && now >= kept_until_) {
-            std::move(kept_.begin(), kept_.end(), std::back_inserter(batch_));
-            kept_.clear();
+            const auto count = std::min(kept_.size(), batch_max_ - std::min(batch_max_, batch_.size()));
+            const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(count);
+            std::move(kept_.begin(), end, std::back_inserter(batch_));
+            kept_.erase(kept_.begin(), end);
         }
     }
 
@@ -1318,11 +1346,13 @@ class clerk {
     }
 
     void keep_leases(steady::time_point now) {
-        auto tickets = hand_.to_renew(now);
-        const bool renews_kept = !kept_.empty() && now >= kept_renew_at_;
-        for (std::size_t i = 0; renews_kept && i < kept_.size(); ++i) {
-            tickets.push_back(ticket_of(kept_[i].entry));
+        if (!kept_.empty() && now >= kept_renew_at_) {
+            runner_.extend(kept_);
+            done_ += runner_.report_landings(kept_); // those that another worker has taken over
+            std::erase_if(kept_, [](const auto& h) { return h.landing.has_value(); });
+            kept_renew_at_ = now + mine_.lease / 3;
         }
+        const auto tickets = hand_.to_renew(now);
         for (std::size_t at = 0; at < tickets.size(); at += batch_max_) {
             const auto some = std::span(tickets).subspan(at, std::min(batch_max_, tickets.size() - at));
             const auto verdicts =
@@ -1334,7 +1364,6 @@ class clerk {
             }
         }
         hand_.renewed(now, now + mine_.lease / 3); // not if that threw: then it is tried again before the lease is over
-        kept_renew_at_ = renews_kept ? now + mine_.lease / 3 : kept_renew_at_;
     }
 
     void lose(const ticket& lost) {
