@@ -26,8 +26,8 @@ ROOTS = [ROOT / "include", ROOT / "backends/memory/include", ROOT / "backends/sq
 # Each single header and the ones it stands on: what those contain is included, not repeated.
 SINGLES = {
     "vouch/vouch.hpp": [],
-    "vouch/worker.hpp": ["vouch/vouch.hpp"],
     "vouch/observe.hpp": ["vouch/vouch.hpp"],
+    "vouch/worker.hpp": ["vouch/vouch.hpp", "vouch/observe.hpp"],
     "vouch/saga.hpp": ["vouch/vouch.hpp"],
     "vouch/testing.hpp": ["vouch/vouch.hpp", "vouch/saga.hpp"],
     "vouch/sqlite.hpp": ["vouch/vouch.hpp"],

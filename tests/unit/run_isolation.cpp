@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <vouch/run/exclusion.hpp>
-#include <vouch/run/isolation.hpp>
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
+#include <vouch/worker.hpp>
 
 #include "catch.hpp"
 #include "support.hpp"
