@@ -24,13 +24,14 @@ def unpacked(folder):
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    got = subprocess.run(["apt-get", "-qq", "download", "prometheus"], cwd=folder, timeout=120, check=False,
-                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    packages = sorted(folder.glob("prometheus_*.deb"))
-    if got.returncode != 0 or not packages:
-        return None
-    subprocess.run(["dpkg-deb", "-x", packages[-1].name, "."], cwd=folder, check=True)
-    packages[-1].unlink()
+    for name in ("promtool", "prometheus"):  # a package of its own since Debian 13
+        got = subprocess.run(["apt-get", "-qq", "download", name], cwd=folder, timeout=120, check=False,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        packages = sorted(folder.glob(f"{name}_*.deb"))
+        if got.returncode == 0 and packages:
+            subprocess.run(["dpkg-deb", "-x", packages[-1].name, "."], cwd=folder, check=True)
+            packages[-1].unlink()
+            break
     return str(tool) if tool.is_file() else None
 
 
@@ -38,7 +39,7 @@ def main():
     folder, program = Path(sys.argv[1]).resolve(), sys.argv[2]
     promtool = shutil.which("promtool") or unpacked(folder)
     if promtool is None:
-        print("SKIPPED: there is no promtool, and Debian's prometheus package cannot be downloaded; "
+        print("SKIPPED: there is no promtool, and Debian's package cannot be downloaded; "
               "nothing has checked the metrics' text")
         sys.exit(77)
     result = subprocess.run([program, TEST], env={**os.environ, "VOUCH_PROMTOOL": promtool}, check=False)
