@@ -5,7 +5,7 @@
 // 1. every entry that was committed has succeeded, and nothing else is stored;
 // 2. the effect of each entry, a row written with its outcome, is there exactly once;
 // 3. the first entry of the queue never waited longer than a lease, a poll interval and what the disk took for the
-//    turns before;
+//    turns before, and a lease more for each worker that was killed with it;
 // 4. no error of the store reached a worker or the producer, SQLITE_BUSY least of all;
 // 5. every worker that was asked to stop exited with 0, in good time.
 // What the disk takes is measured meanwhile, beside the file: the longest that fdatasync took. Those that want to write
@@ -117,6 +117,21 @@ int produce(const files& at, std::chrono::seconds how_long) {
     return 0;
 }
 
+/// For how long the head of the queue has been waiting. An entry that was handed back after a lapse is due since before
+/// its first claim; the leases of the workers that were killed with it are no wait.
+[[nodiscard]] vouch::duration waited(const store& s, vouch::time_point head) {
+    const auto wait = vouch::system_now() - head;
+    if (wait <= lease) {
+        return wait;
+    }
+    for (const auto& e : s.list(vouch::query::live(queue))) {
+        if (e.due_at == head && e.state != state::claimed && e.lapses > 0) {
+            return wait - e.lapses * lease;
+        }
+    }
+    return wait;
+}
+
 /// Looks at the head of the queue until it is asked to stop: for how long has it been due? Writes the longest.
 int watch(const files& at, const std::string& longest_to) {
     const vouch::stop_signals signals;
@@ -124,7 +139,7 @@ int watch(const files& at, const std::string& longest_to) {
     vouch::duration longest{};
     while (!signals.token().stop_requested()) {
         if (const auto head = s.next_due(queue)) {
-            longest = std::max(longest, vouch::system_now() - *head);
+            longest = std::max(longest, waited(s, *head));
         }
         std::this_thread::sleep_for(5ms);
     }
