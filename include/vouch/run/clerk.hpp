@@ -414,9 +414,11 @@ class clerk {
                                                   std::optional<steady::time_point> deadline) const {
         const auto now = steady::now();
         auto until = std::min(now + all_.poll_interval, deadline.value_or(steady::time_point::max()));
-        until = trouble_.is_over(now) ? std::min(until, in_hand.renew_at) : std::min(until, trouble_.until());
-        if (!kept_.empty()) {
-            until = std::min({until, kept_until_, kept_renew_at_});
+        if (!trouble_.is_over(now)) {
+            until = std::min(until, trouble_.until());
+        } else {
+            until = std::min(until, in_hand.renew_at);
+            until = kept_.empty() ? until : std::min({until, kept_until_, kept_renew_at_});
         }
         return std::max(until - now, steady::duration::zero());
     }
