@@ -525,6 +525,7 @@ struct tally {
     label_counts<> failures{};
     label_counts<> store_errors{};
     label_counts<> hook_errors{};
+    label_counts<> left{}; ///< by tag
     histogram wait{};
     histogram handler{};
     histogram delay{};
@@ -569,6 +570,8 @@ struct tally {
         } else if (e.what == event_kind::retried) {
             failures[e.error] += 1;
             delay.add(e.delay);
+        } else if (e.what == event_kind::released && !e.tag.empty()) {
+            left[e.tag] += 1;
         } else if (e.what == event_kind::dead) {
             failures[e.error] += 1;
             for (std::size_t i = 0; i < death_reasons.size(); ++i) {
@@ -690,6 +693,12 @@ class metrics {
         for (const auto& [queue, n] : queues_) {
             for (std::size_t i = 0; i < tally::death_reasons.size(); ++i) {
                 out.line({{"queue", queue}, {"reason", name_of(tally::death_reasons[i])}}, n.dead[i]);
+            }
+        }
+        out.head("vouch_left_total", "counter", "Claims handed back because no handler here could go on, by reason.");
+        for (const auto& [queue, n] : queues_) {
+            for (const auto& [reason, times] : n.left) {
+                out.line({{"queue", queue}, {"reason", reason}}, times);
             }
         }
         out.head("vouch_sagas_total", "counter",

@@ -1018,7 +1018,7 @@ class commanding {
                                      .topic = topic,
                                      .payload = std::move(payload),
                                      .group = shared_group(),
-                                     .lane = lane_in(to.queue),
+                                     .lane = command_lane(),
                                      .parent = entry().id,
                                      .attempts_max = attempts_max,
                                      .headers = std::move(headers)});
@@ -1027,10 +1027,10 @@ class commanding {
         return true;
     }
 
-    /// The saga's lane, so that the commands of one order stay in order at every participant. In its own queue the saga
-    /// holds that lane itself until it ends: a command of its would wait for it for ever.
-    [[nodiscard]] std::string lane_in(const std::string& queue) const {
-        return queue == entry().queue ? std::string{} : entry().lane;
+    /// A lane made of the saga's, so that the commands of one order stay in order at every participant. It is of the
+    /// commands alone: in the saga's own lane a command would wait for sagas, which may be waiting for it.
+    [[nodiscard]] std::string command_lane() const {
+        return entry().lane.empty() ? std::string{} : "saga:" + to_string(derive(id{}, entry().lane));
     }
 
     /// Whether the store takes the compensating command of this step with what is known so far. One that the definition
@@ -1127,7 +1127,9 @@ class retreat : protected commanding<Store> {
             next = Rules::next_to_undo(p_);
         }
         if (!next) {
-            return finish("compensated", definition_.options.compensated);
+            // That it has turned round is kept before anything that may have to wait for its topic to be bound.
+            const bool must_wait = moved_ && !definition_.options.compensated.empty();
+            return must_wait ? checkpoint(now_) : finish("compensated", definition_.options.compensated);
         }
         if (p_.at != *next) {
             p_.at = *next;
@@ -1242,7 +1244,7 @@ class retreat : protected commanding<Store> {
         if (attempts >= attempts_max_of(entry(), policy) || !delay) {
             return otherwise(why.code);
         }
-        const auto at = later(now_, *delay);
+        const auto at = later(delivery_.time(), *delay);
         if (p_.direction == saga_direction::back && now_ < at && is_expired(at) && !is_expired(now_)) {
             // A compensation goes on after the expiry; a retry would be the runner's last.
             p_.tries = attempts;
@@ -1336,6 +1338,7 @@ class saga_claim : retreat<Store, Rules> {
             p_.owner = entry().id;
             p_.tries = 0;
             p_.since = now_;
+            is_unsaved_ = true;
         }
         if (p_.steps.empty()) {
             come_to(0);
@@ -1398,11 +1401,19 @@ class saga_claim : retreat<Store, Rules> {
             record().state = step_state::skipped;
             delivery_.tag("skipped " + step().name);
             come_to(Rules::after(p_.at));
+            if (is_too_large()) { // turning round must always fit
+                p_.steps.resize(p_.at);
+                p_.at -= 1;
+                return turn_round("progress_too_large");
+            }
         }
         return Rules::records_answers() ? checkpoint(now_) : go_forward();
     }
 
     [[nodiscard]] saga_ruling run_forward() {
+        if (is_unsaved_ && step().timeout > duration::zero()) {
+            return checkpoint(now_); // else its time would begin anew with every claim
+        }
         const auto& policy = definition_.retry_of(step());
         if (entry().attempts > attempts_max_of(entry(), policy)) {
             return fail_step(Rules::learned_from_failing(), "attempts_exhausted");
@@ -1418,7 +1429,7 @@ class saga_claim : retreat<Store, Rules> {
             if (why.is_permanent) {
                 return fail_step(Rules::learned_from_rejecting(is_first_try()), why.code);
             }
-            auto next = after_failure(entry(), why.code, policy, now_);
+            auto next = after_failure(entry(), why.code, policy, delivery_.time());
             const auto* const again = std::get_if<retry>(&next);
             if (again == nullptr) {
                 return fail_step(Rules::learned_from_failing(), why.code);
@@ -1528,6 +1539,8 @@ class saga_claim : retreat<Store, Rules> {
     [[nodiscard]] bool is_too_late(time_point at) const {
         return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
     }
+
+    bool is_unsaved_ = false; ///< there is no checkpoint of this entry's own yet
 };
 
 } // namespace detail
@@ -1897,7 +1910,7 @@ class saga {
             try {
                 definition->check(d);
             } catch (const reject&) {
-                if (progress.steps.empty()) {
+                if (progress.steps.empty() && d.attempt() == 1 && d.entry().lapses == 0) {
                     throw; // nothing has been done
                 }
                 return look_again(d, "undecodable");
@@ -1918,7 +1931,8 @@ class saga {
 
     /// Steps that have been changed without changing the version are another version all the same.
     [[nodiscard]] static bool fits(const saga_progress& p, const saga_definition& d) noexcept {
-        return p.steps.size() <= d.steps.size() &&
+        const bool is_at_its_end = p.at == p.steps.size() && !p.steps.empty();
+        return p.steps.size() <= d.steps.size() && (!is_at_its_end || p.at == d.steps.size()) &&
                std::equal(p.steps.begin(), p.steps.end(), d.steps.begin(),
                           [](const step_record& begun, const saga_step& step) { return begun.name == step.name; });
     }
@@ -2065,7 +2079,7 @@ class webhook {
             code = why.code;
             d.explain(why.text);
         }
-        return after_failure(d.entry(), code, policy, d.now());
+        return after_failure(d.entry(), code, policy, d.time());
     }
 
     /// For `runner::audit`: calls `hook(transaction, audit_line)` for every delivery that is given up, in the

@@ -4627,6 +4627,7 @@ class delivery {
     [[nodiscard]] const id_list& trail() const noexcept { return entry_.trail; }
     [[nodiscard]] std::uint32_t attempt() const noexcept { return entry_.attempts; } ///< counted from 1
     [[nodiscard]] time_point now() const noexcept { return now_; }                   ///< when the handler was called
+    [[nodiscard]] time_point time() const { return outbox_.now(); }                  ///< what the clock says now
 
     /// Asked to stop: what can be cut short should be. Nobody kills a handler.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }

@@ -118,6 +118,12 @@ class metrics {
                 out.line({{"queue", queue}, {"reason", name_of(tally::death_reasons[i])}}, n.dead[i]);
             }
         }
+        out.head("vouch_left_total", "counter", "Claims handed back because no handler here could go on, by reason.");
+        for (const auto& [queue, n] : queues_) {
+            for (const auto& [reason, times] : n.left) {
+                out.line({{"queue", queue}, {"reason", reason}}, times);
+            }
+        }
         out.head("vouch_sagas_total", "counter",
                  "Sagas ended: completed, compensated, or dead for a person to resume.");
         for (const auto& [queue, n] : queues_) {

@@ -34,6 +34,7 @@ struct tally {
     label_counts<> failures{};
     label_counts<> store_errors{};
     label_counts<> hook_errors{};
+    label_counts<> left{}; ///< by tag
     histogram wait{};
     histogram handler{};
     histogram delay{};
@@ -78,6 +79,8 @@ struct tally {
         } else if (e.what == event_kind::retried) {
             failures[e.error] += 1;
             delay.add(e.delay);
+        } else if (e.what == event_kind::released && !e.tag.empty()) {
+            left[e.tag] += 1;
         } else if (e.what == event_kind::dead) {
             failures[e.error] += 1;
             for (std::size_t i = 0; i < death_reasons.size(); ++i) {

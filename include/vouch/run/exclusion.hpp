@@ -31,10 +31,11 @@ class exclusion {
     using steady = std::chrono::steady_clock;
     using member = std::size_t;
 
-    static constexpr std::chrono::milliseconds first_patience{1000};
-    static constexpr std::chrono::minutes patience_max{10};
+    static constexpr std::chrono::seconds first_patience{1}; ///< how long the first try waits for quiet
+    static constexpr std::chrono::seconds patience_max{10};
+    static constexpr std::chrono::seconds first_pause{4}; ///< how long all go on as usual after a first try in vain
+    static constexpr std::chrono::minutes pause_max{10};
     static constexpr std::chrono::seconds alone_max{30};
-    static constexpr int work_share = 4; ///< after a try that failed: how much longer all go on as usual
 
     enum class access : std::uint8_t {
         open,   ///< claim as usual, but hand back entries with a lapse
@@ -92,7 +93,7 @@ class exclusion {
             }
             alone_.reset();
             if (members_.size() > 1) {
-                open_until_ = now + std::min<steady::duration>(now - alone_since_, patience_max);
+                open_until_ = now + std::min<steady::duration>(now - alone_since_, alone_max);
                 quiet_by_.reset();
             }
         }
@@ -129,6 +130,7 @@ class exclusion {
             next->wants = false;
             quiet_by_.reset();
             patience_ = first_patience;
+            pause_ = first_pause;
             if (*alone_ == who) {
                 return {access::alone};
             }
@@ -139,8 +141,9 @@ class exclusion {
             return {access::closed, quiet_by_};
         }
         quiet_by_.reset();
-        open_until_ = now + work_share * patience_;
+        open_until_ = now + pause_;
         patience_ = std::min<steady::duration>(patience_ * 2, patience_max);
+        pause_ = std::min<steady::duration>(pause_ * 2, pause_max);
         for (auto& m : members_) {
             m.wants = false;
         }
@@ -154,6 +157,7 @@ class exclusion {
     std::optional<steady::time_point> quiet_by_{}; ///< set: no queue claims, so that it gets quiet by then
     steady::time_point open_until_{};              ///< no try before this
     steady::duration patience_ = first_patience;
+    steady::duration pause_ = first_pause;
 };
 
 } // namespace detail

@@ -54,6 +54,7 @@ class saga_claim : retreat<Store, Rules> {
             p_.owner = entry().id;
             p_.tries = 0;
             p_.since = now_;
+            is_unsaved_ = true;
         }
         if (p_.steps.empty()) {
             come_to(0);
@@ -116,11 +117,19 @@ class saga_claim : retreat<Store, Rules> {
             record().state = step_state::skipped;
             delivery_.tag("skipped " + step().name);
             come_to(Rules::after(p_.at));
+            if (is_too_large()) { // turning round must always fit
+                p_.steps.resize(p_.at);
+                p_.at -= 1;
+                return turn_round("progress_too_large");
+            }
         }
         return Rules::records_answers() ? checkpoint(now_) : go_forward();
     }
 
     [[nodiscard]] saga_ruling run_forward() {
+        if (is_unsaved_ && step().timeout > duration::zero()) {
+            return checkpoint(now_); // else its time would begin anew with every claim
+        }
         const auto& policy = definition_.retry_of(step());
         if (entry().attempts > attempts_max_of(entry(), policy)) {
             return fail_step(Rules::learned_from_failing(), "attempts_exhausted");
@@ -136,7 +145,7 @@ class saga_claim : retreat<Store, Rules> {
             if (why.is_permanent) {
                 return fail_step(Rules::learned_from_rejecting(is_first_try()), why.code);
             }
-            auto next = after_failure(entry(), why.code, policy, now_);
+            auto next = after_failure(entry(), why.code, policy, delivery_.time());
             const auto* const again = std::get_if<retry>(&next);
             if (again == nullptr) {
                 return fail_step(Rules::learned_from_failing(), why.code);
@@ -246,6 +255,8 @@ class saga_claim : retreat<Store, Rules> {
     [[nodiscard]] bool is_too_late(time_point at) const {
         return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
     }
+
+    bool is_unsaved_ = false; ///< there is no checkpoint of this entry's own yet
 };
 
 } // namespace detail

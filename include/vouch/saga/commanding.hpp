@@ -71,7 +71,7 @@ class commanding {
                                      .topic = topic,
                                      .payload = std::move(payload),
                                      .group = shared_group(),
-                                     .lane = lane_in(to.queue),
+                                     .lane = command_lane(),
                                      .parent = entry().id,
                                      .attempts_max = attempts_max,
                                      .headers = std::move(headers)});
@@ -80,10 +80,10 @@ class commanding {
         return true;
     }
 
-    /// The saga's lane, so that the commands of one order stay in order at every participant. In its own queue the saga
-    /// holds that lane itself until it ends: a command of its would wait for it for ever.
-    [[nodiscard]] std::string lane_in(const std::string& queue) const {
-        return queue == entry().queue ? std::string{} : entry().lane;
+    /// A lane made of the saga's, so that the commands of one order stay in order at every participant. It is of the
+    /// commands alone: in the saga's own lane a command would wait for sagas, which may be waiting for it.
+    [[nodiscard]] std::string command_lane() const {
+        return entry().lane.empty() ? std::string{} : "saga:" + to_string(derive(id{}, entry().lane));
     }
 
     /// Whether the store takes the compensating command of this step with what is known so far. One that the definition

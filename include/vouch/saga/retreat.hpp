@@ -64,7 +64,9 @@ class retreat : protected commanding<Store> {
             next = Rules::next_to_undo(p_);
         }
         if (!next) {
-            return finish("compensated", definition_.options.compensated);
+            // That it has turned round is kept before anything that may have to wait for its topic to be bound.
+            const bool must_wait = moved_ && !definition_.options.compensated.empty();
+            return must_wait ? checkpoint(now_) : finish("compensated", definition_.options.compensated);
         }
         if (p_.at != *next) {
             p_.at = *next;
@@ -179,7 +181,7 @@ class retreat : protected commanding<Store> {
         if (attempts >= attempts_max_of(entry(), policy) || !delay) {
             return otherwise(why.code);
         }
-        const auto at = later(now_, *delay);
+        const auto at = later(delivery_.time(), *delay);
         if (p_.direction == saga_direction::back && now_ < at && is_expired(at) && !is_expired(now_)) {
             // A compensation goes on after the expiry; a retry would be the runner's last.
             p_.tries = attempts;

@@ -105,7 +105,7 @@ class saga {
             try {
                 definition->check(d);
             } catch (const reject&) {
-                if (progress.steps.empty()) {
+                if (progress.steps.empty() && d.attempt() == 1 && d.entry().lapses == 0) {
                     throw; // nothing has been done
                 }
                 return look_again(d, "undecodable");
@@ -126,7 +126,8 @@ class saga {
 
     /// Steps that have been changed without changing the version are another version all the same.
     [[nodiscard]] static bool fits(const saga_progress& p, const saga_definition& d) noexcept {
-        return p.steps.size() <= d.steps.size() &&
+        const bool is_at_its_end = p.at == p.steps.size() && !p.steps.empty();
+        return p.steps.size() <= d.steps.size() && (!is_at_its_end || p.at == d.steps.size()) &&
                std::equal(p.steps.begin(), p.steps.end(), d.steps.begin(),
                           [](const step_record& begun, const saga_step& step) { return begun.name == step.name; });
     }

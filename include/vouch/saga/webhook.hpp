@@ -126,7 +126,7 @@ class webhook {
             code = why.code;
             d.explain(why.text);
         }
-        return after_failure(d.entry(), code, policy, d.now());
+        return after_failure(d.entry(), code, policy, d.time());
     }
 
     /// For `runner::audit`: calls `hook(transaction, audit_line)` for every delivery that is given up, in the

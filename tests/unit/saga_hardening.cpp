@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Sagas where something around them is wrong: an unbound topic, a definition that has grown, a payload that no longer
+// decodes, actions that take long, progress that fills up.
+#include <string>
+#include <vector>
+
+#include <vouch/saga.hpp>
+#include <vouch/testing.hpp>
+#include <vouch/vouch.hpp>
+
+#include "catch.hpp"
+#include "saga_support.hpp"
+
+namespace saga_hardening_test {
+
+using namespace saga_support;
+using vouch::state;
+
+TEST_CASE("saga: while its last topic is not bound it waits, and calls no action again") {
+    stage on;
+    const auto d = define({.compensated = "order.undone"}).step("pay", on.rejects("charge", "declined")).build();
+    on.play(d);
+    const auto id = on.begin(d);
+    for (int minute = 0; minute < 60; ++minute) {
+        on.run();
+        on.pass(1min);
+    }
+    CHECK(on.log == lines{"charge"});
+    CHECK(is_live(on.entry(id).state));
+}
+
+TEST_CASE("saga: a definition that has grown by a step under its old version is another version") {
+    stage on;
+    const auto pay = on.does("charge");
+    const auto was = define({.completed = "order.done"}).step("pay", pay).build();
+    on.play(was);
+    const auto id = on.begin(was);
+    on.run(); // done, and waits for its topic to be bound
+    stage::store_type& store = on.store;
+    vouch::router<stage::store_type> grown;
+    vouch::add_saga(grown, store,
+                    define({.completed = "order.done"}).step("pay", pay).step("ship", on.does("ship")).build());
+    on.pass(1min);
+    vouch::runner runner(store, on.outbox, grown, {.queue = "sagas"});
+    runner.observe(on.recorder);
+    CHECK(runner.run_once().released == 1);
+    CHECK(on.tags().back() == "unknown_version");
+    CHECK(on.log == lines{"charge"});
+    CHECK(is_live(on.entry(id).state));
+}
+
+TEST_CASE("saga: the time of a first step runs from its beginning, however often it is tried") {
+    stage on;
+    const auto d =
+        define()
+            .step("pay", on.fails("charge", "down"), on.does("refund"),
+                  {.retry = vouch::retry_policy{.backoff = vouch::fixed{10s}, .attempts_max = 1000}, .timeout = 60s})
+            .build();
+    on.play(d);
+    const auto id = on.begin(d);
+    on.run_out();
+    CHECK(on.log.size() <= 8);
+    CHECK(on.status(id).reason == "timed_out");
+}
+
+TEST_CASE("saga: a payload that no longer decodes ends it only if nothing can have been done") {
+    stage on;
+    const auto d = define().step("pay", on.does("charge")).build();
+    on.play(d);
+    const auto id = on.begin(d);
+    on.crash(); // the action may have been called
+    on.pass(5min);
+    vouch::router<stage::store_type> other;
+    auto strict = d;
+    strict.check = [](const vouch::delivery&) { throw vouch::reject("undecodable"); };
+    vouch::add_saga(other, on.store, strict);
+    vouch::runner runner(on.store, on.outbox, other, {.queue = "sagas"});
+    CHECK(runner.run_once().released == 1);
+    CHECK(is_live(on.entry(id).state));
+    const auto fresh = on.begin(d);
+    runner.run_once();
+    CHECK(on.entry(fresh).last_error == "undecodable");
+}
+
+TEST_CASE("saga: the wait after a failed action begins when the action ends") {
+    stage on;
+    const auto d =
+        define()
+            .step("pay",
+                  [&](vouch::step_call&) -> std::string {
+                      on.pass(60s);
+                      throw vouch::failure("down");
+                  },
+                  on.does("refund"), {.retry = vouch::retry_policy{.backoff = vouch::fixed{30s}, .attempts_max = 3}})
+            .build();
+    on.play(d);
+    const auto id = on.begin(d);
+    on.run();
+    CHECK(on.entry(id).due_at == on.start + 90s);
+}
+
+TEST_CASE("saga: steps that are skipped when its progress is full turn it round, and what was done is undone") {
+    stage on;
+    auto steps = define().step(
+        "big", [&](vouch::step_call&) { return std::string(1024 * 1024 - 700, 'x'); }, on.does("undo"));
+    for (int n = 0; n < 40; ++n) {
+        steps = std::move(steps).step("skipped" + std::to_string(n), on.does("never")).when([](const std::string&) {
+            return false;
+        });
+    }
+    const auto d = std::move(steps).build();
+    on.play(d);
+    const auto id = on.begin(d);
+    on.run_out();
+    CHECK(on.entry(id).state == state::succeeded);
+    CHECK(on.status(id).reason == "progress_too_large");
+    CHECK(on.log.size() == 1);
+}
+
+} // namespace saga_hardening_test
