@@ -99,8 +99,10 @@ class record_log {
                                                 " is whole; nothing was cut off: restore the file from a copy");
             }
         }
-        end_ = static_cast<off_t>(begin);
-        write(last); // again, because it may have been read from a cache and never have reached the disk
+        // Again, because it may have been read from a cache and never have reached the disk.
+        const auto again = pwrite(file_, last.data(), last.size(), static_cast<off_t>(begin));
+        check(again == std::ssize(last), "log: cannot write");
+        end_ = static_cast<off_t>(begin + last.size());
         check(ftruncate(file_, end_) == 0, "log: cannot cut off what was not finished");
         const record_log folder(open(absolute(path).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         check(!syncs || fsync(folder.file_) == 0, "log: cannot sync the folder"); // which has to remember a new file

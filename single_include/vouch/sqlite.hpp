@@ -1017,24 +1017,13 @@ class turnstile {
         if (::stat(database.c_str(), &like) != 0) {
             return; // SQLite will say so
         }
-        constexpr auto readable_and_writable = 0666U;
-        const auto mode = static_cast<mode_t>(like.st_mode & readable_and_writable);
         const auto name = database + "-turn";
-        constexpr int flags = O_CLOEXEC | O_NOFOLLOW;
-        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | flags, mode);
-        if (file_ >= 0) {
-            // Where one of these fails, others can still read the file, or say that they cannot.
-            static_cast<void>(::geteuid() == 0 && ::fchown(file_, like.st_uid, like.st_gid) == 0);
-            static_cast<void>(::fchmod(file_, mode));
-            return;
+        int failed = open_like(name, like);
+        if (failed == EACCES && ::unlink(name.c_str()) == 0) {
+            failed = open_like(name, like); // another user had left one behind that nobody else can open
         }
-        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | flags, mode);
-        if (file_ < 0) {
-            file_ = ::open(name.c_str(), O_RDONLY | flags);
-            place_lock_ = F_RDLCK;
-        }
-        if (file_ < 0) {
-            throw_cannot_open(errno);
+        if (failed != 0) {
+            throw_cannot_open(failed);
         }
 #else
         static_cast<void>(database);
@@ -1112,6 +1101,30 @@ class turnstile {
     }
 
   private:
+#if defined(F_OFD_SETLK)
+    /// Opens the queue, or makes it with the mode and owner of the database. Gives 0, or the reason why not.
+    [[nodiscard]] int open_like(const std::string& name, const struct stat& like) noexcept {
+        constexpr auto readable_and_writable = 0666U;
+        constexpr int flags = O_CLOEXEC | O_NOFOLLOW;
+        constexpr auto stays = static_cast<uid_t>(-1);
+        const auto mode = static_cast<mode_t>(like.st_mode & readable_and_writable);
+        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | flags, mode);
+        if (file_ >= 0) {
+            // Where one of these fails, others can still read the file, or say that they cannot.
+            static_cast<void>(::fchown(file_, ::geteuid() == 0 ? like.st_uid : stays, like.st_gid) == 0);
+            static_cast<void>(::fchmod(file_, mode));
+            return 0;
+        }
+        place_lock_ = F_WRLCK;
+        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | flags, mode);
+        if (file_ < 0) {
+            place_lock_ = F_RDLCK;
+            file_ = ::open(name.c_str(), O_RDONLY | flags);
+        }
+        return file_ < 0 ? errno : 0;
+    }
+#endif
+
 #if defined(F_OFD_SETLK)
     [[noreturn]] static void throw_cannot_open(int code) {
         const bool is_forbidden = code == EACCES || code == EPERM || code == EROFS;
@@ -1866,8 +1879,9 @@ class watch {
         if (!on_ || on_->has_moved()) {
             lose_track();
             on_ = std::make_unique<connection>(path, connection::role::reader, how);
+            sqlite3_busy_handler(on_->handle(), nullptr, nullptr); // it may be the one that looks that has the lock
         }
-        count_changes();
+        carefully([&] { count_changes(); });
         return count_;
     }
 
@@ -2026,8 +2040,18 @@ class hub {
         writer_ = {};
     }
 
+    /// A joined writer has brought work nearer in these queues. If it is part of the transaction that has its turn,
+    /// they are counted when that commits; else whoever watches the file sees the commit.
+    void stir(sqlite3* db, const std::vector<std::string>& queues) {
+        const std::lock_guard lock(mutex_);
+        if (db == writes_on_) {
+            stirred_by_joined_.insert(stirred_by_joined_.end(), queues.begin(), queues.end());
+        }
+    }
+
     /// Ends the turn. `stirred` are the queues in which work came nearer.
-    void leave(const std::vector<std::string>& stirred) noexcept {
+    void leave(const std::vector<std::string>& stirred, bool has_committed = false) noexcept {
+        bool wakes = !stirred.empty();
         {
             const std::lock_guard lock(mutex_);
             is_writing_ = false;
@@ -2035,9 +2059,16 @@ class hub {
             for (const auto& queue : stirred) {
                 count_wake(queue);
             }
+            for (const auto& queue : stirred_by_joined_) {
+                if (has_committed) {
+                    count_wake(queue);
+                    wakes = true;
+                }
+            }
+            stirred_by_joined_.clear();
         }
         turn_over_.notify_all();
-        if (!stirred.empty()) {
+        if (wakes) {
             stirred_.notify_all();
         }
     }
@@ -2126,6 +2157,7 @@ class hub {
     sqlite3* writes_on_ = nullptr;
     std::shared_ptr<std::atomic<bool>> doubt_;
     std::vector<joining> joined_{};
+    std::vector<std::string> stirred_by_joined_{}; // in the transaction that has its turn
     std::map<std::string, std::uint64_t, std::less<>> wakes_{};
     std::uint64_t uncounted_ = 0;
 };
@@ -2163,7 +2195,8 @@ class file {
         });
     }
     file(sqlite3* application, options how)
-        : options_(checked(std::move(how))), writer_(std::make_unique<connection>(application, options_)) {
+        : options_(checked(std::move(how))), is_application_(true),
+          writer_(std::make_unique<connection>(application, options_)) {
         finish_opening();
     }
 
@@ -2191,10 +2224,10 @@ class file {
             if (e.kind() == error_kind::read_only) {
                 forget_connections(); // what they share says so, even when it is no longer true
             }
-            hub_->leave({});
+            give_up_turn();
             throw;
         } catch (...) {
-            hub_->leave({});
+            give_up_turn();
             throw;
         }
     }
@@ -2231,7 +2264,7 @@ class file {
             roll_back();
             throw;
         }
-        hub_->leave(stirred);
+        hub_->leave(stirred, true);
         if (!is_in_place) {
             throw moved("commit", true);
         }
@@ -2248,6 +2281,10 @@ class file {
 
     [[nodiscard]] std::unique_ptr<connection> take_reader() {
         if (hub_->is_in_doubt()) {
+            if (is_application_) { // its connection is not ours to use from any thread that reads
+                throw error(error_kind::io, "sqlite: a commit is in doubt, and what is stored is not known; begin a "
+                                            "transaction of the store, which settles it");
+            }
             begin(); // which settles it
             roll_back();
         }
@@ -2280,6 +2317,15 @@ class file {
     [[nodiscard]] std::uint64_t look_for_commits() { return hub_->watch().look(path_, options_); }
 
   private:
+    /// A turn that has not become a transaction. If one is left open after all, because not even ROLLBACK could run,
+    /// only closing its connection ends it.
+    void give_up_turn() noexcept {
+        if (writer_ && writer_->is_owned() && writer_->in_transaction()) {
+            writer_.reset();
+        }
+        hub_->leave({});
+    }
+
     /// A commit of its own is written over the frames of the one in doubt, from the first of them on, and waits for the
     /// disk; so what readers see is what a recovery finds. For the one that has the turn, outside of a transaction.
     void settle_doubt(patience::clock::time_point since) {
@@ -2378,6 +2424,7 @@ class file {
     options options_;
     std::string path_{};
     std::shared_ptr<detail::hub> hub_{};
+    const bool is_application_ = false;  // the writer is a connection of the application's
     std::unique_ptr<connection> writer_; // used by whoever has the turn
 
     std::mutex mutex_{};
@@ -3447,6 +3494,7 @@ class joined : public detail::writer<joined> {
             return detail::in_memory([&] {
                 detail::session in;
                 auto answer = operation(on, in);
+                place_->hub->stir(on.handle(), in.stirred);
                 on.execute(detail::sql::release);
                 return answer;
             });

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -258,6 +259,24 @@ TEST_CASE("tool: requeue by error code revives the dead letters of one cause, an
     CHECK(o.store.counts("q")[state::pending] == 5 + 251);
     CHECK(ask_tool("requeue " + o.path + " --queue q").code == 2);
     CHECK(ask_tool("requeue " + o.path + " --error no_handler").code == 2);
+}
+
+TEST_CASE("tool: requeue by error code ends, though the successors die of the same beside it") {
+    operated o;
+    for (int n = 0; n < 300; ++n) {
+        static_cast<void>(o.emit({.topic = "new.kind"}));
+    }
+    const vouch::router<vouch::sqlite::store> none;
+    vouch::runner burying(o.store, o.outbox, none, {.queue = "q"});
+    burying.run_until_idle();
+    const std::jthread beside([&](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+            burying.run_until_idle();
+        }
+    });
+    const auto call =
+        "timeout 20 " + std::string(VOUCH_TOOL) + " requeue " + o.path + " --queue q --error no_handler --yes";
+    CHECK(says(ask(call), "301 requeued, 0 had a successor, 0 left alone"));
 }
 
 TEST_CASE("tool: a dead saga is resumed, and does its work again only if --afresh asks for that") {

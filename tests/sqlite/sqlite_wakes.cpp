@@ -230,4 +230,42 @@ TEST_CASE("wakes: a wait ends by itself, and by a stop") {
     CHECK(kind_of([&] { store.wait("", seen, 1s, {}); }) == vouch::error_kind::invalid_argument);
 }
 
+TEST_CASE("wakes: work that a joined writer brings into a transaction of ours wakes with its commit, and only then") {
+    const folder files;
+    store_type store(files.fresh_path());
+    const auto join = [&](bool commits) {
+        const auto seen = store.wakes("q");
+        auto tx = store.begin();
+        vouch::sqlite::joined inside(tx.connection());
+        const auto d = draft_of(commits ? 1 : 2);
+        inside.enqueue(std::span(&d, 1), t0);
+        if (commits) {
+            tx.commit();
+        } else {
+            auto gone = std::move(tx);
+        }
+        return store.wakes("q") != seen;
+    };
+    CHECK_FALSE(join(false));
+    CHECK(join(true));
+}
+
+TEST_CASE("wakes: a watched store on a connection without a write-ahead log commits without waiting for itself") {
+    const folder files;
+    application app(files.fresh_path());
+    app.execute("PRAGMA journal_mode = DELETE; PRAGMA cache_size = 5");
+    store_type store(app.connection(), {.busy_limit = 3s});
+    std::ignore = store.wakes("q");
+    const auto begun = clock::now();
+    auto tx = store.begin();
+    for (std::uint64_t n = 1; n <= 300; ++n) {
+        auto d = draft_of(n);
+        d.payload.assign(4000, 'x');
+        tx.enqueue(std::span(&d, 1), t0);
+    }
+    tx.commit();
+    CHECK(clock::now() - begun < 2500ms);
+    CHECK(store.counts("q").total() == 300);
+}
+
 } // namespace sqlite_wakes_test

@@ -253,4 +253,20 @@ TEST_CASE("log store: a file that is open elsewhere is busy, and can be had afte
     CHECK(stored(log_store::store(path)) == std::vector<std::uint64_t>{1});
 }
 
+TEST_CASE("log store: a full disk at opening loses no record that was committed") {
+    const sqlite_test::folder folder;
+    const auto path = folder.path() / "work.log";
+    {
+        log_store::store store(path, false);
+        enqueue_in(store, 1);
+        enqueue_in(store, 2);
+    }
+    for (const auto fault : {failing_write{0, ENOSPC}, failing_write{10, 0}}) {
+        next_write = fault;
+        CHECK_THROWS_AS(log_store::store(path, false), vouch::error);
+        next_write.reset();
+        CHECK(stored(log_store::store(path, false)) == std::vector<std::uint64_t>{1, 2});
+    }
+}
+
 } // namespace log_store_test

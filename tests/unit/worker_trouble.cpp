@@ -443,3 +443,32 @@ TEST_CASE("retention: a sweep goes on as long as something goes, past any number
     CHECK(comes_true([&] { return store.counts("q").total() == needed - needed / 300; }));
     CHECK(running.stop().purged == needed / 300);
 }
+
+TEST_CASE("retention: a queue in which entries end all the time does not keep the dead from being swept") {
+    silent_store store;
+    const vouch::outbox outbox;
+    store.wire().at_commit = [](const std::function<void()>& commit) {
+        commit();
+        std::this_thread::sleep_for(5ms);
+    };
+    vouch::router<silent_store> routes;
+    routes.on("t", [](vouch::delivery&) {});
+    const std::vector<vouch::draft> bad(1, {.id = support::id_of(1), .queue = "q", .topic = "bad"});
+    vouch::enqueue(store.plain(), bad, outbox.now());
+    REQUIRE(vouch::transact(store.plain(), [&](auto& tx) { return tx.cancel(bad[0].id, "bad", outbox.now()); }) ==
+            vouch::verdict::applied);
+    vouch::worker worker(store, outbox, {.purge_every = 5ms, .purge_limit = 10});
+    worker.serve(routes,
+                 {.queue = "q",
+                  .retention = {.succeeded = vouch::purge_rule::after(20ms), .dead = vouch::purge_rule::after(20ms)}});
+    std::jthread busy([&](const std::stop_token& stop) {
+        for (std::uint64_t n = 2; !stop.stop_requested(); ++n) {
+            const std::vector<vouch::draft> done(
+                1, {.id = support::id_of(n), .queue = "q", .topic = "done", .result = std::string{}});
+            vouch::enqueue(store.plain(), done, outbox.now());
+            std::this_thread::sleep_for(1ms);
+        }
+    });
+    at_work running(worker);
+    CHECK(comes_true([&] { return !store.find(bad[0].id); }, 5s));
+}

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -36,9 +38,13 @@ inline int requeue_all(database& in, const arguments& with) {
     std::size_t had_one = 0;
     std::size_t left = 0;
     auto page = vouch::query::dead(with.queue);
-    for (auto found = store.list(page); !found.empty(); found = store.list(page)) {
+    // Successors that die again in the meantime are not requeued once more.
+    auto first_successor = std::numeric_limits<std::uint64_t>::max();
+    for (auto found = store.list(page); !found.empty() && found.front().sequence < first_successor;
+         found = store.list(page)) {
         page.after = found.back().sequence;
-        std::erase_if(found, [&](const vouch::entry& e) { return e.last_error != with.error; });
+        std::erase_if(
+            found, [&](const vouch::entry& e) { return e.last_error != with.error || e.sequence >= first_successor; });
         const auto receipts = vouch::transact(store, [&](auto& tx) {
             std::vector<vouch::receipt> out;
             for (const auto& e : found) {
@@ -50,6 +56,10 @@ inline int requeue_all(database& in, const arguments& with) {
         });
         for (const auto& r : receipts) {
             using kind = vouch::receipt::kind;
+            if (r.what == kind::inserted && requeued == 0) {
+                const auto successor = store.find(r.id);
+                first_successor = successor ? successor->sequence : first_successor;
+            }
             (r.what == kind::inserted ? requeued : r.what == kind::duplicate ? had_one : left) += 1;
         }
     }

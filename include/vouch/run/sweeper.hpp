@@ -59,11 +59,9 @@ class sweeper {
 
   private:
     void sweep(state which, const purge_rule& rule, const std::stop_token& stop) {
-        for (bool more = true; more && !stop.stop_requested();) {
-            const auto before = rule.before(outbox_.now());
-            if (!before) {
-                return;
-            }
+        // Once: what ends meanwhile is the next sweep's, or a busy queue would never let this one end.
+        const auto before = rule.before(outbox_.now());
+        for (bool more = before.has_value(); more && !stop.stop_requested();) {
             const auto start = steady::now();
             const bool fine = trouble_.attempt([&] { more = purge_some(which, *before, start); });
             if (!fine) {

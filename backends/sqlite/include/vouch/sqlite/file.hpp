@@ -49,7 +49,8 @@ class file {
         });
     }
     file(sqlite3* application, options how)
-        : options_(checked(std::move(how))), writer_(std::make_unique<connection>(application, options_)) {
+        : options_(checked(std::move(how))), is_application_(true),
+          writer_(std::make_unique<connection>(application, options_)) {
         finish_opening();
     }
 
@@ -77,10 +78,10 @@ class file {
             if (e.kind() == error_kind::read_only) {
                 forget_connections(); // what they share says so, even when it is no longer true
             }
-            hub_->leave({});
+            give_up_turn();
             throw;
         } catch (...) {
-            hub_->leave({});
+            give_up_turn();
             throw;
         }
     }
@@ -117,7 +118,7 @@ class file {
             roll_back();
             throw;
         }
-        hub_->leave(stirred);
+        hub_->leave(stirred, true);
         if (!is_in_place) {
             throw moved("commit", true);
         }
@@ -134,6 +135,10 @@ class file {
 
     [[nodiscard]] std::unique_ptr<connection> take_reader() {
         if (hub_->is_in_doubt()) {
+            if (is_application_) { // its connection is not ours to use from any thread that reads
+                throw error(error_kind::io, "sqlite: a commit is in doubt, and what is stored is not known; begin a "
+                                            "transaction of the store, which settles it");
+            }
             begin(); // which settles it
             roll_back();
         }
@@ -166,6 +171,15 @@ class file {
     [[nodiscard]] std::uint64_t look_for_commits() { return hub_->watch().look(path_, options_); }
 
   private:
+    /// A turn that has not become a transaction. If one is left open after all, because not even ROLLBACK could run,
+    /// only closing its connection ends it.
+    void give_up_turn() noexcept {
+        if (writer_ && writer_->is_owned() && writer_->in_transaction()) {
+            writer_.reset();
+        }
+        hub_->leave({});
+    }
+
     /// A commit of its own is written over the frames of the one in doubt, from the first of them on, and waits for the
     /// disk; so what readers see is what a recovery finds. For the one that has the turn, outside of a transaction.
     void settle_doubt(patience::clock::time_point since) {
@@ -264,6 +278,7 @@ class file {
     options options_;
     std::string path_{};
     std::shared_ptr<detail::hub> hub_{};
+    const bool is_application_ = false;  // the writer is a connection of the application's
     std::unique_ptr<connection> writer_; // used by whoever has the turn
 
     std::mutex mutex_{};

@@ -97,8 +97,18 @@ class hub {
         writer_ = {};
     }
 
+    /// A joined writer has brought work nearer in these queues. If it is part of the transaction that has its turn,
+    /// they are counted when that commits; else whoever watches the file sees the commit.
+    void stir(sqlite3* db, const std::vector<std::string>& queues) {
+        const std::lock_guard lock(mutex_);
+        if (db == writes_on_) {
+            stirred_by_joined_.insert(stirred_by_joined_.end(), queues.begin(), queues.end());
+        }
+    }
+
     /// Ends the turn. `stirred` are the queues in which work came nearer.
-    void leave(const std::vector<std::string>& stirred) noexcept {
+    void leave(const std::vector<std::string>& stirred, bool has_committed = false) noexcept {
+        bool wakes = !stirred.empty();
         {
             const std::lock_guard lock(mutex_);
             is_writing_ = false;
@@ -106,9 +116,16 @@ class hub {
             for (const auto& queue : stirred) {
                 count_wake(queue);
             }
+            for (const auto& queue : stirred_by_joined_) {
+                if (has_committed) {
+                    count_wake(queue);
+                    wakes = true;
+                }
+            }
+            stirred_by_joined_.clear();
         }
         turn_over_.notify_all();
-        if (!stirred.empty()) {
+        if (wakes) {
             stirred_.notify_all();
         }
     }
@@ -197,6 +214,7 @@ class hub {
     sqlite3* writes_on_ = nullptr;
     std::shared_ptr<std::atomic<bool>> doubt_;
     std::vector<joining> joined_{};
+    std::vector<std::string> stirred_by_joined_{}; // in the transaction that has its turn
     std::map<std::string, std::uint64_t, std::less<>> wakes_{};
     std::uint64_t uncounted_ = 0;
 };

@@ -88,6 +88,7 @@ class joined : public detail::writer<joined> {
             return detail::in_memory([&] {
                 detail::session in;
                 auto answer = operation(on, in);
+                place_->hub->stir(on.handle(), in.stirred);
                 on.execute(detail::sql::release);
                 return answer;
             });

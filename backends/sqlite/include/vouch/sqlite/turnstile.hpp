@@ -48,24 +48,13 @@ class turnstile {
         if (::stat(database.c_str(), &like) != 0) {
             return; // SQLite will say so
         }
-        constexpr auto readable_and_writable = 0666U;
-        const auto mode = static_cast<mode_t>(like.st_mode & readable_and_writable);
         const auto name = database + "-turn";
-        constexpr int flags = O_CLOEXEC | O_NOFOLLOW;
-        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | flags, mode);
-        if (file_ >= 0) {
-            // Where one of these fails, others can still read the file, or say that they cannot.
-            static_cast<void>(::geteuid() == 0 && ::fchown(file_, like.st_uid, like.st_gid) == 0);
-            static_cast<void>(::fchmod(file_, mode));
-            return;
+        int failed = open_like(name, like);
+        if (failed == EACCES && ::unlink(name.c_str()) == 0) {
+            failed = open_like(name, like); // another user had left one behind that nobody else can open
         }
-        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | flags, mode);
-        if (file_ < 0) {
-            file_ = ::open(name.c_str(), O_RDONLY | flags);
-            place_lock_ = F_RDLCK;
-        }
-        if (file_ < 0) {
-            throw_cannot_open(errno);
+        if (failed != 0) {
+            throw_cannot_open(failed);
         }
 #else
         static_cast<void>(database);
@@ -143,6 +132,30 @@ class turnstile {
     }
 
   private:
+#if defined(F_OFD_SETLK)
+    /// Opens the queue, or makes it with the mode and owner of the database. Gives 0, or the reason why not.
+    [[nodiscard]] int open_like(const std::string& name, const struct stat& like) noexcept {
+        constexpr auto readable_and_writable = 0666U;
+        constexpr int flags = O_CLOEXEC | O_NOFOLLOW;
+        constexpr auto stays = static_cast<uid_t>(-1);
+        const auto mode = static_cast<mode_t>(like.st_mode & readable_and_writable);
+        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | flags, mode);
+        if (file_ >= 0) {
+            // Where one of these fails, others can still read the file, or say that they cannot.
+            static_cast<void>(::fchown(file_, ::geteuid() == 0 ? like.st_uid : stays, like.st_gid) == 0);
+            static_cast<void>(::fchmod(file_, mode));
+            return 0;
+        }
+        place_lock_ = F_WRLCK;
+        file_ = ::open(name.c_str(), O_RDWR | O_CREAT | flags, mode);
+        if (file_ < 0) {
+            place_lock_ = F_RDLCK;
+            file_ = ::open(name.c_str(), O_RDONLY | flags);
+        }
+        return file_ < 0 ? errno : 0;
+    }
+#endif
+
 #if defined(F_OFD_SETLK)
     [[noreturn]] static void throw_cannot_open(int code) {
         const bool is_forbidden = code == EACCES || code == EPERM || code == EROFS;

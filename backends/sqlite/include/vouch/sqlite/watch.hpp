@@ -32,8 +32,9 @@ class watch {
         if (!on_ || on_->has_moved()) {
             lose_track();
             on_ = std::make_unique<connection>(path, connection::role::reader, how);
+            sqlite3_busy_handler(on_->handle(), nullptr, nullptr); // it may be the one that looks that has the lock
         }
-        count_changes();
+        carefully([&] { count_changes(); });
         return count_;
     }
 
