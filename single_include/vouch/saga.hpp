@@ -1338,7 +1338,7 @@ class saga_claim : retreat<Store, Rules> {
             p_.owner = entry().id;
             p_.tries = 0;
             p_.since = now_;
-            is_unsaved_ = true;
+            is_unsaved_ = !is_resumed_; // a checkpoint would hide that it was resumed
         }
         if (p_.steps.empty()) {
             come_to(0);
