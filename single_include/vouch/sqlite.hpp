@@ -2232,7 +2232,7 @@ class file {
         }
     }
 
-    /// Ends the turn in any case. What it does not throw for is in the file that is at the path when COMMIT has ended.
+    /// Ends the turn in any case. What it does not throw for is in the file that was at the path when COMMIT began.
     void commit(const std::vector<std::string>& stirred) {
         if (const auto how = writer_->stands(); how != standing::open) {
             roll_back();
@@ -2240,13 +2240,11 @@ class file {
         }
         if (writer_->has_moved()) {
             roll_back();
-            throw moved("commit: nothing was committed", false);
+            throw moved("commit: nothing was committed");
         }
-        bool is_in_place = true;
         try {
             const watch::pause ours(hub_->watch(), *writer_);
             writer_->execute_patiently(sql::commit);
-            is_in_place = !writer_->has_moved();
         } catch (const error& e) {
             // A commit that had no room never wrote its last frame, and one that was only busy is still open. After
             // anything else the frames may be on the disk, and whoever recovers the log may find them.
@@ -2265,9 +2263,6 @@ class file {
             throw;
         }
         hub_->leave(stirred, true);
-        if (!is_in_place) {
-            throw moved("commit", true);
-        }
     }
 
     void roll_back() noexcept {
@@ -2360,7 +2355,7 @@ class file {
     void expect_in_place() {
         if (writer_ && !writer_->is_owned()) {
             if (writer_->has_moved()) {
-                throw moved("begin", false);
+                throw moved("begin");
             }
             return;
         }
@@ -2394,10 +2389,9 @@ class file {
         }
     }
 
-    [[nodiscard]] static error moved(std::string_view doing, bool in_doubt) {
+    [[nodiscard]] static error moved(std::string_view doing) {
         return {error_kind::io,
-                "sqlite: " + std::string(doing) + ": the database file has been deleted, moved or replaced",
-                {.in_doubt = in_doubt}};
+                "sqlite: " + std::string(doing) + ": the database file has been deleted, moved or replaced"};
     }
 
     /// All but those in use elsewhere and the application's. They share how the file and its index were opened.
