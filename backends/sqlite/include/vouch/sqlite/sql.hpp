@@ -293,8 +293,10 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
 [[nodiscard]] inline std::string text_of(sql which, std::string_view prefix) {
     std::string text(statements[static_cast<std::size_t>(which)].text);
     replace_all(text, "$entry", entry_columns);
-    replace_all(text, "$state", state_column);
-    replace_all(text, "$live", "typeof(shelf) = 'integer' AND shelf & 3 = 0");
+    // What is due stands on the shelf of the live, and a claim that meets another state there finds the damage.
+    const bool is_claim = which == sql::due || which == sql::due_only;
+    replace_all(text, "$state", is_claim ? "e.state" : state_column);
+    replace_all(text, "$live", "shelf & 3 = 0 AND shelf = CAST(shelf AS INTEGER)");
     replace_all(text, "$payload", payload_column);
     replace_all(text, "$queue", is_told_the_queue(which) ? "?1" : "$name");
     replace_all(text, "$name", name_column);
