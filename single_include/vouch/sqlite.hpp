@@ -993,7 +993,7 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
 // later. Who finds no queue asks for the lock at once, and lines up if somebody has it. Who had its turn may come back
 // without queueing for a few milliseconds more, as long as it finds the lock free: handing it over takes longer than a
 // quick commit. The system frees the places of processes that die. This orders, it does not protect: SQLite's lock
-// does. Where the system has no such locks, nobody queues.
+// does. Where the system has no such locks, no process queues.
 //
 // The file has the mode of the database, and its owner if root makes it, so that who may write the one may write the
 // other. Who may only read it queues with read locks. Where it cannot be opened at all, that is an error: who does not
@@ -1022,7 +1022,7 @@ class turnstile {
         const auto name = database + "-turn";
         int failed = open_like(name, like);
         if (failed == EACCES && ::unlink(name.c_str()) == 0) {
-            failed = open_like(name, like); // another user had left one behind that nobody else can open
+            failed = open_like(name, like); // another user had left one behind that no other user can open
         }
         if (failed != 0) {
             throw_cannot_open(failed);
@@ -2014,7 +2014,7 @@ class hub {
             turn_over_.wait_for(lock, limit, [&] { return !is_writing_ && waiting_.front() == mine; });
         std::erase(waiting_, mine);
         if (!has_turn) {
-            turn_over_.notify_all(); // whoever was behind may be the first now
+            turn_over_.notify_all(); // the one behind may be the first now
             throw error(error_kind::busy, "sqlite: begin: the transactions of this process that came before did not "
                                           "end within busy_limit, " +
                                               std::to_string(limit.count()) +
@@ -2043,7 +2043,7 @@ class hub {
     }
 
     /// A joined writer has brought work nearer in these queues. If it is part of the transaction that has its turn,
-    /// they are counted when that commits; else whoever watches the file sees the commit.
+    /// they are counted when that commits; else the watch on the file sees the commit.
     void stir(sqlite3* db, const std::vector<std::string>& queues) {
         const std::lock_guard lock(mutex_);
         if (db == writes_on_) {
@@ -2078,7 +2078,7 @@ class hub {
     // Doubt.
 
     /// Whether a commit of this process is in doubt: its frames may be in the log, behind the last that readers see. A
-    /// recovery would find them, so until they are overwritten nobody may be told what is there.
+    /// recovery would find them, so until they are overwritten no read may answer what is there.
     [[nodiscard]] bool is_in_doubt() const noexcept { return *doubt_; }
     void set_doubt(bool is_in_doubt) noexcept { *doubt_ = is_in_doubt; }
 
@@ -2348,7 +2348,7 @@ class file {
     void try_to_settle_doubt() noexcept {
         try {
             settle_doubt(patience::clock::now());
-        } catch (...) { // it stays in doubt: whoever comes next tries again
+        } catch (...) { // it stays in doubt: the next transaction tries again
         }
     }
 
@@ -2435,7 +2435,7 @@ class file {
     std::shared_ptr<detail::hub> hub_{};
     patience::clock::time_point looked_at_{}; // when the writer's file was last seen at its path
     const bool is_application_ = false;       // the writer is a connection of the application's
-    std::unique_ptr<connection> writer_;      // used by whoever has the turn
+    std::unique_ptr<connection> writer_;      // used by the transaction that has the turn
 
     std::mutex mutex_{};
     std::vector<std::unique_ptr<connection>> idle_{};

@@ -65,16 +65,16 @@ class settling {
     /// Throws the store's faults; then the same batch may be given again.
     [[nodiscard]] std::optional<detail::claims> operator()(std::span<handled<Store>> batch,
                                                            const detail::next_claim* next) {
-        waiting todo;
+        waiting unsettled;
         for (auto& h : batch) {
             if (!h.landing) {
                 h.held_up.clear();
                 h.is_untried = false;
                 h.record_failure.reset();
-                todo.push_back(&h);
+                unsettled.push_back(&h);
             }
         }
-        return settle_together(std::move(todo), next);
+        return settle_together(std::move(unsettled), next);
     }
 
   private:
@@ -105,40 +105,40 @@ class settling {
                e.kind() == error_kind::conflict;
     }
 
-    std::optional<detail::claims> settle_together(waiting todo, const detail::next_claim* next) {
+    std::optional<detail::claims> settle_together(waiting unsettled, const detail::next_claim* next) {
         int culprits = 0;
         for (int doubts = 0;;) {
-            resolve_doubts(todo);
-            if (todo.empty()) {
+            resolve_doubts(unsettled);
+            if (unsettled.empty()) {
                 return std::nullopt;
             }
             try {
-                auto tried = try_once(todo, next);
+                auto tried = try_once(unsettled, next);
                 if (tried.refused.empty()) {
                     return next != nullptr ? std::optional{std::move(tried.claimed)} : std::nullopt;
                 }
-                mark_stale(todo, tried.refused);
+                mark_stale(unsettled, tried.refused);
             } catch (const culprit& c) {
-                if (!set_apart(todo, c)) {
+                if (!set_apart(unsettled, c)) {
                     next = nullptr;
                 }
                 if (++culprits == culprits_max) {
-                    return settle_rest(std::move(todo));
+                    return settle_rest(std::move(unsettled));
                 }
             } catch (const error& e) {
                 if (e.is_in_doubt() && ++doubts < transact_tries) {
                     // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
-                    std::for_each(todo.begin(), todo.end(), [](auto* h) { h->in_doubt = true; });
+                    std::for_each(unsettled.begin(), unsettled.end(), [](auto* h) { h->in_doubt = true; });
                 } else if (e.kind() == error_kind::conflict && !e.is_in_doubt()) {
-                    return settle_conflicting(std::move(todo));
+                    return settle_conflicting(std::move(unsettled));
                 } else if (is_fault(e)) {
-                    std::for_each(todo.begin(), todo.end(), [&](auto* h) { h->in_doubt |= e.is_in_doubt(); });
+                    std::for_each(unsettled.begin(), unsettled.end(), [&](auto* h) { h->in_doubt |= e.is_in_doubt(); });
                     throw;
-                } else if (todo.size() > 1) {
-                    return settle_rest(std::move(todo));
+                } else if (unsettled.size() > 1) {
+                    return settle_rest(std::move(unsettled));
                 } else {
-                    refuse(*todo.front(), e);
-                    todo.clear();
+                    refuse(*unsettled.front(), e);
+                    unsettled.clear();
                 }
             }
         }
@@ -146,9 +146,9 @@ class settling {
 
     /// Too many entries are at fault to go on with all of them: they are settled one by one. When hooks keep failing,
     /// they are likely to fail for the rest, too, which is then held up untried, and tried first the next time.
-    std::optional<detail::claims> settle_rest(waiting todo) {
+    std::optional<detail::claims> settle_rest(waiting unsettled) {
         int held_up = 0; // in a row
-        for (auto* const h : todo) {
+        for (auto* const h : unsettled) {
             if (held_up == culprits_max) {
                 h->held_up = "hook_failed";
                 h->is_untried = true;
@@ -161,17 +161,17 @@ class settling {
     }
 
     /// A conflict that does not end may be the doing of one entry's part, which then holds up only that entry.
-    std::optional<detail::claims> settle_conflicting(waiting todo) {
-        if (todo.size() > 1) {
-            return settle_rest(std::move(todo));
+    std::optional<detail::claims> settle_conflicting(waiting unsettled) {
+        if (unsettled.size() > 1) {
+            return settle_rest(std::move(unsettled));
         }
-        todo.front()->held_up = name_of(error_kind::conflict);
+        unsettled.front()->held_up = name_of(error_kind::conflict);
         return std::nullopt;
     }
 
     /// Says whether the entry can still be settled with the others.
-    bool set_apart(waiting& todo, const culprit& c) {
-        auto& h = *todo[c.index];
+    bool set_apart(waiting& unsettled, const culprit& c) {
+        auto& h = *unsettled[c.index];
         if (c.what == part::record && calls_handlers_) {
             handling_.fail_recording(h, c.why);
             return true;
@@ -184,7 +184,7 @@ class settling {
         } else {
             h.landing = landing{.what = landing::kind::unsettled, .error = c.why.code};
         }
-        todo.erase(todo.begin() + static_cast<std::ptrdiff_t>(c.index));
+        unsettled.erase(unsettled.begin() + static_cast<std::ptrdiff_t>(c.index));
         return false;
     }
 
@@ -202,19 +202,19 @@ class settling {
         }
     }
 
-    static void mark_stale(waiting& todo, const std::vector<std::size_t>& refused) {
+    static void mark_stale(waiting& unsettled, const std::vector<std::size_t>& refused) {
         for (const auto i : refused) {
-            todo[i]->landing = landing{.what = landing::kind::stale};
+            unsettled[i]->landing = landing{.what = landing::kind::stale};
         }
-        std::erase_if(todo, [](const auto* h) { return h->landing.has_value(); });
+        std::erase_if(unsettled, [](const auto* h) { return h->landing.has_value(); });
     }
 
     /// Asks what a settle would be answered, in a transaction that is rolled back. Tells which of those whose commit
     /// was in doubt have landed, and changes nothing.
-    void resolve_doubts(waiting& todo) {
+    void resolve_doubts(waiting& unsettled) {
         waiting doubted;
         std::vector<settle> again;
-        for (auto* const h : todo) {
+        for (auto* const h : unsettled) {
             if (h->in_doubt) {
                 doubted.push_back(h);
                 again.push_back({ticket_of(h->entry), h->outcome});
@@ -233,7 +233,7 @@ class settling {
             }
             h.in_doubt = h.in_doubt && h.landing.has_value(); // else it has not landed, and is settled anew
         }
-        std::erase_if(todo, [](const auto* h) { return h->landing.has_value(); });
+        std::erase_if(unsettled, [](const auto* h) { return h->landing.has_value(); });
     }
 
     [[nodiscard]] std::vector<settlement> ask(const std::vector<settle>& again) {
@@ -249,10 +249,10 @@ class settling {
         }
     }
 
-    [[nodiscard]] attempt try_once(const waiting& todo, const detail::next_claim* next) {
+    [[nodiscard]] attempt try_once(const waiting& unsettled, const detail::next_claim* next) {
         for (int left = transact_tries;; --left) {
             try {
-                return in_transaction(todo, next);
+                return in_transaction(unsettled, next);
             } catch (const error& e) {
                 if (e.kind() != error_kind::conflict || e.is_in_doubt() || left == 1) {
                     throw;
@@ -261,28 +261,28 @@ class settling {
         }
     }
 
-    [[nodiscard]] attempt in_transaction(const waiting& todo, const detail::next_claim* next) {
+    [[nodiscard]] attempt in_transaction(const waiting& unsettled, const detail::next_claim* next) {
         const auto now = outbox_.now();
         transaction tx = store_.begin();
-        for_each(todo, part::record, [&](auto& h) {
+        for_each(unsettled, part::record, [&](auto& h) {
             const detail::trail_scope scope(h.entry.trail);
             h.record ? h.record(tx) : void();
         });
-        for_each(todo, part::emission, [&](auto& h) {
+        for_each(unsettled, part::emission, [&](auto& h) {
             if (!h.emissions.empty()) {
                 h.receipts = tx.enqueue(h.emissions, now);
             }
         });
-        for_each(todo, part::hook, [&](auto& h) { audit_outcome(tx, h, now); });
+        for_each(unsettled, part::hook, [&](auto& h) { audit_outcome(tx, h, now); });
         std::vector<settle> settles;
-        settles.reserve(todo.size());
-        for (const auto* const h : todo) {
+        settles.reserve(unsettled.size());
+        for (const auto* const h : unsettled) {
             settles.push_back({ticket_of(h->entry), h->outcome});
         }
         const auto settlements = tx.settle(settles, now);
         attempt out;
         for (std::size_t i = 0; i < settlements.size(); ++i) {
-            todo[i]->completes_group = settlements[i].group_completed;
+            unsettled[i]->completes_group = settlements[i].group_completed;
             if (settlements[i].verdict != verdict::applied) {
                 out.refused.push_back(i);
             }
@@ -290,14 +290,15 @@ class settling {
         if (!out.refused.empty()) {
             return out; // rolls back
         }
-        for_each(todo, part::hook, [&](auto& h) { h.completes_group ? complete_group(tx, h.entry, now) : void(); });
+        for_each(unsettled, part::hook,
+                 [&](auto& h) { h.completes_group ? complete_group(tx, h.entry, now) : void(); });
         if (next != nullptr) {
             auto request = next->request;
             request.now = now; // what this transaction made due is claimed with it
             out.claimed = detail::claim_apart(tx, request, next->plan);
         }
         tx.commit();
-        for (auto* const h : todo) {
+        for (auto* const h : unsettled) {
             h->landing = landing{.group_completed = h->completes_group};
         }
         return out;
@@ -306,10 +307,10 @@ class settling {
     /// What goes wrong in a part of one entry is set apart with it, so that the others can be settled. If the store
     /// itself has failed, that shows when they are.
     template <class Part>
-    static void for_each(const waiting& todo, part what, Part&& run) {
-        for (std::size_t i = 0; i < todo.size(); ++i) {
+    static void for_each(const waiting& unsettled, part what, Part&& run) {
+        for (std::size_t i = 0; i < unsettled.size(); ++i) {
             try {
-                run(*todo[i]);
+                run(*unsettled[i]);
             } catch (const error& e) {
                 if (e.kind() == error_kind::conflict || (what == part::emission && is_fault(e))) {
                     throw;

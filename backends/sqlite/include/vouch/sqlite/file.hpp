@@ -200,7 +200,7 @@ class file {
     void try_to_settle_doubt() noexcept {
         try {
             settle_doubt(patience::clock::now());
-        } catch (...) { // it stays in doubt: whoever comes next tries again
+        } catch (...) { // it stays in doubt: the next transaction tries again
         }
     }
 
@@ -287,7 +287,7 @@ class file {
     std::shared_ptr<detail::hub> hub_{};
     patience::clock::time_point looked_at_{}; // when the writer's file was last seen at its path
     const bool is_application_ = false;       // the writer is a connection of the application's
-    std::unique_ptr<connection> writer_;      // used by whoever has the turn
+    std::unique_ptr<connection> writer_;      // used by the transaction that has the turn
 
     std::mutex mutex_{};
     std::vector<std::unique_ptr<connection>> idle_{};

@@ -69,7 +69,7 @@ class hub {
             turn_over_.wait_for(lock, limit, [&] { return !is_writing_ && waiting_.front() == mine; });
         std::erase(waiting_, mine);
         if (!has_turn) {
-            turn_over_.notify_all(); // whoever was behind may be the first now
+            turn_over_.notify_all(); // the one behind may be the first now
             throw error(error_kind::busy, "sqlite: begin: the transactions of this process that came before did not "
                                           "end within busy_limit, " +
                                               std::to_string(limit.count()) +
@@ -98,7 +98,7 @@ class hub {
     }
 
     /// A joined writer has brought work nearer in these queues. If it is part of the transaction that has its turn,
-    /// they are counted when that commits; else whoever watches the file sees the commit.
+    /// they are counted when that commits; else the watch on the file sees the commit.
     void stir(sqlite3* db, const std::vector<std::string>& queues) {
         const std::lock_guard lock(mutex_);
         if (db == writes_on_) {
@@ -133,7 +133,7 @@ class hub {
     // Doubt.
 
     /// Whether a commit of this process is in doubt: its frames may be in the log, behind the last that readers see. A
-    /// recovery would find them, so until they are overwritten nobody may be told what is there.
+    /// recovery would find them, so until they are overwritten no read may answer what is there.
     [[nodiscard]] bool is_in_doubt() const noexcept { return *doubt_; }
     void set_doubt(bool is_in_doubt) noexcept { *doubt_ = is_in_doubt; }
 

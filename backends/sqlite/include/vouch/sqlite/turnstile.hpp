@@ -8,7 +8,7 @@
 // later. Who finds no queue asks for the lock at once, and lines up if somebody has it. Who had its turn may come back
 // without queueing for a few milliseconds more, as long as it finds the lock free: handing it over takes longer than a
 // quick commit. The system frees the places of processes that die. This orders, it does not protect: SQLite's lock
-// does. Where the system has no such locks, nobody queues.
+// does. Where the system has no such locks, no process queues.
 //
 // The file has the mode of the database, and its owner if root makes it, so that who may write the one may write the
 // other. Who may only read it queues with read locks. Where it cannot be opened at all, that is an error: who does not
@@ -51,7 +51,7 @@ class turnstile {
         const auto name = database + "-turn";
         int failed = open_like(name, like);
         if (failed == EACCES && ::unlink(name.c_str()) == 0) {
-            failed = open_like(name, like); // another user had left one behind that nobody else can open
+            failed = open_like(name, like); // another user had left one behind that no other user can open
         }
         if (failed != 0) {
             throw_cannot_open(failed);
