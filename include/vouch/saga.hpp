@@ -4,19 +4,19 @@
 
 #include <vouch/version.hpp> // first: it says what the compiler lacks
 #include <vouch/saga/call.hpp>
-#include <vouch/saga/cancel.hpp>
+#include <vouch/outbox/cancel.hpp>
 #include <vouch/saga/claim.hpp>
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/commanding.hpp>
 #include <vouch/saga/compensation.hpp>
 #include <vouch/saga/definition.hpp>
-#include <vouch/saga/inbox.hpp>
+#include <vouch/outbox/inbox.hpp>
 #include <vouch/saga/inspect.hpp>
-#include <vouch/saga/origin.hpp>
-#include <vouch/saga/progress.hpp>
-#include <vouch/saga/requeue.hpp>
+#include <vouch/contract/saga_origin.hpp>
+#include <vouch/contract/saga_progress.hpp>
+#include <vouch/outbox/requeue.hpp>
 #include <vouch/saga/results.hpp>
 #include <vouch/saga/retreat.hpp>
 #include <vouch/saga/rules.hpp>
-#include <vouch/saga/saga.hpp>
-#include <vouch/saga/webhook.hpp>
+#include <vouch/saga/route.hpp>
+#include <vouch/run/webhook.hpp>

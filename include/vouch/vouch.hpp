@@ -25,7 +25,7 @@
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/memory.hpp>
-#include <vouch/observe/audit.hpp>
+#include <vouch/run/audit.hpp>
 #include <vouch/observe/observer.hpp>
 #include <vouch/outbox/bindings.hpp>
 #include <vouch/outbox/codec.hpp>

@@ -17,8 +17,8 @@
 #include <vouch/outbox/codec.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/failure.hpp>
-#include <vouch/saga/origin.hpp>
-#include <vouch/saga/progress.hpp>
+#include <vouch/contract/saga_origin.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/saga/results.hpp>
 
 namespace vouch {

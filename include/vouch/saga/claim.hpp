@@ -23,10 +23,10 @@
 #include <vouch/run/handler.hpp>
 #include <vouch/run/handling.hpp>
 #include <vouch/saga/call.hpp>
-#include <vouch/saga/cancel.hpp>
+#include <vouch/outbox/cancel.hpp>
 #include <vouch/saga/definition.hpp>
-#include <vouch/saga/origin.hpp>
-#include <vouch/saga/progress.hpp>
+#include <vouch/contract/saga_origin.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/saga/results.hpp>
 #include <vouch/saga/retreat.hpp>
 

@@ -31,7 +31,7 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/saga/origin.hpp>
+#include <vouch/contract/saga_origin.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -20,7 +20,7 @@
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/compensation.hpp>
 #include <vouch/saga/definition.hpp>
-#include <vouch/saga/progress.hpp>
+#include <vouch/contract/saga_progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

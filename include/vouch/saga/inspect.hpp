@@ -16,7 +16,7 @@
 #include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/saga/progress.hpp>
+#include <vouch/contract/saga_progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -9,7 +9,7 @@
 
 #include <vouch/outbox/codec.hpp>
 #include <vouch/run/failure.hpp>
-#include <vouch/saga/progress.hpp>
+#include <vouch/contract/saga_progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -22,7 +22,7 @@
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/commanding.hpp>
 #include <vouch/saga/definition.hpp>
-#include <vouch/saga/progress.hpp>
+#include <vouch/contract/saga_progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

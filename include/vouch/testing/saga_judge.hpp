@@ -11,7 +11,7 @@
 #include <vouch/memory.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/inspect.hpp>
-#include <vouch/saga/progress.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/testing/saga_world.hpp>
 
 namespace vouch {

@@ -29,9 +29,9 @@
 #include <vouch/policy/id_source.hpp>
 #include <vouch/run/router.hpp>
 #include <vouch/run/runner.hpp>
-#include <vouch/saga/cancel.hpp>
+#include <vouch/outbox/cancel.hpp>
 #include <vouch/saga/command.hpp>
-#include <vouch/saga/progress.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/saga/saga.hpp>
 #include <vouch/testing/choices.hpp>
 #include <vouch/testing/mortal_store.hpp>
