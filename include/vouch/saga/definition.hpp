@@ -32,10 +32,10 @@
 #include <vouch/outbox/codec.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/policy/retry.hpp>
-#include <vouch/saga/call.hpp>
 #include <vouch/saga/compensation.hpp>
 #include <vouch/saga/progress.hpp>
-#include <vouch/saga/results.hpp>
+#include <vouch/saga/step_call.hpp>
+#include <vouch/saga/step_results.hpp>
 
 namespace vouch {
 inline namespace v0 {

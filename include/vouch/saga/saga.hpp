@@ -30,10 +30,10 @@
 #include <vouch/run/handler.hpp>
 #include <vouch/run/router.hpp>
 #include <vouch/saga/cancel.hpp>
-#include <vouch/saga/claim.hpp>
 #include <vouch/saga/definition.hpp>
+#include <vouch/saga/detail/claim.hpp>
+#include <vouch/saga/detail/rules.hpp>
 #include <vouch/saga/progress.hpp>
-#include <vouch/saga/rules.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -33,10 +33,10 @@
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/progress.hpp>
 #include <vouch/saga/saga.hpp>
-#include <vouch/testing/choices.hpp>
-#include <vouch/testing/mortal_store.hpp>
-#include <vouch/testing/saga_judge.hpp>
-#include <vouch/testing/saga_world.hpp>
+#include <vouch/testing/saga/detail/crashing_store.hpp>
+#include <vouch/testing/saga/detail/end_check.hpp>
+#include <vouch/testing/saga/detail/fault_plan.hpp>
+#include <vouch/testing/saga/detail/step_effects.hpp>
 
 namespace vouch {
 inline namespace v0 {

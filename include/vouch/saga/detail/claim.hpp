@@ -22,13 +22,13 @@
 #include <vouch/run/failure.hpp>
 #include <vouch/run/handler.hpp>
 #include <vouch/run/handling.hpp>
-#include <vouch/saga/call.hpp>
 #include <vouch/saga/cancel.hpp>
 #include <vouch/saga/definition.hpp>
+#include <vouch/saga/detail/compensation_pass.hpp>
 #include <vouch/saga/origin.hpp>
 #include <vouch/saga/progress.hpp>
-#include <vouch/saga/results.hpp>
-#include <vouch/saga/retreat.hpp>
+#include <vouch/saga/step_call.hpp>
+#include <vouch/saga/step_results.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -15,8 +15,8 @@
 #include <vouch/contract/outcome.hpp>
 #include <vouch/run/failure.hpp>
 #include <vouch/saga/definition.hpp>
-#include <vouch/testing/choices.hpp>
-#include <vouch/testing/mortal_store.hpp>
+#include <vouch/testing/saga/detail/crashing_store.hpp>
+#include <vouch/testing/saga/detail/fault_plan.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -18,7 +18,7 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/memory.hpp>
-#include <vouch/testing/choices.hpp>
+#include <vouch/testing/saga/detail/fault_plan.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -12,7 +12,7 @@
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/inspect.hpp>
 #include <vouch/saga/progress.hpp>
-#include <vouch/testing/saga_world.hpp>
+#include <vouch/testing/saga/detail/step_effects.hpp>
 
 namespace vouch {
 inline namespace v0 {

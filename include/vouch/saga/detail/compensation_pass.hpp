@@ -18,11 +18,11 @@
 #include <vouch/policy/retry.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/handling.hpp>
-#include <vouch/saga/call.hpp>
 #include <vouch/saga/command.hpp>
-#include <vouch/saga/commanding.hpp>
 #include <vouch/saga/definition.hpp>
+#include <vouch/saga/detail/command_channel.hpp>
 #include <vouch/saga/progress.hpp>
+#include <vouch/saga/step_call.hpp>
 
 namespace vouch {
 inline namespace v0 {

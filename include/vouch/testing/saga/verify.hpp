@@ -19,9 +19,9 @@
 #include <vector>
 
 #include <vouch/saga/definition.hpp>
-#include <vouch/saga/rules.hpp>
-#include <vouch/testing/choices.hpp>
-#include <vouch/testing/saga_trial.hpp>
+#include <vouch/saga/detail/rules.hpp>
+#include <vouch/testing/saga/detail/fault_plan.hpp>
+#include <vouch/testing/saga/detail/saga_run.hpp>
 
 namespace vouch {
 inline namespace v0 {
