@@ -86,10 +86,10 @@ constexpr std::pair<bug, std::string_view> planted_bugs[] = {
 bug planted = bug::none;
 
 /// The shipped rules with the planted bug. One type for all of them, so that the engine is compiled once.
-struct planted_rules : vouch::saga_rules {
-    using right = vouch::saga_rules;
+struct planted_rules : vouch::detail::saga_rules {
+    using right = vouch::detail::saga_rules;
 
-    static step_state learned_from(const entry* c) {
+    static step_state state_from_reply(const entry* c) {
         if (planted == bug::takes_any_death_for_a_rejection && c != nullptr && c->state == state::dead) {
             return step_state::failed;
         }
@@ -103,30 +103,30 @@ struct planted_rules : vouch::saga_rules {
             c->state == state::dead) {
             return step_state::failed;
         }
-        return right::learned_from(c);
+        return right::state_from_reply(c);
     }
-    static step_state learned_late(const entry* c) {
-        const auto learned = learned_from(c);
+    static step_state state_from_late_reply(const entry* c) {
+        const auto learned = state_from_reply(c);
         return planted == bug::loses_late_successes && learned == step_state::done ? step_state::failed : learned;
     }
-    static step_state learned_from_failing() {
+    static step_state state_after_failure() {
         return planted == bug::forgets_steps_that_used_up_their_attempts ? step_state::failed
-                                                                         : right::learned_from_failing();
+                                                                         : right::state_after_failure();
     }
-    static step_state learned_from_rejecting(bool is_first_try) {
-        return right::learned_from_rejecting(is_first_try || planted == bug::takes_a_later_rejection_for_the_first);
+    static step_state state_after_reject(bool is_first_attempt) {
+        return right::state_after_reject(is_first_attempt || planted == bug::takes_a_later_rejection_for_the_first);
     }
-    static step_state learned_from_claims(bool is_first_try) {
-        return right::learned_from_claims(is_first_try || planted == bug::forgets_steps_that_crashed);
+    static step_state state_after_interruption(bool is_first_attempt) {
+        return right::state_after_interruption(is_first_attempt || planted == bug::forgets_steps_that_crashed);
     }
-    static bool is_chosen(bool answer) {
+    static bool runs_step(bool answer) {
         return (answer && planted != bug::skips_what_is_to_be_done) || planted == bug::does_what_is_to_be_skipped;
     }
     static bool records_answers() { return planted != bug::acts_on_answers_that_are_not_recorded; }
-    static std::size_t after(std::size_t step) {
+    static std::size_t next_step(std::size_t step) {
         return planted == bug::repeats_a_step && step == 1 ? step
                : planted == bug::skips_a_step && step == 0 ? step + 2
-                                                           : right::after(step);
+                                                           : right::next_step(step);
     }
     static bool must_wait_for(const entry& c) {
         return planted != bug::does_not_wait_for_holders && right::must_wait_for(c);
@@ -150,20 +150,20 @@ struct planted_rules : vouch::saga_rules {
         }
         return found;
     }
-    static std::string_view handed_to_undo(const vouch::saga_progress& p, std::size_t step) {
+    static std::string_view result_for_undo(const vouch::saga_progress& p, std::size_t step) {
         return planted == bug::hands_on_no_result          ? std::string_view{}
-               : planted == bug::hands_on_the_first_result ? right::handed_to_undo(p, 0)
-                                                           : right::handed_to_undo(p, step);
+               : planted == bug::hands_on_the_first_result ? right::result_for_undo(p, 0)
+                                                           : right::result_for_undo(p, step);
     }
-    static vouch::id key_of(const vouch::saga_progress& p) {
-        const auto key = right::key_of(p);
+    static vouch::id command_key(const vouch::saga_progress& p) {
+        const auto key = right::command_key(p);
         return planted == bug::gives_a_command_sent_again_another_key ? derive(key, std::to_string(p.tries)) : key;
     }
     static bool gives_up(std::uint32_t tries, std::uint32_t tries_max) {
         return planted != bug::never_gives_up && right::gives_up(tries, tries_max);
     }
-    static bool heeds_cancel() { return planted != bug::ignores_requests_to_cancel; }
-    static bool turns_round_at_the_end() { return planted != bug::dies_at_its_expiry; }
+    static bool honours_cancel() { return planted != bug::ignores_requests_to_cancel; }
+    static bool compensates_at_end() { return planted != bug::dies_at_its_expiry; }
 };
 
 /// A saga of which only the shape matters.

@@ -32,6 +32,8 @@
 #include <vouch/saga/cancel.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/claim.hpp>
+#include <vouch/saga/detail/claim_state.hpp>
+#include <vouch/saga/detail/outcome.hpp>
 #include <vouch/saga/detail/rules.hpp>
 #include <vouch/saga/progress.hpp>
 
@@ -39,7 +41,7 @@ namespace vouch {
 inline namespace v0 {
 
 /// The handler of all versions of one saga.
-template <class Store, class Rules = saga_rules>
+template <class Store, class Rules = detail::saga_rules>
 class saga {
   public:
     using transaction = typename Store::transaction;
@@ -67,13 +69,13 @@ class saga {
 
     [[nodiscard]] const std::string& topic() const noexcept { return versions_.front().name; }
 
-    [[nodiscard]] saga_ruling work(delivery& d) const {
-        return with_claim(d, [](auto& claim) { return claim.go_on(); });
+    [[nodiscard]] detail::saga_outcome work(delivery& d) const {
+        return with_claim(d, [](auto& claim) { return claim.run(); });
     }
 
     /// A request to cancel that came while the saga was completing is not overlooked.
-    void record(transaction& tx, const saga_ruling& ruling) const {
-        if (ruling.completes && tx.find(cancel_mark_of(ruling.origin))) {
+    void record(transaction& tx, const detail::saga_outcome& result) const {
+        if (result.completes && tx.find(cancel_mark_of(result.origin))) {
             throw failure("cancelled");
         }
     }
@@ -84,7 +86,7 @@ class saga {
 
   private:
     template <class Use>
-    [[nodiscard]] saga_ruling with_claim(delivery& d, Use&& use) const {
+    [[nodiscard]] detail::saga_outcome with_claim(delivery& d, Use&& use) const {
         const auto& bytes = d.entry().progress;
         const bool is_new = bytes.empty();
         const auto decoded = is_new ? std::optional{saga_progress{}} : decode_progress(bytes);
@@ -119,9 +121,9 @@ class saga {
         }
     }
 
-    [[nodiscard]] static saga_ruling look_again(delivery& d, std::string tag) {
+    [[nodiscard]] static detail::saga_outcome look_again(delivery& d, std::string tag) {
         d.tag(std::move(tag));
-        return {release{.at = later(d.now(), saga_look_again)}};
+        return {release{.at = later(d.now(), detail::saga_recheck_interval)}};
     }
 
     /// Steps that have been changed without changing the version are another version all the same.
@@ -150,14 +152,15 @@ class saga {
 };
 
 /// Lets the router hand entries of this saga, of any of these versions, to the engine. The store outlives the router.
-template <class Store, class Rules = saga_rules>
+template <class Store, class Rules = detail::saga_rules>
 router<Store>& add_saga(router<Store>& to, Store& store, std::vector<saga_definition> versions) {
     saga<Store, Rules> handler(store, std::move(versions));
     auto topic = handler.topic();
     // Steps have policies of their own; the route's is for what goes wrong between them.
-    return to.on(std::move(topic), std::move(handler),
-                 retry_policy{.backoff = exponential{.base = std::chrono::seconds{1}, .max = saga_look_again},
-                              .attempts_max = std::numeric_limits<std::uint32_t>::max()});
+    return to.on(
+        std::move(topic), std::move(handler),
+        retry_policy{.backoff = exponential{.base = std::chrono::seconds{1}, .max = detail::saga_recheck_interval},
+                     .attempts_max = std::numeric_limits<std::uint32_t>::max()});
 }
 template <class Store>
 router<Store>& add_saga(router<Store>& to, Store& store, saga_definition only) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A claimed saga's dealings with its remote participants: sending a command, finding out what became of it, calling it
-// back. What is read of a command that has ended is final.
+// The commands of a claimed saga to its remote participants: sends a command, finds it again, cancels it. A command
+// that has ended never changes, so whatever is read of it then is final.
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,120 +14,107 @@
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/validate.hpp>
-#include <vouch/run/delivery.hpp>
-#include <vouch/run/handling.hpp>
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/compensation.hpp>
 #include <vouch/saga/definition.hpp>
+#include <vouch/saga/detail/claim_state.hpp>
 #include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {
-
-/// When a saga that nobody here can carry on is looked at again.
-inline constexpr duration saga_look_again = std::chrono::minutes{1};
-
 namespace detail {
 
 template <class Store>
-class commanding {
-  protected:
-    commanding(Store& store, const saga_definition& what, saga_progress at, delivery& d)
-        : store_(store), definition_(what), delivery_(d), now_(d.now()), p_(std::move(at)) {}
+class command_channel {
+  public:
+    explicit command_channel(claim_state<Store>& claim) noexcept : claim_(claim) {}
 
-    [[nodiscard]] std::optional<vouch::entry> find_command() const {
-        auto found = store_.find(p_.command);
-        return found && found->parent == p_.sender ? found : std::nullopt; // else somebody else's, with the same id
+    /// The command the saga waits for, if it is stored.
+    [[nodiscard]] std::optional<vouch::entry> find() const {
+        auto found = claim_.store.find(progress().command);
+        // An entry with another parent was not sent by this saga, although it has the same id.
+        return found && found->parent == progress().sender ? found : std::nullopt;
     }
 
-    /// Cancels the command, unless it has ended or somebody holds it. Gives what is known of it afterwards, which is
-    /// final unless it is live.
-    [[nodiscard]] std::optional<vouch::entry> call_back(const std::string& code) {
-        auto found = find_command();
+    /// Cancels the command, unless it has ended or is claimed. Returns the command as it is afterwards, which is final
+    /// unless it is live.
+    [[nodiscard]] std::optional<vouch::entry> cancel(const std::string& code) {
+        auto found = find();
         if (found && is_live(found->state)) {
-            static_cast<void>(transact(store_, [&](auto& tx) { return tx.cancel(p_.command, code, now_); }));
-            found = find_command();
+            static_cast<void>(
+                transact(claim_.store, [&](auto& tx) { return tx.cancel(progress().command, code, claim_.now); }));
+            found = find();
         }
         return found;
     }
 
-    /// False if no store would take it; then nothing is sent.
+    /// Sends a command to the current step's participant. Returns false, and sends nothing, if the store would refuse
+    /// the command.
     [[nodiscard]] bool send(const std::string& topic, std::string payload, const id& key) {
-        const auto& to = step();
+        const auto& to = claim_.step();
         auto headers = headers_of({.key = key,
-                                   .saga = p_.origin,
+                                   .saga = progress().origin,
                                    .step = to.name,
-                                   .number = p_.at + 1,
-                                   .is_compensation = p_.direction == saga_direction::back});
-        const auto attempts_max = definition_.retry_of(to).attempts_max;
+                                   .number = progress().at + 1,
+                                   .is_compensation = progress().direction == saga_direction::back});
+        const auto& saga = claim_.entry();
         try {
-            validate(draft{.id = entry().id, .queue = to.queue, .topic = topic, .payload = payload, .headers = headers},
-                     store_.capabilities());
+            validate(draft{.id = saga.id, .queue = to.queue, .topic = topic, .payload = payload, .headers = headers},
+                     claim_.store.capabilities());
         } catch (const error&) {
             return false;
         }
-        p_.command = delivery_.emit({.queue = to.queue,
-                                     .topic = topic,
-                                     .payload = std::move(payload),
-                                     .group = shared_group(),
-                                     .lane = command_lane(),
-                                     .parent = entry().id,
-                                     .attempts_max = attempts_max,
-                                     .headers = std::move(headers)});
-        p_.sender = entry().id;
-        p_.deadline = later(now_, to.timeout);
+        progress().command = claim_.delivery.emit({.queue = to.queue,
+                                                   .topic = topic,
+                                                   .payload = std::move(payload),
+                                                   .group = group(),
+                                                   .lane = lane(),
+                                                   .parent = saga.id,
+                                                   .attempts_max = claim_.policy().attempts_max,
+                                                   .headers = std::move(headers)});
+        progress().sender = saga.id;
+        progress().deadline = later(claim_.now, to.timeout);
         return true;
     }
 
-    /// A lane made of the saga's, so that the commands of one order stay in order at every participant. It is of the
-    /// commands alone: in the saga's own lane a command would wait for sagas, which may be waiting for it.
-    [[nodiscard]] std::string command_lane() const {
-        return entry().lane.empty() ? std::string{} : "saga:" + to_string(derive(id{}, entry().lane));
+    void forget() {
+        progress().command = {};
+        progress().sender = {};
+        progress().deadline.reset();
+        claim_.is_changed = true;
     }
 
-    /// Whether the store takes the compensating command of this step with what is known so far. One that the definition
-    /// makes is looked at when it is made.
+    /// Whether the store takes the current step's compensating command with this reply. A payload that the definition
+    /// makes itself is checked when it is made.
     [[nodiscard]] bool undo_fits(const std::optional<std::string>& reply) const {
-        return !step().carries_compensation ||
-               encode(compensation{delivery_.payload(), reply}).size() <= store_.capabilities().limits.payload_max;
+        return !claim_.step().carries_compensation || encode(compensation{claim_.delivery.payload(), reply}).size() <=
+                                                          claim_.store.capabilities().limits.payload_max;
     }
 
-    /// The saga's group, if it has one of its own: while the saga lives, nothing of that is purged. In anybody else's
-    /// group a dead command would count for ever.
-    [[nodiscard]] std::string shared_group() const {
-        return entry().group.starts_with(saga_group_prefix) ? entry().group : std::string{};
+    /// When to read a live command again, at the latest at `at`. A command wakes only the entry that sent it, so one
+    /// that was sent before a resume is read at intervals.
+    [[nodiscard]] time_point recheck_at(const vouch::entry& command, time_point at) const {
+        return command.parent == claim_.entry().id ? at : std::min(at, later(claim_.now, saga_recheck_interval));
     }
 
-    void forget_command() {
-        p_.command = {};
-        p_.sender = {};
-        p_.deadline.reset();
-        moved_ = true;
+  private:
+    /// A lane derived from the saga's, so that each participant handles the commands of one order in order. Commands do
+    /// not share the saga's own lane: there a command would wait for sagas that may be waiting for it.
+    [[nodiscard]] std::string lane() const {
+        const auto& of_saga = claim_.entry().lane;
+        return of_saga.empty() ? std::string{} : "saga:" + to_string(derive(id{}, of_saga));
     }
 
-    /// When to look at a command again that nothing may have become of by `at`. One sent by the entry this saga was
-    /// resumed from does not wake it.
-    [[nodiscard]] time_point look_again(const vouch::entry& command, time_point at) const {
-        return command.parent == entry().id ? at : std::min(at, later(now_, saga_look_again));
+    /// The saga's group, if it is the saga's own: nothing of it is purged while the saga is live. In a group of the
+    /// application, a dead command would keep the group from ever completing.
+    [[nodiscard]] std::string group() const {
+        const auto& of_saga = claim_.entry().group;
+        return of_saga.starts_with(saga_group_prefix) ? of_saga : std::string{};
     }
 
-    /// Call inside a catch clause.
-    [[nodiscard]] caught caught_here() {
-        auto why = caught::current();
-        delivery_.explain(why.text);
-        return why;
-    }
+    [[nodiscard]] saga_progress& progress() const noexcept { return claim_.progress; }
 
-    [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery_.entry(); }
-    [[nodiscard]] const saga_step& step() const { return definition_.steps[p_.at]; }
-    [[nodiscard]] step_record& record() { return p_.steps[p_.at]; }
-
-    Store& store_;
-    const saga_definition& definition_;
-    delivery& delivery_;
-    time_point now_;
-    saga_progress p_;
-    bool moved_ = false; ///< since the last checkpoint
+    claim_state<Store>& claim_;
 };
 
 } // namespace detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The decisions of the saga engine, each a pure function: what an ended command tells of its step, which step is to be
-// undone next, when to give up. The engine (`saga.hpp`) carries them out. They are a parameter of the engine so that a
-// test can replace one by a wrong one and see that it is caught; the default is what is shipped.
+// The decisions of the saga engine, each a pure function: what a command that has ended says about its step, which step
+// is undone next, when to give up. The rest of `detail/` carries them out. They are a template parameter of the engine,
+// so that a test can plant a wrong decision and see the verifier catch it.
 #pragma once
 
 #include <cstddef>
@@ -17,56 +17,59 @@
 
 namespace vouch {
 inline namespace v0 {
+namespace detail {
 
 struct saga_rules {
-    /// What a forward command that has ended tells of its step; null: it is gone, and nothing is known of it.
+    /// The state of a step whose forward command has ended. Null: the command is gone, and nothing is known of it.
     ///
-    /// A rejection says that this attempt has done nothing. It says nothing about earlier ones, so it is a known
-    /// failure only if the command was claimed once. `epoch` counts every claim ever; the other counters do not:
-    /// a dead entry no longer tells a claim that lapsed from one that was handed back.
-    [[nodiscard]] static step_state learned_from(const entry* command) noexcept {
+    /// A rejection says that this attempt did nothing. It says nothing about earlier attempts, so it is a known failure
+    /// only if the command was claimed once. `epoch` counts every claim; the other counters do not: in a dead entry, a
+    /// claim that lapsed cannot be told from one that was released.
+    [[nodiscard]] static step_state state_from_reply(const entry* command) noexcept {
         if (command == nullptr) {
             return step_state::unknown;
         }
         if (command->state == state::succeeded) {
             return step_state::done;
         }
-        const bool has_rejected_at_once = command->result.has_value() && command->epoch == 1;
+        const bool was_rejected_at_once = command->result.has_value() && command->epoch == 1;
         const bool was_never_claimed = command->epoch == 0;
-        return has_rejected_at_once || was_never_claimed ? step_state::failed : step_state::unknown;
+        return was_rejected_at_once || was_never_claimed ? step_state::failed : step_state::unknown;
     }
 
-    /// The same, of a command that was still live when the saga turned round.
-    [[nodiscard]] static step_state learned_late(const entry* command) noexcept { return learned_from(command); }
-
-    /// What an action in this process that has used up its attempts, or its time, tells of its step.
-    [[nodiscard]] static step_state learned_from_failing() noexcept { return step_state::unknown; }
-
-    /// What an action in this process that rejects tells of its step: as with a command, nothing of earlier tries.
-    [[nodiscard]] static step_state learned_from_rejecting(bool is_first_try) noexcept {
-        return is_first_try ? step_state::failed : step_state::unknown;
+    /// The same for a command that was still live when the saga began to compensate.
+    [[nodiscard]] static step_state state_from_late_reply(const entry* command) noexcept {
+        return state_from_reply(command);
     }
 
-    /// What is known of a step that was begun in this process when the saga turns round before calling it in this
-    /// claim.
-    [[nodiscard]] static step_state learned_from_claims(bool is_first_try) noexcept {
-        return is_first_try ? step_state::failed : step_state::unknown;
+    /// The state of a step whose action in this process has used up its attempts or its time.
+    [[nodiscard]] static step_state state_after_failure() noexcept { return step_state::unknown; }
+
+    /// The state of a step whose action in this process rejects. As for a command, a rejection says nothing about
+    /// earlier attempts.
+    [[nodiscard]] static step_state state_after_reject(bool is_first_attempt) noexcept {
+        return is_first_attempt ? step_state::failed : step_state::unknown;
     }
 
-    /// Whether a step is done whose condition has answered; else it is skipped.
-    [[nodiscard]] static bool is_chosen(bool answer) noexcept { return answer; }
+    /// The state of a step in this process when the saga begins to compensate before this claim calls its action.
+    [[nodiscard]] static step_state state_after_interruption(bool is_first_attempt) noexcept {
+        return is_first_attempt ? step_state::failed : step_state::unknown;
+    }
 
-    /// Whether a condition's answer is recorded before anything follows from it. Else a condition that answers
-    /// otherwise later would have a step skipped that was done, or done that was skipped.
+    /// Whether a step runs, given its condition's answer; otherwise it is skipped.
+    [[nodiscard]] static bool runs_step(bool answer) noexcept { return answer; }
+
+    /// Whether a condition's answer is stored before anything follows from it. If it were not, a condition whose answer
+    /// changes could skip a step that ran, or run one that was skipped.
     [[nodiscard]] static bool records_answers() noexcept { return true; }
 
     /// The step after one that is done or skipped.
-    [[nodiscard]] static std::size_t after(std::size_t step) noexcept { return step + 1; }
+    [[nodiscard]] static std::size_t next_step(std::size_t step) noexcept { return step + 1; }
 
-    /// Whether what the saga waits for may still come to something, so that nothing earlier is undone yet.
+    /// Whether the command may still have an effect, so that no earlier step may be undone yet.
     [[nodiscard]] static bool must_wait_for(const entry& command) noexcept { return is_live(command.state); }
 
-    /// The last step that has done something, or may have; none: all is undone.
+    /// The last step that had an effect, or may have had one; none if everything is undone.
     [[nodiscard]] static std::optional<std::size_t> next_to_undo(const saga_progress& p) noexcept {
         for (std::size_t i = p.steps.size(); i-- > 0;) {
             if (p.steps[i].state == step_state::done || p.steps[i].state == step_state::unknown) {
@@ -76,27 +79,28 @@ struct saga_rules {
         return std::nullopt;
     }
 
-    /// The forward result handed to a compensation.
-    [[nodiscard]] static std::string_view handed_to_undo(const saga_progress& p, std::size_t step) noexcept {
+    /// The forward result that a compensation receives.
+    [[nodiscard]] static std::string_view result_for_undo(const saga_progress& p, std::size_t step) noexcept {
         return p.steps[step].result;
     }
 
-    /// The idempotency key of the command that is sent for the step whose turn it is.
-    [[nodiscard]] static id key_of(const saga_progress& p) noexcept {
+    /// The idempotency key of a command for the current step.
+    [[nodiscard]] static id command_key(const saga_progress& p) noexcept {
         return saga_key(p.origin, p.steps[p.at].name, p.direction == saga_direction::back);
     }
 
-    /// Whether a compensation whose commands have failed so often is given up.
+    /// Whether the saga stops sending a compensating command that has failed this often.
     [[nodiscard]] static bool gives_up(std::uint32_t tries, std::uint32_t tries_max) noexcept {
         return tries >= tries_max;
     }
 
-    /// Whether a saga on its way forward heeds a request to turn round.
-    [[nodiscard]] static bool heeds_cancel() noexcept { return true; }
+    /// Whether a saga on its way forward obeys a request to cancel.
+    [[nodiscard]] static bool honours_cancel() noexcept { return true; }
 
-    /// Whether running out of time or of attempts turns the saga round; else it is buried where it stands.
-    [[nodiscard]] static bool turns_round_at_the_end() noexcept { return true; }
+    /// Whether a saga compensates when its entry expires or uses up its attempts; otherwise the entry is buried.
+    [[nodiscard]] static bool compensates_at_end() noexcept { return true; }
 };
 
+} // namespace detail
 } // namespace v0
 } // namespace vouch

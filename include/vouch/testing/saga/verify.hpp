@@ -71,7 +71,7 @@ namespace detail {
 } // namespace detail
 
 /// Stops at the first course that is not as it should be. `Rules` is for testing the verifier itself.
-template <class Rules = saga_rules>
+template <class Rules = vouch::detail::saga_rules>
 [[nodiscard]] verification verify(const saga_definition& definition, verify_options how = {}) {
     validate(definition);
     verification out;

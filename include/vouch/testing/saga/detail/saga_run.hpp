@@ -58,7 +58,7 @@ struct trial_options {
     std::vector<bool> skipped{}; ///< by number: steps whose condition says no; that of an `otherwise` follows from it
 };
 
-template <class Rules = saga_rules>
+template <class Rules = vouch::detail::saga_rules>
 class saga_trial {
   public:
     saga_trial(const saga_definition& shape, choices& fate, trial_options how = {})
