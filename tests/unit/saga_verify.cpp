@@ -23,10 +23,11 @@ using namespace saga_support;
 using vouch::entry;
 using vouch::state;
 using vouch::step_state;
-using vouch::testing::choices;
-using vouch::testing::saga_end;
 using vouch::testing::verification;
 using vouch::testing::verify;
+using vouch::testing::detail::fault_plan;
+using vouch::testing::detail::saga_end;
+using vouch::testing::detail::verify_with;
 
 namespace {
 
@@ -223,7 +224,7 @@ TEST_CASE("verify: participants that know a command by its id undo twice, and ar
     const auto with_participants = shape({3, 0}, 2);
     const auto by_id = verify(with_participants, {.dedup = vouch::testing::dedup_by::command_id});
     INFO(to_string(by_id));
-    CHECK(by_id.complaint == "step s0 is undone twice, under two keys");
+    CHECK(by_id.violation == "step s0 is undone twice, under two keys");
     CHECK(verify(with_participants).is_sound());
 }
 
@@ -236,23 +237,23 @@ TEST_CASE("verify: both answers of every condition are gone through, with all th
         for (auto& s : never_skipped) {
             s = s == 6 ? 0 : s == 7 ? 3 : s;
         }
-        CHECK(with.trials > verify(shape(never_skipped, 2)).trials);
+        CHECK(with.runs > verify(shape(never_skipped, 2)).runs);
     }
     planted = bug::does_what_is_to_be_skipped;
-    const auto found = verify<planted_rules>(shape({0, 6}, 1));
+    const auto found = verify_with<planted_rules>(shape({0, 6}, 1));
     planted = bug::none;
-    CHECK(found.complaint == "step s1 runs though its condition says no");
+    CHECK(found.violation == "step s1 runs although its condition is false");
     CHECK(found.path == "skips s1");
 }
 
 TEST_CASE("verify: it says on which path it went wrong, and does not go on for ever") {
     planted = bug::undoes_in_forward_order;
-    const auto found = verify<planted_rules>(shape({0, 0, 0}, 1));
+    const auto found = verify_with<planted_rules>(shape({0, 0, 0}, 1));
     planted = bug::none;
     CHECK(!found.is_sound());
-    CHECK(to_string(found).find("not sound: step s0 is undone before the steps after it are") != std::string::npos);
+    CHECK(to_string(found).find("not sound: step s0 is undone before a later step") != std::string::npos);
     CHECK(!found.path.empty());
-    CHECK(!verify(shape({0}, 1), {.trials_max = 3}).is_sound());
+    CHECK(!verify(shape({0}, 1), {.runs_max = 3}).is_sound());
 }
 
 TEST_CASE("verify: every planted bug of the engine is caught, and the engine with none planted is not") {
@@ -260,15 +261,15 @@ TEST_CASE("verify: every planted bug of the engine is caught, and the engine wit
         planted = what;
         std::string caught;
         for (const auto& steps : {std::vector{0, 3}, std::vector{3, 0, 3}, std::vector{6, 7}, std::vector{7, 0}}) {
-            const auto found = caught.empty() ? verify<planted_rules>(shape(steps, 2)) : verification{};
-            caught = caught.empty() && !found.is_sound() ? found.complaint + " [" + found.path + "]" : caught;
+            const auto found = caught.empty() ? verify_with<planted_rules>(shape(steps, 2)) : verification{};
+            caught = caught.empty() && !found.is_sound() ? found.violation + " [" + found.path + "]" : caught;
         }
         planted = bug::none;
         CAPTURE(name);
         CHECK(!caught.empty());
         std::printf("caught: it %s: %s\n", std::string(name).c_str(), caught.c_str());
     }
-    CHECK(verify<planted_rules>(shape({0, 3}, 2)).is_sound());
+    CHECK(verify_with<planted_rules>(shape({0, 3}, 2)).is_sound());
 }
 
 TEST_CASE("saga: any steps in any trouble") {
@@ -281,18 +282,19 @@ TEST_CASE("saga: any steps in any trouble") {
         });
         const auto skipped = *rc::gen::container<std::vector<bool>>(8, rc::gen::arbitrary<bool>());
         const auto attempts = *rc::gen::element<std::uint32_t>(1, 2, 3);
-        const auto way = rc::gen::weightedElement<std::size_t>(
+        const auto option = rc::gen::weightedElement<std::size_t>(
             {{60, 0}, {2, 1}, {2, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {1, 7}, {1, 8}, {2, 9}, {2, 10}});
-        const auto courses = *rc::gen::container<std::vector<std::vector<std::size_t>>>(
-            20, rc::gen::container<std::vector<std::size_t>>(100, way));
-        for (const auto& ways : courses) {
-            choices fate(ways, 8);
-            const auto result = vouch::testing::saga_trial<>(shape(steps, attempts), fate, {.skipped = skipped}).run();
+        const auto plans = *rc::gen::container<std::vector<std::vector<std::size_t>>>(
+            20, rc::gen::container<std::vector<std::size_t>>(100, option));
+        for (const auto& options : plans) {
+            fault_plan faults(options, 8);
+            const auto result =
+                vouch::testing::detail::saga_run<>(shape(steps, attempts), faults, {.skipped = skipped}).run();
             completed += result.end == saga_end::completed ? 1U : 0U;
             compensated += result.end == saga_end::compensated ? 1U : 0U;
             dead += result.end == saga_end::dead ? 1U : 0U;
-            if (!result.complaint.empty()) {
-                RC_FAIL(result.complaint + " [" + result.path + "]");
+            if (!result.violation.empty()) {
+                RC_FAIL(result.violation + " [" + result.path + "]");
             }
         }
     });
