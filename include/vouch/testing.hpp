@@ -3,13 +3,8 @@
 #pragma once
 
 #include <vouch/version.hpp> // first: it says what the compiler lacks
-#include <vouch/testing/choices.hpp>
-#include <vouch/testing/mortal_store.hpp>
 #include <vouch/testing/recorder.hpp>
-#include <vouch/testing/saga_judge.hpp>
-#include <vouch/testing/saga_trial.hpp>
-#include <vouch/testing/saga_world.hpp>
+#include <vouch/testing/saga/verify.hpp>
 #include <vouch/testing/sandbox.hpp>
 #include <vouch/testing/sequence_diagram.hpp>
 #include <vouch/testing/table.hpp>
-#include <vouch/testing/verify.hpp>

@@ -561,7 +561,7 @@ TEST_CASE("saga: an unknown definition or version is released to a later time an
         CHECK(on.tags() == lines{"unknown_version"});
         CHECK(on.entry(id).state == state::pending);
         CHECK(on.entry(id).attempts == 0);
-        CHECK(on.entry(id).due_at == on.start + vouch::saga_look_again);
+        CHECK(on.entry(id).due_at == on.start + vouch::detail::saga_recheck_interval);
     }
     SECTION("of another definition") {
         auto e = v1.begin(on.outbox, "sagas", std::string("p"));

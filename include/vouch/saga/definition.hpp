@@ -33,10 +33,10 @@
 #include <vouch/outbox/emission.hpp>
 #include <vouch/outbox/emitter.hpp>
 #include <vouch/policy/retry.hpp>
-#include <vouch/saga/call.hpp>
 #include <vouch/saga/compensation.hpp>
 #include <vouch/contract/saga_progress.hpp>
-#include <vouch/saga/results.hpp>
+#include <vouch/saga/step_call.hpp>
+#include <vouch/saga/step_results.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -30,7 +30,7 @@ void add_saga(router<Store>& to, std::vector<saga_definition> versions) {
     }
     // Steps have policies of their own; this one is for failures between them.
     to.on(std::move(topic), std::move(engine),
-          retry_policy{.backoff = exponential{.base = std::chrono::seconds{1}, .max = saga_look_again},
+          retry_policy{.backoff = exponential{.base = std::chrono::seconds{1}, .max = saga_recheck_interval},
                        .attempts_max = std::numeric_limits<std::uint32_t>::max()});
 }
 
@@ -39,12 +39,12 @@ void add_saga(router<Store>& to, std::vector<saga_definition> versions) {
 /// Makes `router.on(definition)` work; call that.
 template <class Store>
 void add_route(router<Store>& to, const saga_definition& only) {
-    detail::add_saga<saga_rules>(to, {only});
+    detail::add_saga<detail::saga_rules>(to, {only});
 }
 /// All versions of one saga that may still be running. Throws `invalid_argument` if they are not versions of one saga.
 template <class Store>
 void add_route(router<Store>& to, std::vector<saga_definition> versions) {
-    detail::add_saga<saga_rules>(to, std::move(versions));
+    detail::add_saga<detail::saga_rules>(to, std::move(versions));
 }
 
 } // namespace v0

@@ -22,10 +22,12 @@
 #include <vouch/run/failure.hpp>
 #include <vouch/run/handler.hpp>
 #include <vouch/outbox/cancel.hpp>
-#include <vouch/saga/claim.hpp>
+#include <vouch/saga/detail/claim.hpp>
+#include <vouch/saga/detail/claim_state.hpp>
+#include <vouch/saga/detail/outcome.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/contract/saga_progress.hpp>
-#include <vouch/saga/rules.hpp>
+#include <vouch/saga/detail/rules.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -41,16 +43,16 @@ class saga_engine {
     /// different names, or that have the same version.
     saga_engine(Store& store, std::vector<saga_definition> versions) : store_(store), versions_(std::move(versions)) {
         if (versions_.empty()) {
-            detail::refuse({"saga", "definitions"}, "are empty; give at least one");
+            refuse({"saga", "definitions"}, "are empty; give at least one");
         }
         for (std::size_t i = 0; i < versions_.size(); ++i) {
             validate(versions_[i]);
             for (std::size_t earlier = 0; earlier < i; ++earlier) {
                 if (versions_[i].name != versions_[earlier].name) {
-                    detail::refuse({"saga", "definitions"}, "have different names; all must be versions of one saga");
+                    refuse({"saga", "definitions"}, "have different names; all must be versions of one saga");
                 }
                 if (versions_[i].options.version == versions_[earlier].options.version) {
-                    detail::refuse({"saga", "version"}, "is given twice");
+                    refuse({"saga", "version"}, "is given twice");
                 }
             }
         }
@@ -60,13 +62,13 @@ class saga_engine {
 
     [[nodiscard]] const std::string& topic() const noexcept { return versions_.front().name; }
 
-    [[nodiscard]] saga_ruling work(delivery& d) const {
-        return with_claim(d, [](auto& claim) { return claim.go_on(); });
+    [[nodiscard]] saga_outcome work(delivery& d) const {
+        return with_claim(d, [](auto& claim) { return claim.run(); });
     }
 
     /// Sees a request to cancel that was made while the last step ran.
-    void record(transaction& tx, const saga_ruling& ruling) const {
-        if (ruling.completes && tx.find(cancel_mark_of(ruling.origin))) {
+    void record(transaction& tx, const saga_outcome& result) const {
+        if (result.completes && tx.find(cancel_mark_of(result.origin))) {
             throw failure("cancelled");
         }
     }
@@ -77,7 +79,7 @@ class saga_engine {
 
   private:
     template <class Use>
-    [[nodiscard]] saga_ruling with_claim(delivery& d, Use&& use) const {
+    [[nodiscard]] saga_outcome with_claim(delivery& d, Use&& use) const {
         const auto& bytes = d.entry().progress;
         const bool is_new = bytes.empty();
         const auto decoded = is_new ? std::optional{saga_progress{}} : decode_progress(bytes);
@@ -105,16 +107,16 @@ class saga_engine {
             }
         }
         try {
-            detail::saga_claim<Store, Rules> claim(store_, *definition, std::move(progress), d);
+            saga_claim<Store, Rules> claim(store_, *definition, std::move(progress), d);
             return use(claim);
         } catch (const error& e) { // the store failed, not the step: that costs no attempt
             return look_again(d, std::string(name_of(e.kind())));
         }
     }
 
-    [[nodiscard]] static saga_ruling look_again(delivery& d, std::string tag) {
+    [[nodiscard]] static saga_outcome look_again(delivery& d, std::string tag) {
         d.tag(std::move(tag));
-        return {release{.at = later(d.now(), saga_look_again)}};
+        return {release{.at = later(d.now(), saga_recheck_interval)}};
     }
 
     /// Steps that were changed without changing the version count as another version.

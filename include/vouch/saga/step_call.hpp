@@ -19,7 +19,7 @@
 #include <vouch/run/failure.hpp>
 #include <vouch/contract/saga_origin.hpp>
 #include <vouch/contract/saga_progress.hpp>
-#include <vouch/saga/results.hpp>
+#include <vouch/saga/step_results.hpp>
 
 namespace vouch {
 inline namespace v0 {
