@@ -26,7 +26,7 @@ namespace {
 int run_mailer(const std::string& path, std::chrono::milliseconds per_mail) {
     const vouch::stop_signals signals; // SIGINT and SIGTERM
     database work(path);
-    const vouch::outbox outbox(store);
+    const vouch::outbox outbox(work);
     vouch::router router(outbox);
     router.on("mail", [&](vouch::delivery&) { std::this_thread::sleep_for(per_mail); });
 
@@ -68,7 +68,7 @@ int main() {
     constexpr std::size_t mails = 200;
     if (const auto producer = fork(); producer == 0) {
         database work(path);
-        vouch::outbox().emit(std::vector<vouch::emission>(mails, {.queue = "mail", .topic = "mail"}));
+        vouch::outbox(work).emit(std::vector<vouch::emission>(mails, {.queue = "mail", .topic = "mail"}));
         std::_Exit(0);
     } else {
         waitpid(producer, nullptr, 0);

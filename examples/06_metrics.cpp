@@ -94,9 +94,8 @@ std::string scrape(std::uint16_t port) {
 int main() {
     memory work;
     vouch::metrics numbers;
-    vouch::observer_list of_producers;
-    of_producers.add(numbers);
-    const vouch::outbox outbox(store, {.observers = of_producers}); // counts what is emitted here
+    vouch::outbox outbox(work);
+    outbox.observe(numbers); // of everything that goes through this outbox: emitted here, or handled by the worker
     vouch::router router(outbox);
     router.on("mail.good", [](vouch::delivery&) {});
     router.on("mail.slow", [](vouch::delivery& d) {
@@ -111,15 +110,14 @@ int main() {
         const auto from = line.find(' ') + 1; // times differ from run to run, and so do ids
         std::printf("log: %.*s\n", static_cast<int>(line.find(" id=") - from), line.data() + from);
     });
+    outbox.observe(log);
     vouch::worker worker(outbox, {.name = "mailer"});
     worker.serve(router, {.queue = "mail", .retry = {.backoff = vouch::fixed{}}});
-    worker.observe(log);
-    worker.observe(numbers);
 
-    outbox.emit({.queue = "mail", .topic = "mail.good"});
-    outbox.emit({.queue = "mail", .topic = "mail.bad"});
-    outbox.emit({.queue = "mail", .topic = "mail.slow"});
-    outbox.emit({.queue = "mail", .topic = "mail.good", .due_in = 24h});
+    outbox.emit({{.queue = "mail", .topic = "mail.good"},
+                 {.queue = "mail", .topic = "mail.bad"},
+                 {.queue = "mail", .topic = "mail.slow"},
+                 {.queue = "mail", .topic = "mail.good", .due_in = 24h}});
     std::stop_source stop;
     std::jthread at_work([&] { worker.run(stop.get_token()); });
     while (work.counts("mail").live() > 1) {

@@ -10,7 +10,6 @@
 #include <vouch/vouch.hpp>
 
 using namespace std::chrono_literals;
-using store_type = vouch::memory::store;
 
 namespace {
 
@@ -51,7 +50,7 @@ vouch::saga_definition order_saga() {
 
 int main() {
     const auto saga = order_saga();
-    store_type store;
+    vouch::memory::store store;
     const vouch::manual_clock clock;
     const vouch::outbox outbox(store, {.clock = clock, .ids = vouch::counting_ids()});
 
@@ -79,9 +78,8 @@ int main() {
 
     const auto place = [&](const std::string& order, bool is_cancelled = false) {
         std::printf("%s\n", order.c_str());
-        auto placed = saga.begin(outbox, {.queue = "orders"}, order);
-        placed.lane = order; // the commands of one order stay in order
-        const auto id = outbox.emit(placed).front().id;
+        // The lane keeps the commands of one order in order.
+        const auto id = outbox.start(saga, {.queue = "orders", .lane = order}, order);
         vouch::testing::recorder recorder;
         vouch::runner run_orders(outbox, orders, {.queue = "orders"});
         vouch::runner run_payment(outbox, payment, {.queue = "payment"});
@@ -92,7 +90,7 @@ int main() {
         say(to_string(*vouch::inspect(store, id), clock()));
         run_payment.run_until_idle();
         if (is_cancelled) {
-            vouch::transact(store, [&](auto& tx) { return vouch::request_cancel(tx, id, clock()); });
+            outbox.cancel(id);
         }
         run_orders.run_until_idle();
         run_payment.run_until_idle();

@@ -17,6 +17,7 @@
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/request.hpp>
+#include <vouch/contract/requeue.hpp>
 #include <vouch/contract/saga_origin.hpp>
 #include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
@@ -26,6 +27,7 @@
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
+#include <vouch/memory.hpp>
 #include <vouch/observe/observer.hpp>
 #include <vouch/outbox/bindings.hpp>
 #include <vouch/outbox/cancel.hpp>
@@ -34,7 +36,6 @@
 #include <vouch/outbox/emitter.hpp>
 #include <vouch/outbox/inbox.hpp>
 #include <vouch/outbox/outbox.hpp>
-#include <vouch/outbox/requeue.hpp>
 #include <vouch/outbox/topic.hpp>
 #include <vouch/outbox/tracking.hpp>
 #include <vouch/outbox/trail.hpp>
@@ -52,4 +53,3 @@
 #include <vouch/run/runner.hpp>
 #include <vouch/run/unhandled.hpp>
 #include <vouch/run/webhook.hpp>
-#include <vouch/memory.hpp>

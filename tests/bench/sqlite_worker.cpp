@@ -83,8 +83,8 @@ class business {
     }
 
     store work_;
-    vouch::outbox outbox_{};
-    vouch::router<store> routes_{outbox};
+    vouch::outbox<store> outbox_{work_};
+    vouch::router<store> routes_{outbox_};
     std::atomic<std::size_t> handled_ = 0;
 };
 
@@ -168,7 +168,7 @@ class crowd {
     /// The same while the queue `old` is swept.
     [[nodiscard]] std::vector<double> claim_while_purging(std::chrono::milliseconds how_long) {
         fill("old", 20'000);
-        vouch::router routes(outbox);
+        vouch::router routes(outbox_);
         routes.on("t", [](vouch::delivery&) {});
         vouch::runner(outbox_, routes, {.queue = "old", .batch_size = 1000}).run_until_idle();
         vouch::worker worker(outbox_);
@@ -185,7 +185,7 @@ class crowd {
 
   private:
     store work_;
-    vouch::outbox outbox_{};
+    vouch::outbox<store> outbox_{work_};
 };
 
 void measure_purge(table& to, const sqlite_test::folder& in) {

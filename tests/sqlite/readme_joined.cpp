@@ -16,7 +16,7 @@ TEST_CASE("readme: an order and the work it causes are in one transaction") {
     const auto path = folder.fresh_path();
     sqlite_test::application app(path);
     sqlite3* const connection = app.connection();
-    const vouch::outbox outbox(store);
+    const vouch::emitter emitter;
     const auto execute = [&](sqlite3*, const std::string& sql) { app.execute(sql); };
     app.execute("CREATE TABLE orders (number INTEGER)");
     vouch::sqlite::migrate(connection);
@@ -25,7 +25,7 @@ TEST_CASE("readme: an order and the work it causes are in one transaction") {
     vouch::sqlite::joined work(connection);      // your sqlite3*, your transaction
     execute(connection, "BEGIN IMMEDIATE");
     execute(connection, "INSERT INTO orders VALUES (1)");
-    outbox.emit({.queue = "mail", .topic = "order.placed", .payload = "1"});
+    emitter.emit(work, {.queue = "mail", .topic = "order.placed", .payload = "1"});
     execute(connection, "COMMIT");               // the order and the work it causes, or neither
     // clang-format on
 

@@ -227,7 +227,10 @@ std::vector<operation> operations() {
         {"nudge", claim, [](auto& tx) { REQUIRE(tx.nudge(id_of(3), t0) == vouch::verdict::applied); }},
         {"cancel", enqueue, [](auto& tx) { REQUIRE(tx.cancel(id_of(3), "e", t0) == vouch::verdict::applied); }},
         {"requeue", buried,
-         [](auto& tx) { REQUIRE(vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(30), .now = t0}).what == vouch::receipt::kind::inserted); }},
+         [](auto& tx) {
+             REQUIRE(vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(30), .now = t0}).what ==
+                     vouch::receipt::kind::inserted);
+         }},
         {"purge", buried, [](auto& tx) { REQUIRE(tx.purge({.queue = "q", .before = t0, .limit = some}) == some); }},
         {"next_due", enqueue, [](auto& tx) { REQUIRE(tx.next_due("q") == t0); }},
         {"find", enqueue, [](auto& tx) { REQUIRE(tx.find(id_of(3))); }},

@@ -172,8 +172,8 @@ TEST_CASE(
     "shared connection: a record that swallows its rolled-back payment has failed, and the entry is tried again") {
     till at;
     const vouch::manual_clock clock(t0);
-    const vouch::outbox work(store, {.clock = clock, .ids = vouch::counting_ids{}});
-    vouch::router routes(outbox);
+    const vouch::outbox work(at.store, {.clock = clock, .ids = vouch::counting_ids{}});
+    vouch::router routes(work);
     routes.on("t", careless_payment{});
     routes.on("other", [](vouch::delivery&) {});
     vouch::runner runner(work, routes, {.queue = "q", .lease = 1min});
@@ -198,8 +198,8 @@ TEST_CASE(
 TEST_CASE("shared connection: a group callback that swallows a rollback leaves the entry unsettled") {
     till at;
     const vouch::manual_clock clock(t0);
-    const vouch::outbox work(store, {.clock = clock, .ids = vouch::counting_ids{}});
-    vouch::router routes(outbox);
+    const vouch::outbox work(at.store, {.clock = clock, .ids = vouch::counting_ids{}});
+    vouch::router routes(work);
     routes.on("t", [](vouch::delivery&) {});
     vouch::runner runner(work, routes, {.queue = "q"});
     runner.on_group_complete([](auto& tx, const std::string&, const vouch::entry&) {

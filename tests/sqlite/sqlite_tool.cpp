@@ -40,7 +40,7 @@ struct operated {
     sqlite_test::folder in{};
     std::string path = in.fresh_path();
     vouch::sqlite::store store{path};
-    vouch::outbox outbox{};
+    vouch::outbox<vouch::sqlite::store> outbox{store};
     vouch::id waits = emit({.topic = "later", .due_in = 240h});
     vouch::id due = emit({.topic = "now", .payload = "a \"payload\"\n", .headers = {{"from", "ada"}}});
     vouch::id dead = emit({.topic = "bad"});
@@ -225,8 +225,8 @@ TEST_CASE("tool: a saga says where it stands, and is asked to turn round instead
     const auto saga = vouch::define_saga<std::string>("order")
                           .command("payment", {.queue = "payment", .topic = "charge", .undo = "refund", .timeout = 1h})
                           .build();
-    const auto id = o.outbox.emit(saga.begin(o.outbox, {.queue = "orders"}, std::string("a lamp"))).front().id;
-    vouch::router orders(outbox);
+    const auto id = o.outbox.start(saga, "orders", std::string("a lamp"));
+    vouch::router orders(o.outbox);
     orders.on(saga);
     vouch::runner(o.outbox, orders, {.queue = "orders"}).run_until_idle();
     const auto shown = ask_tool("show " + o.path + ' ' + to_string(id));
@@ -238,7 +238,7 @@ TEST_CASE("tool: a saga says where it stands, and is asked to turn round instead
     vouch::runner(o.outbox, orders, {.queue = "orders"}).run_until_idle();
     CHECK(says(ask_tool("show " + o.path + ' ' + to_string(id)), "order v1 compensated because cancelled"));
 
-    const auto other = o.outbox.emit(saga.begin(o.outbox, {.queue = "orders"}, std::string("a piano"))).front().id;
+    const auto other = o.outbox.start(saga, "orders", std::string("a piano"));
     CHECK(ask_tool("cancel --yes --abandon " + o.path + ' ' + to_string(other)).code == 0);
     CHECK(o.store.find(other)->state == state::dead);
 }
@@ -248,7 +248,7 @@ TEST_CASE("tool: requeue by error code revives the dead letters of one cause, an
     for (int n = 0; n < 250; ++n) { // more than a page
         static_cast<void>(o.emit({.topic = "new.kind"}));
     }
-    const vouch::router none(outbox);
+    const vouch::router none(o.outbox);
     REQUIRE(vouch::runner(o.outbox, none, {.queue = "q"}).run_until_idle().dead == 251); // `due`, too
     const auto call = "requeue " + o.path + " --queue q --error no_handler";
     CHECK(ask_tool(call).code == 1); // asks
@@ -266,7 +266,7 @@ TEST_CASE("tool: requeue by error code ends, though the successors die of the sa
     for (int n = 0; n < 300; ++n) {
         static_cast<void>(o.emit({.topic = "new.kind"}));
     }
-    const vouch::router none(outbox);
+    const vouch::router none(o.outbox);
     vouch::runner burying(o.outbox, none, {.queue = "q"});
     burying.run_until_idle();
     const std::jthread beside([&](const std::stop_token& stop) {
@@ -282,7 +282,7 @@ TEST_CASE("tool: requeue by error code ends, though the successors die of the sa
 TEST_CASE("tool: a dead saga is resumed, and does its work again only if --afresh asks for that") {
     operated o;
     const auto saga = vouch::define_saga<std::string>("order").step("pay", [] {}).build();
-    const auto id = o.outbox.emit(saga.begin(o.outbox, {.queue = "orders"}, std::string("a lamp"))).front().id;
+    const auto id = o.outbox.start(saga, "orders", std::string("a lamp"));
     const auto requeue = [&](const std::string& how) {
         return ask_tool("requeue " + how + o.path + ' ' + to_string(id));
     };

@@ -42,7 +42,9 @@ settlement end(vouch::memory::store& store, std::uint64_t n, const vouch::outcom
 }
 
 void requeue_in(vouch::memory::store& store, std::uint64_t dead, std::uint64_t fresh) {
-    const auto receipt = vouch::transact(store, [&](auto& tx) { return vouch::requeue(tx, {.dead = id_of(dead), .successor = id_of(fresh), .now = t0}); });
+    const auto receipt = vouch::transact(store, [&](auto& tx) {
+        return vouch::requeue(tx, {.dead = id_of(dead), .successor = id_of(fresh), .now = t0});
+    });
     REQUIRE(receipt.what == vouch::receipt::kind::inserted);
 }
 
@@ -152,7 +154,8 @@ TEST_CASE("group: a rolled-back requeue leaves the dead member counting") {
     end(store, 1, vouch::bury{"e", {}});
     {
         auto tx = store.begin();
-        CHECK(vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(3), .now = t0}).what == vouch::receipt::kind::inserted);
+        CHECK(vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(3), .now = t0}).what ==
+              vouch::receipt::kind::inserted);
     }
     CHECK(end(store, 2, vouch::succeed{}) == plain);
     requeue_in(store, 1, 4);

@@ -28,8 +28,9 @@ void put_ended(vouch::memory::store& store, std::uint64_t n, vouch::time_point a
 }
 
 void put_successor(vouch::memory::store& store, std::uint64_t dead, std::uint64_t fresh, vouch::time_point now = t0) {
-    REQUIRE(vouch::transact(store, [&](auto& tx) { return vouch::requeue(tx, {.dead = id_of(dead), .successor = id_of(fresh), .now = now}); }).what ==
-            kind::inserted);
+    REQUIRE(vouch::transact(store, [&](auto& tx) {
+                return vouch::requeue(tx, {.dead = id_of(dead), .successor = id_of(fresh), .now = now});
+            }).what == kind::inserted);
 }
 
 vouch::purge_request before(vouch::time_point when, std::size_t limit = 1000) {

@@ -57,7 +57,8 @@ vouch::memory::store furnished() {
     REQUIRE(take(store, t0, {.only = id_of(1)}).size() == 1);
     put(store, draft_of(21, "r"));
     cancel(store, id_of(21));
-    vouch::transact(store, [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(21), .successor = id_of(22), .now = t0}); });
+    vouch::transact(
+        store, [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(21), .successor = id_of(22), .now = t0}); });
     return store;
 }
 

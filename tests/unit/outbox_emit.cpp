@@ -376,8 +376,8 @@ TEST_CASE("emit: observers hear of what was inserted, once it is committed") {
     outbox.observe(seen);
 
     outbox.emit({{.queue = "mail", .topic = "a", .key = "k", .group = "g"},
-                          {.queue = "mail", .topic = "b", .key = "k"}, // a duplicate
-                          {.queue = "sms", .topic = "c"}});
+                 {.queue = "mail", .topic = "b", .key = "k"}, // a duplicate
+                 {.queue = "sms", .topic = "c"}});
     CHECK(seen.heard == "enqueued mail a g stored\nenqueued sms c  stored\n");
 
     SECTION("of what goes into the caller's transaction they hear when the caller says so") {
@@ -400,8 +400,7 @@ TEST_CASE("emit: observers hear of what was inserted, once it is committed") {
         seen.heard.clear();
         CHECK_THROWS_AS(outbox.emit({{.queue = "mail", .topic = "d"}, {.queue = "", .topic = "nowhere"}}),
                         vouch::error);
-        CHECK_THROWS_AS(outbox.emit({{.queue = "mail", .topic = "d"}, {.queue = "mail", .topic = ""}}),
-                        vouch::error);
+        CHECK_THROWS_AS(outbox.emit({{.queue = "mail", .topic = "d"}, {.queue = "mail", .topic = ""}}), vouch::error);
         CHECK(seen.heard.empty());
     }
 }

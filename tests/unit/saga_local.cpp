@@ -224,8 +224,9 @@ TEST_CASE("saga: a compensation is tried again; out of retries the saga is dead,
     SECTION("and resume goes on from there, with all its retries, under the same keys") {
         on.log.clear();
         bank_is_back = true;
-        const auto next = vouch::transact(
-            on.store, [&](auto& tx) { return vouch::resume(tx, {.dead = id, .successor = on.outbox.fresh_id(), .now = on.clock()}); });
+        const auto next = vouch::transact(on.store, [&](auto& tx) {
+            return vouch::resume(tx, {.dead = id, .successor = on.outbox.fresh_id(), .now = on.clock()});
+        });
         REQUIRE(next.what == vouch::receipt::kind::inserted);
         on.run_out();
         CHECK(on.log == lines{"undo 2 <r2>", "undo 1 <r1>"});
@@ -235,8 +236,9 @@ TEST_CASE("saga: a compensation is tried again; out of retries the saga is dead,
     }
     SECTION("and resumed too early it is tried as often again") {
         on.log.clear();
-        std::ignore = vouch::transact(
-            on.store, [&](auto& tx) { return vouch::resume(tx, {.dead = id, .successor = on.outbox.fresh_id(), .now = on.clock()}); });
+        std::ignore = vouch::transact(on.store, [&](auto& tx) {
+            return vouch::resume(tx, {.dead = id, .successor = on.outbox.fresh_id(), .now = on.clock()});
+        });
         on.run_out();
         CHECK(on.log == lines{"undo 2 <r2>", "undo 2 <r2>"});
     }
@@ -257,7 +259,9 @@ TEST_CASE("requeue: a dead saga pays again only if requeue_saga asks for that by
     on.pass(5min);
     std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.cancel(id, "abandoned", on.clock()); });
     const auto replaced = [&](vouch::receipt (*how)(vouch::memory::transaction&, const vouch::requeue_request&)) {
-        return vouch::transact(on.store, [&](auto& tx) { return how(tx, {.dead = id, .successor = on.outbox.fresh_id(), .now = on.clock()}); });
+        return vouch::transact(on.store, [&](auto& tx) {
+            return how(tx, {.dead = id, .successor = on.outbox.fresh_id(), .now = on.clock()});
+        });
     };
     CHECK(replaced(vouch::requeue<vouch::memory::transaction>) == vouch::receipt{});
     SECTION("resume") {
@@ -280,7 +284,8 @@ TEST_CASE("requeue: a dead saga pays again only if requeue_saga asks for that by
         const auto plain = on.emit({.queue = "sagas", .topic = "t"});
         for (const auto& other : {plain, on.begin(d), id_of(99)}) {
             CHECK(vouch::transact(on.store, [&](auto& tx) {
-                      return vouch::requeue_saga(tx, {.dead = other, .successor = on.outbox.fresh_id(), .now = on.clock()});
+                      return vouch::requeue_saga(tx,
+                                                 {.dead = other, .successor = on.outbox.fresh_id(), .now = on.clock()});
                   }) == vouch::receipt{});
         }
     }

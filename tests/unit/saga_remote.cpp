@@ -421,8 +421,9 @@ TEST_CASE("undo: a compensating command that dies is sent again by policy; then 
     CHECK(on.status(on.saga).step() == "sa");
 
     is_back = true;
-    const auto next = vouch::transact(
-        on.store, [&](auto& tx) { return vouch::resume(tx, {.dead = on.saga, .successor = on.outbox.fresh_id(), .now = on.clock()}); });
+    const auto next = vouch::transact(on.store, [&](auto& tx) {
+        return vouch::resume(tx, {.dead = on.saga, .successor = on.outbox.fresh_id(), .now = on.clock()});
+    });
     on.run_out();
     CHECK(on.log == lines{"undo a <ra>", "undo a <ra>", "undo a <ra>"});
     CHECK(on.status(next.id).is_compensated());
@@ -448,8 +449,9 @@ TEST_CASE("commands: one that is sent again carries the same key, also after a r
     });
     on.run_out();
     REQUIRE(on.entry(on.saga).state == state::dead);
-    std::ignore = vouch::transact(
-        on.store, [&](auto& tx) { return vouch::resume(tx, {.dead = on.saga, .successor = on.outbox.fresh_id(), .now = on.clock()}); });
+    std::ignore = vouch::transact(on.store, [&](auto& tx) {
+        return vouch::resume(tx, {.dead = on.saga, .successor = on.outbox.fresh_id(), .now = on.clock()});
+    });
     on.run_out();
     CHECK(refunds == 1);
     CHECK(std::set(ids.begin(), ids.end()).size() == 4);

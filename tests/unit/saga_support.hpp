@@ -35,9 +35,7 @@ class stage {
         : outbox(store, {.clock = clock, .ids = vouch::counting_ids(), .bindings = std::move(bound)}) {}
 
     /// Plays this saga, in any of these versions, in the queue `sagas`.
-    void play(std::vector<vouch::saga_definition> versions) {
-        router("sagas").on(std::move(versions));
-    }
+    void play(std::vector<vouch::saga_definition> versions) { router("sagas").on(std::move(versions)); }
     void play(const vouch::saga_definition& definition) { play(std::vector{definition}); }
 
     template <class Handler>

@@ -71,8 +71,7 @@ struct troubled {
     vouch::testing::recorder seen{};
     std::atomic<int> calls = 0;
     vouch::router<deaf_store> routes{outbox};
-    vouch::worker<deaf_store> worker{
-        outbox, {.poll_interval = 20ms, .store_backoff = {.base = 1ms, .max = 20ms}}};
+    vouch::worker<deaf_store> worker{outbox, {.poll_interval = 20ms, .store_backoff = {.base = 1ms, .max = 20ms}}};
 
     explicit troubled(vouch::queue_options served = {.queue = "q"}) {
         routes.on("t", [this](vouch::delivery& d) {

@@ -49,8 +49,9 @@ inline int requeue_all(database& in, const arguments& with) {
             std::vector<vouch::receipt> out;
             for (const auto& e : found) {
                 const auto fresh = outbox.fresh_id();
-                out.push_back(with.resume ? vouch::resume(tx, {.dead = e.id, .successor = fresh, .now = outbox.now()})
-                                          : vouch::requeue(tx, {.dead = e.id, .successor = fresh, .now = outbox.now()}));
+                out.push_back(with.resume
+                                  ? vouch::resume(tx, {.dead = e.id, .successor = fresh, .now = outbox.now()})
+                                  : vouch::requeue(tx, {.dead = e.id, .successor = fresh, .now = outbox.now()}));
             }
             return out;
         });

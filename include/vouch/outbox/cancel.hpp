@@ -17,11 +17,11 @@
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/is_saga.hpp>
+#include <vouch/contract/saga_origin.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/verdict.hpp>
-#include <vouch/contract/saga_origin.hpp>
-#include <vouch/contract/saga_progress.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -47,8 +47,8 @@ template <class Writer>
     }
     const auto progress = decode_progress(found->progress);
     if (!progress) {
-        throw error(error_kind::unsupported,
-                    "saga: this version cannot read the progress of " + to_string(saga) + "; use the version that wrote it");
+        throw error(error_kind::unsupported, "saga: this version cannot read the progress of " + to_string(saga) +
+                                                 "; use the version that wrote it");
     }
     const auto answer = tx.nudge(saga, now);
     if (answer == verdict::applied || answer == verdict::repeated) {

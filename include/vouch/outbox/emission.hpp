@@ -14,13 +14,13 @@ namespace vouch {
 inline namespace v0 {
 
 struct emission {
-    std::string queue{};   ///< empty: every queue bound to the topic
-    std::string topic{};   ///< required
-    std::string payload{}; ///< `encode(value)` for typed ones
-    std::string key{};     ///< dedup key, unique in its queue; empty: none
-    std::string group{};   ///< entries that complete together; empty: none
-    std::string lane{};    ///< entries of one lane run one at a time, in order; empty: none
-    vouch::id parent{};    ///< the entry to wake when this one ends
+    std::string queue{};                    ///< empty: every queue bound to the topic
+    std::string topic{};                    ///< required
+    std::string payload{};                  ///< `encode(value)` for typed ones
+    std::string key{};                      ///< dedup key, unique in its queue; empty: none
+    std::string group{};                    ///< entries that complete together; empty: none
+    std::string lane{};                     ///< entries of one lane run one at a time, in order; empty: none
+    vouch::id parent{};                     ///< the entry to wake when this one ends
     std::optional<time_point> due_at{};     ///< not before this time
     std::optional<duration> due_in{};       ///< not before this long from now; not together with `due_at`
     std::optional<time_point> expires_at{}; ///< no attempt from this time on; must be later than the due time

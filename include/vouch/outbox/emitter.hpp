@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -22,13 +23,13 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/requeue.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/observe/observer.hpp>
 #include <vouch/outbox/bindings.hpp>
 #include <vouch/outbox/emission.hpp>
-#include <vouch/outbox/requeue.hpp>
 #include <vouch/outbox/tracking.hpp>
 #include <vouch/outbox/trail.hpp>
 #include <vouch/policy/clock.hpp>
@@ -108,9 +109,9 @@ class emitter {
     id start(Writer& tx, const Saga& saga, emission how, const Context& context) const {
         return emit(tx, saga.begin(*this, std::move(how), context)).front().id;
     }
-    template <class Writer, class Saga, class Context>
-    id start(Writer& tx, const Saga& saga, std::string queue, const Context& context) const {
-        return start(tx, saga, emission{.queue = std::move(queue)}, context);
+    template <class Writer, class Saga, std::convertible_to<std::string> Queue, class Context>
+    id start(Writer& tx, const Saga& saga, Queue&& queue, const Context& context) const {
+        return start(tx, saga, emission{.queue = std::forward<Queue>(queue)}, context);
     }
 
     /// Gives a dead entry a successor, as the functions of `requeue.hpp` do.

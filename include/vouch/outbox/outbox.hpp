@@ -12,6 +12,7 @@
 // id source and its observers allow that.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <initializer_list>
 #include <span>
@@ -78,9 +79,9 @@ class outbox : public emitter {
     id start(const Saga& saga, emission how, const Context& context) const {
         return emit(saga.begin(*this, std::move(how), context)).front().id;
     }
-    template <class Saga, class Context>
-    id start(const Saga& saga, std::string queue, const Context& context) const {
-        return start(saga, emission{.queue = std::move(queue)}, context);
+    template <class Saga, std::convertible_to<std::string> Queue, class Context>
+    id start(const Saga& saga, Queue&& queue, const Context& context) const {
+        return start(saga, emission{.queue = std::forward<Queue>(queue)}, context);
     }
 
     /// Gives a dead entry a successor that starts from the beginning. Inserted; duplicate of the successor it already

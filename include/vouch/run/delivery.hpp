@@ -43,7 +43,7 @@ class delivery {
     [[nodiscard]] const id_list& trail() const noexcept { return entry_.trail; }
     [[nodiscard]] std::uint32_t attempt() const noexcept { return entry_.attempts; } ///< counted from 1
     [[nodiscard]] time_point now() const noexcept { return now_; }                   ///< when the handler was called
-    [[nodiscard]] time_point time() const { return emitter_.now(); }                  ///< the present time
+    [[nodiscard]] time_point time() const { return emitter_.now(); }                 ///< the present time
 
     /// Requested when the worker stops or the claim is lost: return early if possible. Handlers are never killed.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }

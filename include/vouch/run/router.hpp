@@ -62,7 +62,7 @@ class router {
     /// Adds something that brings its own topic and policy: a saga definition, several versions of one as a
     /// `std::vector`, or a `webhook`.
     template <class Routable>
-    requires requires(router& self, Routable&& what) { add_route(self, std::forward<Routable>(what)); }
+        requires requires(router& self, Routable&& what) { add_route(self, std::forward<Routable>(what)); }
     router& on(Routable&& what) {
         add_route(*this, std::forward<Routable>(what));
         return *this;

@@ -140,14 +140,13 @@ class worker {
 
     struct served_queue {
         served_queue(worker& of, const router<Store>& routes, queue_options options)
-            : how(std::move(options)),
-              phases(of.outbox_, routes,
-                     {.queue = how.queue,
-                      .worker = of.options_.name,
-                      .batch_size = how.batch_size,
-                      .lease = how.lease,
-                      .dispatch = {.retry = how.retry, .unhandled = how.unhandled},
-                      .exception_text = of.options_.exception_text}) {
+            : how(std::move(options)), phases(of.outbox_, routes,
+                                              {.queue = how.queue,
+                                               .worker = of.options_.name,
+                                               .batch_size = how.batch_size,
+                                               .lease = how.lease,
+                                               .dispatch = {.retry = how.retry, .unhandled = how.unhandled},
+                                               .exception_text = of.options_.exception_text}) {
             phases.events().add(of.observers_);
         }
         queue_options how;
@@ -170,8 +169,8 @@ class worker {
                 q->phases.hooks() = {.audit = of.audit_, .group_complete = of.group_complete_};
                 queues_.push_back(std::make_shared<running_queue>(of, *q, exclusion_));
                 if (detail::sweeper<Store>::has_work(q->how.retention)) {
-                    sweepers_.push_back(std::make_unique<detail::sweeper<Store>>(of.outbox_, q->phases.events(),
-                                                                                 of.options_, q->how));
+                    sweepers_.push_back(
+                        std::make_unique<detail::sweeper<Store>>(of.outbox_, q->phases.events(), of.options_, q->how));
                 }
             }
         }
@@ -275,7 +274,8 @@ class worker {
         std::mutex mutex_{};
         std::exception_ptr failure_{};
         std::optional<detail::steady::time_point> deadline_{};
-        std::vector<std::jthread> threads_{}; ///< claim loops and sweepers; joined before anything they use is destroyed
+        std::vector<std::jthread>
+            threads_{}; ///< claim loops and sweepers; joined before anything they use is destroyed
     };
 
     struct left_handler {

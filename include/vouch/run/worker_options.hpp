@@ -47,8 +47,8 @@ struct queue_options {
     std::size_t concurrency = 1;              ///< handlers at a time
     std::size_t batch_size = 50;              ///< entries per commit, and the most that wait for a thread
     duration lease = std::chrono::minutes{5}; ///< how long a claim outlives a worker that has died
-    bool extend_leases = true;                ///< while a handler runs; if not, the lease must be longer than a batch takes
-    retry_policy retry{};                     ///< for routes and entries without a policy of their own
+    bool extend_leases = true; ///< while a handler runs; if not, the lease must be longer than a batch takes
+    retry_policy retry{};      ///< for routes and entries without a policy of their own
     vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic fits no route
     vouch::retention retention{};                 ///< which ended entries are removed, and when
 };

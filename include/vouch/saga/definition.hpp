@@ -27,6 +27,7 @@
 
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/limits.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/outbox/codec.hpp>
@@ -34,7 +35,6 @@
 #include <vouch/outbox/emitter.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/saga/compensation.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/saga/step_call.hpp>
 #include <vouch/saga/step_results.hpp>
 

@@ -66,13 +66,12 @@ class sandbox {
                   {.clock = clock_,
                    .ids = ids_,
                    .bindings = options.bindings.empty() ? bindings{}.bind("#", options.queue) : options.bindings}),
-          router_(outbox_),
-          runner_(outbox_, router_,
-                  {.queue = options.queue,
-                   .worker = "sandbox",
-                   .batch_size = options.batch_size,
-                   .lease = options.lease,
-                   .retry = std::move(options.retry)}) {
+          router_(outbox_), runner_(outbox_, router_,
+                                    {.queue = options.queue,
+                                     .worker = "sandbox",
+                                     .batch_size = options.batch_size,
+                                     .lease = options.lease,
+                                     .retry = std::move(options.retry)}) {
         runner_.observe(recorder_);
     }
     sandbox(const sandbox&) = delete;

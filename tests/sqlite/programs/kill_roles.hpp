@@ -41,13 +41,13 @@ namespace detail {
 class means {
   public:
     explicit means(const part& p)
-        : clock(p.now), random(p.seed), outbox({.clock = clock, .ids = vouch::uuid7_source(clock, p.seed)}) {}
+        : clock(p.now), random(p.seed), stamps{.clock = clock, .ids = vouch::uuid7_source(clock, p.seed)} {}
 
     [[nodiscard]] std::uint64_t below(std::uint64_t limit) { return random() % limit; }
 
     vouch::manual_clock clock;
     std::mt19937_64 random;
-    vouch::outbox outbox(store);
+    vouch::emitter_options stamps; ///< times and ids
 };
 
 inline const vouch::sqlite::options through_hooks{.vfs = vfs_name};
@@ -141,11 +141,9 @@ class producer {
 
     template <class Writer>
     void emit(Writer& to, std::uint64_t number) {
-        const std::vector drafts{vouch::draft{.id = means_.outbox.fresh_id(),
-                                              .queue = "orders",
-                                              .topic = "order.placed",
-                                              .payload = std::to_string(number)}};
-        to.enqueue(drafts, means_.outbox.now());
+        const std::vector drafts{vouch::draft{
+            .id = means_.stamps.ids(), .queue = "orders", .topic = "order.placed", .payload = std::to_string(number)}};
+        to.enqueue(drafts, means_.clock());
         reach(point::after_enqueue);
     }
 
@@ -192,6 +190,7 @@ template <class Store>
 void run(const part& p, const std::function<void()>& pause) {
     means means(p);
     Store store(p.scene.database(), through_hooks);
+    const vouch::outbox outbox(store, means.stamps);
     vouch::router router(outbox);
     router.on("order.placed", [&](vouch::delivery& d) {
         reach(point::in_handler);
@@ -199,7 +198,7 @@ void run(const part& p, const std::function<void()>& pause) {
         reach(point::in_handler);
         return std::to_string(d.entry().epoch); // the claim that settles it
     });
-    vouch::runner runner(means.outbox, router,
+    vouch::runner runner(outbox, router,
                          {.queue = "orders",
                           .worker = "round " + std::to_string(p.round),
                           .batch_size = batch_size,
@@ -254,7 +253,7 @@ inline void purge(const part& p) {
     };
     std::vector<vouch::draft> drafts;
     for (std::size_t i = 0; i < 3 * batch_size; ++i) {
-        drafts.push_back({.id = means.outbox.fresh_id(), .queue = "ledger", .topic = "line", .result = "done"});
+        drafts.push_back({.id = means.stamps.ids(), .queue = "ledger", .topic = "line", .result = "done"});
     }
     app.execute("BEGIN IMMEDIATE");
     joined.enqueue(drafts, p.now);

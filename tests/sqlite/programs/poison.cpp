@@ -31,7 +31,7 @@ constexpr auto lease = 300ms;
 void fill(const std::string& path) {
     in_a_child([&] {
         store s(path);
-        const vouch::outbox outbox(store);
+        const vouch::outbox outbox(s);
         for (std::size_t n = 0; n < innocents; ++n) {
             if (n == 7) {
                 outbox.emit({.queue = "q", .topic = "poison"});
@@ -41,7 +41,7 @@ void fill(const std::string& path) {
     });
 }
 
-[[nodiscard]] vouch::router<store> routes() {
+[[nodiscard]] vouch::router<store> routes(const vouch::outbox<store>& outbox) {
     vouch::router out(outbox);
     out.on("innocent", [](vouch::delivery&) { std::this_thread::sleep_for(2ms); });
     out.on("poison", [](vouch::delivery&) {
@@ -56,8 +56,8 @@ void fill(const std::string& path) {
 /// Ends with 0 when there is no more to do.
 int run_passes(const std::string& path) {
     store s(path);
-    const vouch::outbox outbox(store);
-    const auto router = routes();
+    const vouch::outbox outbox(s);
+    const auto router = routes(outbox);
     vouch::runner first(outbox, router, {.queue = "q", .lease = lease});
     vouch::runner second(outbox, router, {.queue = "r", .lease = lease});
     while (!is_done(s)) {
@@ -70,8 +70,8 @@ int run_passes(const std::string& path) {
 
 int run_worker(const std::string& path) {
     store s(path);
-    const vouch::outbox outbox(store);
-    const auto router = routes();
+    const vouch::outbox outbox(s);
+    const auto router = routes(outbox);
     vouch::worker worker(outbox, {.poll_interval = 20ms});
     worker.serve(router, {.queue = "q", .concurrency = 8, .lease = lease});
     worker.serve(router, {.queue = "r", .concurrency = 8, .lease = lease});

@@ -137,7 +137,7 @@ void live(const std::string& folder, const scenario& what, int life) {
     std::map<std::string, std::unique_ptr<vouch::router<vouch::sqlite::store>>> routers;
     const auto router = [&](const std::string& queue) -> vouch::router<vouch::sqlite::store>& {
         auto& at = routers[queue];
-        at = at ? std::move(at) : std::make_unique<vouch::router<vouch::sqlite::store>>();
+        at = at ? std::move(at) : std::make_unique<vouch::router<vouch::sqlite::store>>(outbox);
         return *at;
     };
     router("orders").on(definition);
@@ -159,9 +159,7 @@ void live(const std::string& folder, const scenario& what, int life) {
             out.ask("undo " + s, to_string(vouch::command_of(d.entry())->key));
         });
     }
-    auto order = definition.begin(outbox, {.queue = "orders"}, std::string("1"));
-    order.key = "order 1"; // whoever comes first places it
-    outbox.emit(order);
+    outbox.start(definition, {.queue = "orders", .key = "order 1"}, std::string("1")); // the first process places it
     for (bool busy = true; busy;) {
         busy = false;
         for (const auto& [queue, routes] : routers) {

@@ -31,7 +31,7 @@ const std::string queue = "q";
 void fill(const std::string& path, std::size_t entries) {
     in_a_child([&] {
         store s(path);
-        const vouch::outbox outbox(store);
+        const vouch::outbox outbox(s);
         outbox.emit(std::vector<vouch::emission>(entries, {.queue = queue, .topic = "t"}));
     });
 }
@@ -46,7 +46,7 @@ struct service {
 int serve(const std::string& path, const service& how) {
     const vouch::stop_signals signals;
     store s(path);
-    const vouch::outbox outbox(store);
+    const vouch::outbox outbox(s);
     vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) { std::this_thread::sleep_for(how.handler); });
     vouch::worker worker(outbox, how.options);

@@ -81,7 +81,7 @@ struct with_effect {
 int work(const files& at, std::size_t number) {
     const vouch::stop_signals signals;
     store s(at.database);
-    const vouch::outbox outbox(store);
+    const vouch::outbox outbox(s);
     vouch::router routes(outbox);
     routes.on("t", with_effect{});
     vouch::logger log(vouch::log_level::error, to_file(at.log));
@@ -96,8 +96,8 @@ int work(const files& at, std::size_t number) {
 }
 
 int produce(const files& at, std::chrono::seconds how_long) {
-    const vouch::outbox outbox(store);
     store s(at.database);
+    const vouch::outbox outbox(s);
     const auto log = to_file(at.log);
     std::size_t committed = 0;
     const auto until = std::chrono::steady_clock::now() + how_long;

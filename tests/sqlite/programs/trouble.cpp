@@ -79,7 +79,7 @@ class business {
   public:
     explicit business(const std::string& path)
         : store_(path, {.busy_limit = 150ms}),
-          worker_(store_, outbox_, {.poll_interval = 20ms, .store_backoff = {.base = 5ms, .max = 50ms}}) {
+          worker_(outbox_, {.poll_interval = 20ms, .store_backoff = {.base = 5ms, .max = 50ms}}) {
         routes_.on("t", [this](vouch::delivery& d) {
             const std::lock_guard lock(mutex_);
             calls_[d.payload()] += 1;
@@ -156,8 +156,8 @@ class business {
 
   private:
     store store_;
-    vouch::outbox outbox_{};
-    vouch::router<store> routes_{outbox};
+    vouch::outbox<store> outbox_{store_};
+    vouch::router<store> routes_{outbox_};
     error_watch errors_{};
     vouch::worker<store> worker_;
     std::mutex mutex_{};

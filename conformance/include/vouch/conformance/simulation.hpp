@@ -20,8 +20,9 @@
 #include <vouch/conformance/simulation_runner.hpp>
 #include <vouch/conformance/simulation_work.hpp>
 #include <vouch/conformance/trial.hpp>
+#include <vouch/contract/requeue.hpp>
 #include <vouch/contract/transact.hpp>
-#include <vouch/run/router.hpp>
+#include <vouch/run/delivery.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -30,13 +31,13 @@ namespace conformance {
 class simulation {
   public:
     simulation(trial& t, std::uint64_t seed) : ground_(t, seed) {
-        router_.on("#", [this](delivery& d) { return work_(d); });
         auto& random = ground_.random;
         const auto runners = 3 + random.below(3);
         for (std::size_t i = 0; i < runners; ++i) {
             const bool other_queue = i == 1 || (i > 1 && random.chance(30));
             runners_.push_back(std::make_unique<simulated_runner>(
-                ground_, router_, std::string(1, static_cast<char>('a' + i)), other_queue ? "r" : "q"));
+                ground_, [this](delivery& d) { return work_(d); }, std::string(1, static_cast<char>('a' + i)),
+                other_queue ? "r" : "q"));
         }
     }
     simulation(const simulation&) = delete;
@@ -182,7 +183,9 @@ class simulation {
                 } else if (what < 6) {
                     std::ignore = tx.cancel(target, "cancelled", now);
                 } else if (what < 8) {
-                    std::ignore = vouch::requeue(tx, {.dead = dead == nullptr ? target : dead->entry.id, .successor = ground_.fresh_id(), .now = now});
+                    std::ignore = vouch::requeue(tx, {.dead = dead == nullptr ? target : dead->entry.id,
+                                                      .successor = ground_.fresh_id(),
+                                                      .now = now});
                 } else {
                     tx.purge(old);
                 }
@@ -225,7 +228,6 @@ class simulation {
 
     simulation_ground ground_;
     simulation_work work_{ground_};
-    router<simulated_store> router_{};
     simulated_store office_ = ground_.open();
     std::vector<std::unique_ptr<simulated_runner>> runners_{};
     std::vector<draft> undelivered_{};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,8 +29,10 @@ namespace conformance {
 
 class simulated_runner {
   public:
-    simulated_runner(simulation_ground& on, const router<simulated_store>& routes, std::string name, std::string queue)
-        : ground_(on), router_(routes), name_(std::move(name)), queue_(std::move(queue)) {
+    using handler = std::function<outcome(delivery&)>;
+
+    simulated_runner(simulation_ground& on, handler work, std::string name, std::string queue)
+        : ground_(on), work_(std::move(work)), name_(std::move(name)), queue_(std::move(queue)) {
         restart();
     }
     simulated_runner(const simulated_runner&) = delete;
@@ -47,12 +50,15 @@ class simulated_runner {
         waiting_.clear();
         done_.clear();
         runner_.reset();
+        router_.reset();
+        outbox_.reset();
         if (!store_ || (ground_.t.can().shared && ground_.random.chance(10))) {
             store_.reset();
             store_.emplace(ground_.open());
         }
-        outbox_.emplace(outbox_options{.clock = clock_, .ids = [this] { return ground_.fresh_id(); }});
-        runner_.emplace(*store_, *outbox_, router_,
+        outbox_.emplace(*store_, emitter_options{.clock = clock_, .ids = [this] { return ground_.fresh_id(); }});
+        router_.emplace(*outbox_).on("#", work_);
+        runner_.emplace(*outbox_, *router_,
                         runner_options{.queue = queue_,
                                        .worker = name_,
                                        .batch_size = ground_.batch_size,
@@ -114,7 +120,7 @@ class simulated_runner {
         for (const auto& h : done_) {
             const auto mine = ticket_of(h.entry);
             const bool is_purged = !ground_.watch.stored().contains(mine.id);
-            const bool says_landed = h.result->what == detail::settle_result::kind::applied;
+            const bool says_landed = h.result->what == vouch::detail::settle_result::kind::applied;
             if (!is_purged && (says_landed || !h.in_doubt)) {
                 trial::equal(says_landed, ground_.watch.is_applied(mine),
                              "runner " + name_ + " says that its settle under " + show(mine) + " landed");
@@ -123,13 +129,14 @@ class simulated_runner {
     }
 
     simulation_ground& ground_;
-    const router<simulated_store>& router_;
+    handler work_;
     std::string name_;
     std::string queue_;
     manual_clock clock_{start};
     duration skew_{};
     std::optional<simulated_store> store_{};
-    std::optional<vouch::outbox> outbox_{};
+    std::optional<outbox<simulated_store>> outbox_{};
+    std::optional<router<simulated_store>> router_{};
     std::optional<runner<simulated_store>> runner_{};
     std::vector<entry> waiting_{};          ///< claimed, not handled
     runner<simulated_store>::batch done_{}; ///< handled, not settled

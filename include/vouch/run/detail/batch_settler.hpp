@@ -22,8 +22,8 @@
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/verdict.hpp>
-#include <vouch/policy/clock.hpp>
 #include <vouch/outbox/tracking.hpp>
+#include <vouch/policy/clock.hpp>
 #include <vouch/run/audit.hpp>
 #include <vouch/run/detail/caught_exception.hpp>
 #include <vouch/run/detail/completion.hpp>
@@ -64,8 +64,7 @@ class batch_settler {
     /// hook, or has a `record_failure`. If `next` is given and every completion gets a result, claims in the same commit
     /// and returns the claims; otherwise returns nothing and claims nothing. Throws the store's faults; then the same
     /// batch may be settled again.
-    [[nodiscard]] std::optional<claims> operator()(std::span<completion<Store>> batch,
-                                                           const next_claim* next) {
+    [[nodiscard]] std::optional<claims> operator()(std::span<completion<Store>> batch, const next_claim* next) {
         waiting unsettled;
         for (auto& h : batch) {
             if (!h.result) {

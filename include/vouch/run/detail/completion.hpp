@@ -46,10 +46,10 @@ struct completion {
     std::optional<duration> took{}; ///< from the handler's call to its end; unset if the handler was not called
 
     // State of the settle, so that a batch can be settled again after a fault of the store or of a hook.
-    std::optional<settle_result> result{}; ///< unset: not settled yet
-    std::string held_up{};                 ///< the code of what an audit sink or a group callback threw
-    std::string held_up_text{};            ///< its text, for observers that asked for it
-    bool is_untried = false;               ///< held up because hooks of other entries kept failing
+    std::optional<settle_result> result{};            ///< unset: not settled yet
+    std::string held_up{};                            ///< the code of what an audit sink or a group callback threw
+    std::string held_up_text{};                       ///< its text, for observers that asked for it
+    bool is_untried = false;                          ///< held up because hooks of other entries kept failing
     std::optional<caught_exception> record_failure{}; ///< `record` threw, and no outcome follows from that yet
     bool is_reported = false;                         ///< to the observers: that it is held up
     std::vector<receipt> receipts{};                  ///< of the emissions, from the last try

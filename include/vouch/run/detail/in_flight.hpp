@@ -36,8 +36,8 @@ using steady = std::chrono::steady_clock;
 template <class Store>
 struct held_claim {
     vouch::entry entry{};
-    std::stop_source stop{};                    ///< fires when the claim is lost or the worker stops
-    steady::time_point renew_at{};              ///< when its lease has to be extended
+    std::stop_source stop{};                       ///< fires when the claim is lost or the worker stops
+    steady::time_point renew_at{};                 ///< when its lease has to be extended
     std::optional<completion<Store>> unrecorded{}; ///< its `record` failed; `entry` is empty then
 
     [[nodiscard]] vouch::ticket ticket() const noexcept { return ticket_of(unrecorded ? unrecorded->entry : entry); }
@@ -103,13 +103,13 @@ class in_flight {
         const auto unrecorded = static_cast<std::size_t>(std::count_if(
             unstarted_.begin(), unstarted_.end(), [](const auto& c) { return c.unrecorded.has_value(); }));
         in_flight_size out{.unstarted = unstarted_.size() - unrecorded,
-                      .unrecorded = unrecorded,
-                      .running = running_.size(),
-                      .finished = finished_.size(),
-                      .finished_since = finished_since_,
-                      .started_last = started_last_,
-                      .handling = handling_,
-                      .measured = measured_};
+                           .unrecorded = unrecorded,
+                           .running = running_.size(),
+                           .finished = finished_.size(),
+                           .finished_since = finished_since_,
+                           .started_last = started_last_,
+                           .handling = handling_,
+                           .measured = measured_};
         for (const auto& c : unstarted_) {
             out.renew_at = std::min(out.renew_at, c.renew_at);
         }
@@ -219,7 +219,8 @@ class in_flight {
 
     /// Adds the completion of a claim that was taken; nothing if the claim could not be handled. Returns whether the
     /// claim loop should wake up: this is the first completion, the last one, or it fills a batch.
-    bool finish(const ticket& done, std::optional<completion<Store>> with, steady::duration took, std::size_t batch_size) {
+    bool finish(const ticket& done, std::optional<completion<Store>> with, steady::duration took,
+                std::size_t batch_size) {
         const std::lock_guard lock(mutex_);
         std::erase_if(running_, [&](const auto& r) { return r.ticket == done; });
         handling_ = measured_ ? (handling_ * 7 + took) / 8 : took;

@@ -119,8 +119,8 @@ class phases {
             for (const auto& h : some) {
                 tickets.push_back(ticket_of(h.entry));
             }
-            const auto answers = transact(
-                outbox_.store(), [&](auto& tx) { return tx.extend(tickets, outbox_.now(), options_.lease); });
+            const auto answers =
+                transact(outbox_.store(), [&](auto& tx) { return tx.extend(tickets, outbox_.now(), options_.lease); });
             for (std::size_t i = 0; i < some.size(); ++i) {
                 if (answers[i] != verdict::applied && !some[i].in_doubt) {
                     some[i].result = settle_result{.what = settle_result::kind::stale};

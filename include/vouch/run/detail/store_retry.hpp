@@ -93,7 +93,7 @@ class store_retry {
     const clock& clock_;
     const event_reporter& events_;
     source source_;
-    std::uint64_t seed_; ///< of the jitter
+    std::uint64_t seed_;    ///< of the jitter
     std::uint32_t row_ = 0; ///< failures in a row
     std::size_t total_ = 0;
     steady::time_point until_{};

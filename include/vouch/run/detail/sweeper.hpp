@@ -35,8 +35,7 @@ class sweeper {
     using steady = std::chrono::steady_clock;
 
     /// All arguments must outlive the sweeper.
-    sweeper(const outbox<Store>& from, const event_reporter& events, const worker_options& all,
-            const queue_options& of)
+    sweeper(const outbox<Store>& from, const event_reporter& events, const worker_options& all, const queue_options& of)
         : outbox_(from), events_(events), all_(all), queue_(of),
           retry_(all.store_backoff, from.clock(), events, {of.queue, all.name, all.exception_text}) {}
 

@@ -14,6 +14,8 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
+#include <vouch/contract/saga_origin.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/policy/retry.hpp>
@@ -22,8 +24,6 @@
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/outcome.hpp>
-#include <vouch/contract/saga_origin.hpp>
-#include <vouch/contract/saga_progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -16,17 +16,17 @@
 
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
+#include <vouch/outbox/cancel.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/failure.hpp>
 #include <vouch/run/handler.hpp>
-#include <vouch/outbox/cancel.hpp>
+#include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/claim.hpp>
 #include <vouch/saga/detail/claim_state.hpp>
 #include <vouch/saga/detail/outcome.hpp>
-#include <vouch/saga/definition.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/saga/detail/rules.hpp>
 
 namespace vouch {

@@ -24,6 +24,7 @@
 #include <vouch/conformance/steps.hpp>
 #include <vouch/conformance/trial.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/requeue.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -22,10 +22,12 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/query.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/memory.hpp>
 #include <vouch/outbox/bindings.hpp>
+#include <vouch/outbox/cancel.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/policy/backoff.hpp>
 #include <vouch/policy/clock.hpp>
@@ -34,11 +36,9 @@
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/router.hpp>
 #include <vouch/run/runner.hpp>
-#include <vouch/outbox/cancel.hpp>
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/rules.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/saga/route.hpp>
 #include <vouch/testing/saga/detail/crashing_store.hpp>
 #include <vouch/testing/saga/detail/end_check.hpp>
@@ -68,8 +68,7 @@ class saga_run {
         : how_(complete(std::move(how), given)), faults_(faults),
           process_(std::make_shared<simulated_process>(simulated_process{.faults = faults})), given_(given),
           effects_(given_, *process_, how_.skipped, wrong_), steps_(given_, how_, effects_, saga_, wrong_),
-          definition_(steps_.definition()),
-          outbox_(store_, options_) {
+          definition_(steps_.definition()), outbox_(store_, options_) {
         restart();
         for (const auto& s : given_.steps) {
             if (s.is_remote()) {
