@@ -19,6 +19,7 @@
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/store.hpp>
+#include <vouch/contract/store_adaptor.hpp>
 #include <vouch/contract/ticket.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/transact.hpp>
