@@ -21,7 +21,7 @@
 #include <variant>
 #include <vector>
 
-#include <vouch/conformance/place.hpp>
+#include <vouch/conformance/location.hpp>
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>

@@ -15,7 +15,7 @@
 
 #include <sqlite3.h>
 
-#include <vouch/conformance/place.hpp>
+#include <vouch/conformance/location.hpp>
 
 #include "rewrite.hpp"
 

@@ -18,11 +18,11 @@
 #include <vouch/conformance/any_store.hpp>
 #include <vouch/conformance/call_log.hpp>
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/fault_scenario.hpp>
+#include <vouch/conformance/detail/fault_scenario.hpp>
+#include <vouch/conformance/detail/steps.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/conformance/faulty.hpp>
 #include <vouch/conformance/recording.hpp>
-#include <vouch/conformance/steps.hpp>
-#include <vouch/conformance/trial.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/requeue.hpp>
 

@@ -9,9 +9,9 @@
 
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/clauses/enqueue.hpp>
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/steps.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/steps.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/contract/requeue.hpp>
 #include <vouch/contract/transact.hpp>
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include <vouch/conformance/comparison.hpp>
-#include <vouch/conformance/dice.hpp>
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/show.hpp>
+#include <vouch/conformance/detail/model/comparison.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/random_source.hpp>
+#include <vouch/conformance/detail/show.hpp>
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/outcome.hpp>

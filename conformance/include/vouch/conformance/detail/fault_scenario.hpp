@@ -16,9 +16,9 @@
 #include <vector>
 
 #include <vouch/conformance/any_store.hpp>
+#include <vouch/conformance/detail/steps.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/conformance/faulty.hpp>
-#include <vouch/conformance/steps.hpp>
-#include <vouch/conformance/trial.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/requeue.hpp>

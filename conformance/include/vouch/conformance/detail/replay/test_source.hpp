@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/shadow.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/replay/first_difference.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -21,6 +21,7 @@
 #include <vouch/conformance/clauses/histories.hpp>
 #include <vouch/conformance/clauses/interleavings.hpp>
 #include <vouch/conformance/clauses/lanes.hpp>
+#include <vouch/conformance/clauses/model.hpp>
 #include <vouch/conformance/clauses/nudge.hpp>
 #include <vouch/conformance/clauses/parent.hpp>
 #include <vouch/conformance/clauses/purge.hpp>
@@ -28,7 +29,6 @@
 #include <vouch/conformance/clauses/requeue.hpp>
 #include <vouch/conformance/clauses/settle.hpp>
 #include <vouch/conformance/clauses/simulation.hpp>
-#include <vouch/conformance/clauses/stories.hpp>
 #include <vouch/conformance/clauses/transaction.hpp>
 #include <vouch/conformance/clauses/validation.hpp>
 #include <vouch/conformance/clauses/verdicts.hpp>

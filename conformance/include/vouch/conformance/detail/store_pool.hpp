@@ -10,9 +10,9 @@
 #include <vector>
 
 #include <vouch/conformance/any_store.hpp>
-#include <vouch/conformance/place.hpp>
-#include <vouch/conformance/steps.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/steps.hpp>
+#include <vouch/conformance/detail/trial.hpp>
+#include <vouch/conformance/location.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -18,12 +18,12 @@
 #include <vector>
 
 #include <vouch/conformance/any_store.hpp>
-#include <vouch/conformance/dice.hpp>
+#include <vouch/conformance/detail/random_source.hpp>
+#include <vouch/conformance/detail/replay/test_source.hpp>
+#include <vouch/conformance/detail/replay/test_writer.hpp>
+#include <vouch/conformance/detail/show.hpp>
+#include <vouch/conformance/location.hpp>
 #include <vouch/conformance/options.hpp>
-#include <vouch/conformance/place.hpp>
-#include <vouch/conformance/script.hpp>
-#include <vouch/conformance/scripted.hpp>
-#include <vouch/conformance/show.hpp>
 #include <vouch/contract/error.hpp>
 
 namespace vouch {

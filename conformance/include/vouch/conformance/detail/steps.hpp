@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/conformance/show.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/show.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/query.hpp>

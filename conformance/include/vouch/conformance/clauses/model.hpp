@@ -6,12 +6,12 @@
 #include <utility>
 
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/playground.hpp>
-#include <vouch/conformance/property.hpp>
-#include <vouch/conformance/script.hpp>
-#include <vouch/conformance/scripted.hpp>
-#include <vouch/conformance/story.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/model/falsify.hpp>
+#include <vouch/conformance/detail/model/model_run.hpp>
+#include <vouch/conformance/detail/replay/test_source.hpp>
+#include <vouch/conformance/detail/replay/test_writer.hpp>
+#include <vouch/conformance/detail/store_pool.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {

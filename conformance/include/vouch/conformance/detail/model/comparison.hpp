@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <vouch/conformance/dice.hpp>
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/show.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/random_source.hpp>
+#include <vouch/conformance/detail/show.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/contract/query.hpp>
 
 namespace vouch {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include <vouch/conformance/any_store.hpp>
-#include <vouch/conformance/baton.hpp>
-#include <vouch/conformance/operation.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/schedule/operation.hpp>
+#include <vouch/conformance/detail/schedule/scheduler.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include <vouch/conformance/simulation_ground.hpp>
+#include <vouch/conformance/detail/simulation/context.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/outbox/outbox.hpp>

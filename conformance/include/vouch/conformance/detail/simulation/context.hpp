@@ -15,13 +15,13 @@
 
 #include <vouch/conformance/any_store.hpp>
 #include <vouch/conformance/call_log.hpp>
-#include <vouch/conformance/dice.hpp>
+#include <vouch/conformance/detail/random_source.hpp>
+#include <vouch/conformance/detail/show.hpp>
+#include <vouch/conformance/detail/simulation/monitor.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/conformance/faulty.hpp>
-#include <vouch/conformance/place.hpp>
+#include <vouch/conformance/location.hpp>
 #include <vouch/conformance/recording.hpp>
-#include <vouch/conformance/show.hpp>
-#include <vouch/conformance/simulation_watch.hpp>
-#include <vouch/conformance/trial.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/policy/backoff.hpp>
 

@@ -15,11 +15,11 @@
 #include <tuple>
 #include <vector>
 
-#include <vouch/conformance/show.hpp>
-#include <vouch/conformance/simulation_ground.hpp>
-#include <vouch/conformance/simulation_runner.hpp>
-#include <vouch/conformance/simulation_work.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/show.hpp>
+#include <vouch/conformance/detail/simulation/context.hpp>
+#include <vouch/conformance/detail/simulation/simulated_runner.hpp>
+#include <vouch/conformance/detail/simulation/workload.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/contract/requeue.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/run/delivery.hpp>

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/conformance/sleeper.hpp>
+#include <vouch/conformance/detail/schedule/thread_probe.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/conformance/as_code.hpp>
-#include <vouch/conformance/commands.hpp>
-#include <vouch/conformance/dice.hpp>
+#include <vouch/conformance/detail/model/generator.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/random_source.hpp>
+#include <vouch/conformance/detail/replay/as_code.hpp>
+#include <vouch/conformance/detail/show.hpp>
 #include <vouch/conformance/expect.hpp>
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/show.hpp>
 
 namespace vouch {
 inline namespace v0 {

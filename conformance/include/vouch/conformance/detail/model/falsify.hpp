@@ -13,7 +13,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/detail/TestListenerAdapter.h>
 
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -25,12 +25,12 @@
 
 #include <vouch/conformance/any_store.hpp>
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/clauses.hpp>
+#include <vouch/conformance/clauses/all_clauses.hpp>
+#include <vouch/conformance/detail/replay/test_source.hpp>
+#include <vouch/conformance/detail/trial.hpp>
+#include <vouch/conformance/location.hpp>
 #include <vouch/conformance/options.hpp>
-#include <vouch/conformance/place.hpp>
 #include <vouch/conformance/report.hpp>
-#include <vouch/conformance/script.hpp>
-#include <vouch/conformance/trial.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/id.hpp>
 

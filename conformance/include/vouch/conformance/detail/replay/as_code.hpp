@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include <vouch/conformance/detail/show.hpp>
 #include <vouch/conformance/expect.hpp>
-#include <vouch/conformance/show.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/query.hpp>

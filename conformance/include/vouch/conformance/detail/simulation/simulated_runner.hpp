@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/conformance/show.hpp>
-#include <vouch/conformance/simulation_ground.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/show.hpp>
+#include <vouch/conformance/detail/simulation/context.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/policy/clock.hpp>

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/conformance/as_code.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/replay/as_code.hpp>
+#include <vouch/conformance/detail/show.hpp>
 #include <vouch/conformance/expect.hpp>
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/show.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/query.hpp>
 

@@ -18,9 +18,9 @@
 
 #include <vouch/conformance/any_store.hpp>
 #include <vouch/conformance/call_log.hpp>
-#include <vouch/conformance/show.hpp>
-#include <vouch/conformance/simulation_picture.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/show.hpp>
+#include <vouch/conformance/detail/simulation/expected_entries.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/verdict.hpp>
 

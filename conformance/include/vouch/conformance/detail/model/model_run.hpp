@@ -14,12 +14,12 @@
 #include <vector>
 
 #include <vouch/conformance/any_store.hpp>
-#include <vouch/conformance/commands.hpp>
-#include <vouch/conformance/comparison.hpp>
-#include <vouch/conformance/dice.hpp>
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/show.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/model/comparison.hpp>
+#include <vouch/conformance/detail/model/generator.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/random_source.hpp>
+#include <vouch/conformance/detail/show.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/conformance/history.hpp>
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/operation.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/schedule/history.hpp>
+#include <vouch/conformance/detail/schedule/operation.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -19,12 +19,12 @@
 #include <vector>
 
 #include <vouch/conformance/any_store.hpp>
-#include <vouch/conformance/as_code.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/replay/as_code.hpp>
+#include <vouch/conformance/detail/replay/first_difference.hpp>
+#include <vouch/conformance/detail/replay/test_source.hpp>
+#include <vouch/conformance/detail/show.hpp>
 #include <vouch/conformance/expect.hpp>
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/script.hpp>
-#include <vouch/conformance/shadow.hpp>
-#include <vouch/conformance/show.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/validate.hpp>
 
