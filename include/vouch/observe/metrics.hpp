@@ -23,12 +23,12 @@
 
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/observe/depth.hpp>
-#include <vouch/observe/exposition.hpp>
-#include <vouch/observe/histogram.hpp>
-#include <vouch/observe/label_counts.hpp>
+#include <vouch/observe/detail/depth.hpp>
+#include <vouch/observe/detail/exposition.hpp>
+#include <vouch/observe/detail/histogram.hpp>
+#include <vouch/observe/detail/label_counts.hpp>
 #include <vouch/observe/observer.hpp>
-#include <vouch/observe/tally.hpp>
+#include <vouch/observe/detail/tally.hpp>
 
 namespace vouch {
 inline namespace v0 {

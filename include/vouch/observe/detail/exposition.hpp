@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <vouch/contract/time.hpp>
-#include <vouch/observe/histogram.hpp>
+#include <vouch/observe/detail/histogram.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -19,7 +19,7 @@
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/observe/label_counts.hpp>
+#include <vouch/observe/detail/label_counts.hpp>
 
 namespace vouch {
 inline namespace v0 {

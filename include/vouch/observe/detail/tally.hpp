@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include <vouch/contract/time.hpp>
-#include <vouch/observe/histogram.hpp>
-#include <vouch/observe/label_counts.hpp>
+#include <vouch/observe/detail/histogram.hpp>
+#include <vouch/observe/detail/label_counts.hpp>
 #include <vouch/observe/observer.hpp>
 
 namespace vouch {
