@@ -27,8 +27,8 @@
 #include <vouch/observe/detail/exposition.hpp>
 #include <vouch/observe/detail/histogram.hpp>
 #include <vouch/observe/detail/label_counts.hpp>
-#include <vouch/observe/observer.hpp>
 #include <vouch/observe/detail/tally.hpp>
+#include <vouch/observe/observer.hpp>
 
 namespace vouch {
 inline namespace v0 {
