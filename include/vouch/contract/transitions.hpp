@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include <vouch/contract/state.hpp>
+#include <vouch/contract/text_stream.hpp>
 
 namespace vouch {
 inline namespace v0 {

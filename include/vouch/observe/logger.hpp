@@ -20,6 +20,7 @@
 
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/contract/utc.hpp>
 #include <vouch/observe/observer.hpp>
 
 namespace vouch {
@@ -64,19 +65,6 @@ enum class log_level : std::uint8_t {
     case event_kind::store_error: return log_level::error;
     }
     return log_level::error;
-}
-
-/// `2026-11-16T16:13:34.123456Z`, whatever the year.
-[[nodiscard]] inline std::string to_utc(time_point at) {
-    const auto day = std::chrono::floor<std::chrono::days>(at);
-    const std::chrono::year_month_day date{day};
-    const std::chrono::hh_mm_ss<duration> time{at - day};
-    std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
-                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                  static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
-                  static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
-    return text.data();
 }
 
 /// Gets a line without its end. What it throws is dropped.
