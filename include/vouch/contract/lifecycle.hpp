@@ -88,8 +88,8 @@ struct settle_on {
 
 } // namespace detail
 
-/// The time from which a claim may take the entry, if its lane does not block it: the end of the lease if it is claimed,
-/// else `due_at`. A terminal entry has none.
+/// The time from which a claim may take the entry, if its lane does not block it: the end of the lease if it is
+/// claimed, else `due_at`. A terminal entry has none.
 [[nodiscard]] constexpr std::optional<time_point> gate_of(const life& l) noexcept {
     static_assert(detail::gates_agree_with_transitions(), "vouch: gate_of contradicts the table of transitions");
     if (is_terminal(l.state)) {
@@ -101,8 +101,8 @@ struct settle_on {
 /// Claims the entry. Requires that its gate is at or before `request.now`.
 ///
 /// A claim counts as an attempt, except the claim that takes over after a first lapse: the process that held the entry
-/// may have died of another entry, so the first lapse costs no attempt. Every further lapse in a row costs one. A runner
-/// handles an entry that has lapsed alone, so an entry that kills its process every time runs out of attempts.
+/// may have died of another entry, so the first lapse costs no attempt. Every further lapse in a row costs one. A
+/// runner handles an entry that has lapsed alone, so an entry that kills its process every time runs out of attempts.
 inline void apply(life& l, const claim_request& request) {
     const bool is_takeover = l.state == state::claimed;
     l.attempts += is_takeover && l.lapses == 0 ? 0U : 1U;
@@ -116,8 +116,8 @@ inline void apply(life& l, const claim_request& request) {
     l.updated_at = request.now;
 }
 
-/// Settles a claim. Only the ticket decides, never the time: if the lease is over and no other claim has taken over, the
-/// settle is applied.
+/// Settles a claim. Only the ticket decides, never the time: if the lease is over and no other claim has taken over,
+/// the settle is applied.
 [[nodiscard]] inline verdict apply(life& l, const settle& s, time_point now) {
     const auto v = detail::verdict_on_ticket(l, s.ticket.epoch, now);
     if (v == verdict::applied) {

@@ -32,15 +32,15 @@ struct bury {
     [[nodiscard]] friend bool operator==(const bury&, const bury&) = default;
 };
 
-/// The claim is given back. It costs no attempt, and leaves `lapses` as it is. With `at` the entry is due then; without,
-/// its due time stays.
+/// The claim is given back. It costs no attempt, and leaves `lapses` as it is. With `at` the entry is due then;
+/// without, its due time stays.
 struct release {
     std::optional<time_point> at{};
     [[nodiscard]] friend bool operator==(const release&, const release&) = default;
 };
 
-/// A checkpoint: one step is done and the next is due at `at` (unset: now). Replaces the progress and resets the attempts
-/// to 0. Use it only when the progress has changed; if there is nothing to do yet, release with `at`.
+/// A checkpoint: one step is done and the next is due at `at` (unset: now). Replaces the progress and resets the
+/// attempts to 0. Use it only when the progress has changed; if there is nothing to do yet, release with `at`.
 struct advance {
     std::string progress{};
     std::optional<time_point> at{};

@@ -26,14 +26,15 @@ struct claim_request {
 /// Removes at most `limit` terminal entries of `queue` that ended before `before`, oldest first (by end, then by
 /// sequence). An entry is kept while it is the parent of a live entry or in the group of one.
 ///
-/// An entry and its successors are treated as one family. `before`, `state` and the order look at the newest member. The
-/// family is removed from the eldest member on, so a purge that reaches its limit in the middle leaves the newest. If a
-/// live entry needs one member, the whole family is kept and does not count against the limit. The members left after
-/// such a cut have no predecessor, even if another entry is stored later under the predecessor's id.
+/// An entry and its successors are treated as one family. `before`, `state` and the order look at the newest member.
+/// The family is removed from the eldest member on, so a purge that reaches its limit in the middle leaves the newest.
+/// If a live entry needs one member, the whole family is kept and does not count against the limit. The members left
+/// after such a cut have no predecessor, even if another entry is stored later under the predecessor's id.
 ///
 /// A purge may stop after reading a bounded number of ended entries: at least the oldest 1,000, and `limit` others that
-/// earlier purges have not read. So a purge that removes fewer than `limit` entries may leave some behind. Call it again:
-/// each such call gets at least `limit` entries further, and starts again from the oldest when it has read them all.
+/// earlier purges have not read. So a purge that removes fewer than `limit` entries may leave some behind. Call it
+/// again: each such call gets at least `limit` entries further, and starts again from the oldest when it has read them
+/// all.
 struct purge_request {
     std::string queue{};
     time_point before{};

@@ -47,7 +47,8 @@ struct field {
     refuse(f, "has a control character at byte " + std::to_string(at));
 }
 
-// The messages are made outside the checks: each draft passes a dozen checks, so these must stay small enough to inline.
+// The messages are made outside the checks: each draft passes a dozen checks, so these must stay small enough to
+// inline.
 
 inline void check_size(const field& f, std::size_t given, std::size_t limit, std::string_view unit) {
     if (given > limit) {
