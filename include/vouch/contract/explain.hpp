@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compile-time messages for authors of stores: one plain sentence for each operation that
-// a type lacks. The templates of vouch that take a store check `static_assert(explain_store<S>())` first; a store's own
-// test can do the same.
+// Compile-time messages for authors of stores: one plain sentence for each operation that a type lacks. The templates
+// of vouch that take a store check `static_assert(explain_store<S>())` first; a store's own test can do the same.
 #pragma once
 
 #include <vouch/contract/store.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A 128-bit identifier with the text form of a UUID. Callers make ids
-// (`policy/id_source.hpp`); a store never makes one. The id of an entry is the idempotency key that its handler passes
-// on to other systems.
+// A 128-bit identifier with the text form of a UUID. Callers make ids (`policy/id_source.hpp`); a store never makes
+// one. The id of an entry is the idempotency key that its handler passes on to other systems.
 //
 // Ids sort like their bytes and like their text, so time-ordered ids (UUIDv7) stay in order in any index.
 #pragma once

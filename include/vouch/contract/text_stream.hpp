@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Printing for tests and logs. Ids, states, verdicts, receipts and entries can be written
-// to any output stream with `<<`, so Catch2, GoogleTest, doctest and RapidCheck print them in a failing test. The
-// operators are templates over the stream: no header of vouch includes <iostream>.
+// Printing for tests and logs. Ids, states, verdicts, receipts and entries can be written to any output stream with
+// `<<`, so Catch2, GoogleTest, doctest and RapidCheck print them in a failing test. The operators are templates over
+// the stream: no header of vouch includes <iostream>.
 #pragma once
 
 #include <concepts>

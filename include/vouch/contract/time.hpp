@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Time in the contract: microseconds of UTC, always an argument. No store reads a clock,
-// so the same calls give the same results, and tests control the time.
+// Time in the contract: microseconds of UTC, always an argument. No store reads a clock, so the same calls give the
+// same results, and tests control the time.
 #pragma once
 
 #include <chrono>

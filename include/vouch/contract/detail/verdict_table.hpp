@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The verdict on every call that names a stored entry, as one table: the call in rows, the
-// entry in columns. The compiler checks it against the table of transitions: a verb is `applied` exactly where the
-// lifecycle has a row for it.
+// The verdict on every call that names a stored entry, as one table: the call in rows, the entry in columns. The
+// compiler checks it against the table of transitions: a verb is `applied` exactly where the lifecycle has a row for
+// it.
 //
 // A claim has no row here. It names no entry; it takes those whose gate is open.
 #pragma once
