@@ -231,7 +231,7 @@ class handling {
 
     /// What a route leaves open the runner's policy decides.
     [[nodiscard]] retry_policy policy_of(const route_type& route) const {
-        return route.retry ? filled_up(*route.retry, options_.retry) : options_.retry;
+        return route.retry ? with_fallback(*route.retry, options_.retry) : options_.retry;
     }
 
     [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const {
