@@ -68,14 +68,14 @@ struct desk {
     }
 
     /// The answer as this store gives it.
-    [[nodiscard]] vouch::verdict say(verb_row verb, vouch::asked asked, vouch::standing at, vouch::verdict v) const {
+    [[nodiscard]] vouch::verdict say(verb_row verb, verdict_row asked, verdict_column at, vouch::verdict v) const {
         const auto& wrong = temper.cell;
         if (!is(defect::verdict_is_wrong) || wrong.verb != verb || wrong.standing != at) {
             return v;
         }
         // Whether something absent or terminal was nudged again makes no difference.
-        const bool either = verb == verb_row::nudge && at >= vouch::standing::succeeded;
-        if (wrong.asked != asked && !either && at != vouch::standing::absent) {
+        const bool either = verb == verb_row::nudge && at >= verdict_column::succeeded;
+        if (wrong.asked != asked && !either && at != verdict_column::absent) {
             return v;
         }
         return static_cast<vouch::verdict>((static_cast<unsigned>(v) + 1U) % vouch::all_verdicts.size());

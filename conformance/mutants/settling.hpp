@@ -23,8 +23,8 @@ namespace mutants {
 class settling {
   public:
     using verdict = vouch::verdict;
-    using standing = vouch::standing;
-    using asked = vouch::asked;
+    using standing = verdict_column;
+    using asked = verdict_row;
 
     explicit settling(desk& on) : on_(on) {}
     /// `before` is the world in which the batch began.
@@ -37,8 +37,8 @@ class settling {
             return {on_.say(verb_row::settle, asked::settle, standing::absent, verdict::unknown), false};
         }
         auto r = *stored;
-        const auto at = standing_of(r.entry, now);
-        const auto what = s.ticket.epoch == r.entry.epoch ? asked::settle : asked::settle_behind;
+        const auto at = vouch::detail::column_of(r.entry, now);
+        const auto what = s.ticket.epoch == r.entry.epoch ? asked::settle : asked::settle_other_epoch;
         auto answer = settle_life(r, s, at, now);
         bool completed = false;
         on_.between("settle", is(defect::settle_reads_then_writes));
@@ -68,8 +68,8 @@ class settling {
             return on_.say(verb_row::extend, asked::settle, standing::absent, verdict::unknown);
         }
         auto r = *stored;
-        const auto at = standing_of(r.entry, now);
-        const auto what = t.epoch == r.entry.epoch ? asked::settle : asked::settle_behind;
+        const auto at = vouch::detail::column_of(r.entry, now);
+        const auto what = t.epoch == r.entry.epoch ? asked::settle : asked::settle_other_epoch;
         if (is(defect::extend_ignores_epoch)) {
             t.epoch = r.entry.epoch;
         }
@@ -117,7 +117,7 @@ class settling {
             return on_.say(verb_row::nudge, asked::nudge, standing::absent, verdict::unknown);
         }
         auto r = *stored;
-        const auto at = standing_of(r.entry, now);
+        const auto at = vouch::detail::column_of(r.entry, now);
         const bool is_claimed = r.entry.state == vouch::state::claimed;
         const bool again = is_claimed ? r.entry.woken : r.entry.due_at <= now;
         const auto answer = apply(r.entry, vouch::nudge{}, now);
@@ -159,7 +159,7 @@ class settling {
         }
         auto r = *stored;
         const auto& was = stored->entry;
-        const auto at = standing_of(was, now);
+        const auto at = vouch::detail::column_of(was, now);
         if (is(defect::cancel_takes_the_held) && at == standing::held) {
             r.entry.lease_until = now;
         }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <vouch/contract/lifecycle.hpp>
+#include <vouch/contract/detail/verdict_table.hpp>
 #include <vouch/contract/verdict.hpp>
 
 #include "defect.hpp"
@@ -27,13 +27,17 @@ enum class habit : std::uint8_t {
     forgets_nothing,     ///< takes its sequences from a counter that rollbacks do not turn back
 };
 
+// A wrong verdict is named by its cell in the table of verdicts.
+using vouch::detail::verdict_column;
+using vouch::detail::verdict_row;
+
 /// Who is answered wrongly: every verb has its row of verdicts.
 enum class verb_row : std::uint8_t { none, settle, extend, nudge, cancel };
 
 struct cell {
     verb_row verb = verb_row::none;
-    vouch::asked asked{};
-    vouch::standing standing{};
+    verdict_row asked{};
+    verdict_column standing{};
 };
 
 struct temper {

@@ -26,6 +26,7 @@
 #include <vouch/contract/ticket.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/transact.hpp>
+#include <vouch/contract/transitions.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/memory.hpp>

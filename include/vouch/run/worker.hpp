@@ -31,6 +31,7 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/validate.hpp>
+#include <vouch/observe/detail/fallback_log.hpp>
 #include <vouch/observe/logger.hpp>
 #include <vouch/observe/observer.hpp>
 #include <vouch/outbox/outbox.hpp>

@@ -143,7 +143,7 @@ class dispatcher {
 
     /// The route's policy, completed by the runner's.
     [[nodiscard]] retry_policy policy_of(const route_type& route) const {
-        return filled_up(route.retry, options_.retry);
+        return with_fallback(route.retry, options_.retry);
     }
 
     [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const {

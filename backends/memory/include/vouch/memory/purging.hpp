@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <vector>
 
+#include <vouch/contract/detail/purge_looks.hpp>
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/memory/ledger.hpp>

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include <vouch/contract/detail/purge_looks.hpp>
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/sqlite/connection.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes Prometheus text exposition, format 0.0.4: a head per metric, then a line per combination of labels.
+// Writes the Prometheus text format, version 0.0.4: for each metric its help and type, then a line for each combination
+// of labels.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +10,13 @@
 #include <vector>
 
 #include <vouch/contract/time.hpp>
-#include <vouch/observe/histogram.hpp>
+#include <vouch/observe/detail/histogram.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace detail {
 
+/// Collects the text. Not thread-safe.
 class exposition {
   public:
     struct label {
@@ -23,13 +25,14 @@ class exposition {
     };
     using labels = std::vector<label>;
 
+    /// Begins a metric.
     void head(std::string_view name, std::string_view type, std::string_view help) {
         name_ = name;
         out_.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name).append(" ");
         out_.append(type).append("\n");
     }
 
-    /// A line of the metric whose head was written last.
+    /// Adds a line to the metric that was begun last.
     template <class Number>
     void line(const labels& of, Number value) {
         write("", of, std::to_string(value));

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A look at how deep a queue is: what is stored, what is late, what is stuck, which sagas are under way. It reads
-// entries page by page, without payloads, up to a limit, and says what it has not seen.
-//
-// An entry is stuck if it has been due, or its lease over, for `stuck_after` and it has not changed since. A saga that
-// has begun is stuck as soon as it has not changed for so long, also while it waits for a participant's reply or for a
-// time to come: that is when a participant that no worker runs becomes visible.
+// The depth of a queue at one moment: entries by state, how late the next one is, how many are stuck, which sagas are
+// running. `depth_of` reads live entries page by page, without payloads, up to a limit, and counts those past the
+// limit.
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -19,19 +15,11 @@
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/observe/label_counts.hpp>
+#include <vouch/observe/detail/label_counts.hpp>
+#include <vouch/observe/look_options.hpp>
 
 namespace vouch {
 inline namespace v0 {
-
-struct look_options {
-    duration stuck_after = std::chrono::minutes{5};
-    std::size_t entries_max = 10'000; ///< live entries looked at, oldest first; 0: only what is counted
-    /// Topics of sagas. Sagas are recognised by their progress without it; it adds those that were emitted without
-    /// `begin` and have not been claimed yet, and a zero where there is none.
-    std::vector<std::string> saga_topics{};
-};
-
 namespace detail {
 
 struct saga_depth {
@@ -41,9 +29,9 @@ struct saga_depth {
 
 struct depth {
     state_counts counts{};
-    duration overdue{};               ///< for how long the next entry has been due
-    std::size_t stuck = 0;            ///< sagas included
-    label_counts<saga_depth> sagas{}; ///< under way, by topic
+    duration overdue{};               ///< since when the next entry is due
+    std::size_t stuck = 0;            ///< including sagas
+    label_counts<saga_depth> sagas{}; ///< by topic
     std::size_t unseen = 0;           ///< live entries past the limit
 
     depth& operator+=(const depth& more) {
@@ -62,10 +50,11 @@ struct depth {
     }
 };
 
+/// See `look_options::stuck_after`; `since` is that long ago.
 [[nodiscard]] inline bool is_stuck(const entry& e, bool is_saga, time_point since) noexcept {
-    const bool waits_for_good_reason = (e.lease_until ? *e.lease_until : e.due_at) >= since;
+    const bool is_early = (e.lease_until ? *e.lease_until : e.due_at) >= since;
     const bool has_begun = e.epoch > 0;
-    return e.updated_at < since && (!waits_for_good_reason || (is_saga && has_begun));
+    return e.updated_at < since && (!is_early || (is_saga && has_begun));
 }
 
 [[nodiscard]] inline bool is_one_of(const std::vector<std::string>& names, std::string_view name) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The numbers of one queue, counted from events: what `metrics` keeps per queue. Not thread-safe by itself.
+// The counts and histograms that `metrics` keeps for one queue, made from events. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include <vouch/contract/time.hpp>
-#include <vouch/observe/histogram.hpp>
-#include <vouch/observe/label_counts.hpp>
+#include <vouch/observe/detail/histogram.hpp>
+#include <vouch/observe/detail/label_counts.hpp>
 #include <vouch/observe/observer.hpp>
 
 namespace vouch {
@@ -34,13 +34,13 @@ struct tally {
     label_counts<> failures{};
     label_counts<> store_errors{};
     label_counts<> hook_errors{};
-    label_counts<> left{}; ///< by tag
+    label_counts<> left{}; ///< released because no handler could continue, by tag
     histogram wait{};
     histogram handler{};
     histogram delay{};
     histogram age{};
-    histogram completed{};   ///< sagas
-    histogram compensated{}; ///< sagas
+    histogram completed{};   ///< age of completed sagas
+    histogram compensated{}; ///< age of compensated sagas
     histogram poll{};
 
     void count(const event& e) {
@@ -54,13 +54,13 @@ struct tally {
         case event_kind::started: return;
         case event_kind::lease_lost:
             lost += 1;
-            active -= e.tag == "unstarted" ? 1 : 0; // no outcome will follow
+            active -= e.tag == "unstarted" ? 1 : 0; // no outcome follows
             return;
         case event_kind::purged: purged += e.count; return;
         case event_kind::group_completed: groups += 1; return;
         case event_kind::polled: poll.add(e.took.value_or(duration::zero())); return;
         case event_kind::store_error: store_errors[e.error] += 1; return;
-        case event_kind::hook_failed: hook_errors[e.error] += 1; return; // the claim goes on
+        case event_kind::hook_failed: hook_errors[e.error] += 1; return; // the claim is still held
         default: end_claim(e); return;
         }
     }
@@ -90,7 +90,7 @@ struct tally {
         }
     }
 
-    /// The tags are the saga engine's; on any other entry they are a handler's own words.
+    /// The tags count for sagas only: on any other entry they are the handler's own words.
     void end_well(const event& e) {
         age.add(e.age);
         if (e.is_saga && e.tag == "completed") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts by a label that comes from outside, such as an error code: the first so many labels have a count of their own,
-// all others share `other`, so that no stream of new names can grow without end. Not thread-safe by itself.
+// Counts by a label that comes from outside, such as an error code. The first `labels_max` labels have a count each;
+// all further labels share the count `other`, so the memory is bounded. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class label_counts {
   public:
     static constexpr std::size_t labels_max = 100;
 
-    /// The count of a label, or the shared one.
+    /// The count of the label, or the shared count.
     [[nodiscard]] Count& operator[](std::string_view label) {
         if (const auto found = counts_.find(label); found != counts_.end()) {
             return found->second;

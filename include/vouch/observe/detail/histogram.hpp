@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How often something took how long, in buckets from a tenth of a millisecond to a day. Not thread-safe by itself.
+// A histogram of durations, in buckets from 0.1 ms to a day. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -14,12 +14,11 @@ namespace vouch {
 inline namespace v0 {
 namespace detail {
 
-/// How often something took how long.
 class histogram {
   public:
     struct bound {
         duration at_most;
-        std::string_view name; ///< in seconds
+        std::string_view name; ///< in seconds, as text
     };
     static constexpr std::array<bound, 14> bounds{{{duration{100}, "0.0001"},
                                                    {duration{1'000}, "0.001"},
