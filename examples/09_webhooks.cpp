@@ -158,7 +158,7 @@ int main() {
     std::printf("an event goes to three subscriptions, and is routed twice\n");
     for (int times = 0; times < 2; ++times) {
         for (const auto& [id, to] : subscriptions) {
-            box.emit(vouch::webhook::of("test", "order.paid 7", to, "{\"order\":7}"));
+            box.emit(vouch::webhook::of({.queue = "test", .event = "order.paid 7", .to = to, .body = "{\"order\":7}"}));
         }
     }
     box.run_until_idle();

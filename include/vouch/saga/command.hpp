@@ -30,8 +30,8 @@
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/saga_origin.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/saga/origin.hpp>
 
 namespace vouch {
 inline namespace v0 {

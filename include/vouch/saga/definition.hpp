@@ -19,12 +19,13 @@
 
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/limits.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/outbox/codec.hpp>
-#include <vouch/outbox/outbox.hpp>
+#include <vouch/outbox/emission.hpp>
+#include <vouch/outbox/emitter.hpp>
 #include <vouch/policy/retry.hpp>
-#include <vouch/saga/progress.hpp>
 #include <vouch/saga/step_call.hpp>
 #include <vouch/saga/step_results.hpp>
 
@@ -98,21 +99,25 @@ struct saga_definition {
         return std::any_of(steps.begin(), steps.end(), [](const saga_step& s) { return s.is_remote(); });
     }
 
-    /// An entry of this saga, to be emitted through the same outbox: fill in what else it needs. It is of this version
-    /// from the beginning. If it sends commands it has a group of its own, and so have they: that keeps a reply from
-    /// being purged before the saga has read it. With another group, or none (for a store without groups), keep the
-    /// participants' ended entries for longer than a saga takes; a reply that is gone is unknown. Such a group is
-    /// reported as any other when all of it has succeeded; its name begins with `saga_group_prefix`.
-    [[nodiscard]] emission begin(const outbox& from, std::string queue, std::string payload) const {
-        return {.queue = std::move(queue),
-                .topic = name,
-                .payload = std::move(payload),
-                .group = has_commands() ? std::string(saga_group_prefix) + to_string(from.fresh_id()) : std::string{},
-                .progress = encode_progress({.definition = name, .version = options.version})};
+    /// The emission that starts this saga, as `outbox.start(saga, queue, context)` emits it. `how` names the queue, and
+    /// whatever else an emission may say; topic, payload and progress come from here.
+    ///
+    /// A saga that sends commands gets a group of its own, which its commands share: that keeps a purge from removing a
+    /// reply before the saga has read it. The group's name begins with `saga_group_prefix`, and its completion is
+    /// reported like that of any other group. If `how` names another group, or the store has no groups, keep the
+    /// participants' ended entries for longer than a saga takes: a reply that is gone counts as unknown.
+    [[nodiscard]] emission begin(const emitter& from, emission how, std::string payload) const {
+        how.topic = name;
+        how.payload = std::move(payload);
+        how.progress = encode_progress({.definition = name, .version = options.version});
+        if (how.group.empty() && has_commands()) {
+            how.group = std::string(saga_group_prefix) + to_string(from.fresh_id());
+        }
+        return how;
     }
     template <encodable Context>
-    [[nodiscard]] emission begin(const outbox& from, std::string queue, const Context& context) const {
-        return begin(from, std::move(queue), encode(context));
+    [[nodiscard]] emission begin(const emitter& from, emission how, const Context& context) const {
+        return begin(from, std::move(how), encode(context));
     }
 };
 

@@ -12,16 +12,16 @@
 #include <utility>
 
 #include <vouch/contract/outcome.hpp>
+#include <vouch/contract/saga_progress.hpp>
+#include <vouch/outbox/cancel.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/handler.hpp>
-#include <vouch/saga/cancel.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/claim_state.hpp>
 #include <vouch/saga/detail/command_channel.hpp>
 #include <vouch/saga/detail/compensation_pass.hpp>
 #include <vouch/saga/detail/forward_pass.hpp>
 #include <vouch/saga/detail/outcome.hpp>
-#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

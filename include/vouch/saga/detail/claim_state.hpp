@@ -14,16 +14,16 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
+#include <vouch/contract/saga_origin.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/run/delivery.hpp>
-#include <vouch/run/handling.hpp>
+#include <vouch/run/detail/caught_exception.hpp>
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/outcome.hpp>
-#include <vouch/saga/origin.hpp>
-#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -89,8 +89,8 @@ class claim_state {
     }
 
     /// The exception being handled. Call it inside a catch clause.
-    [[nodiscard]] caught current_exception() {
-        auto why = caught::current();
+    [[nodiscard]] caught_exception current_exception() {
+        auto why = caught_exception::current();
         delivery.explain(why.text);
         return why;
     }
@@ -107,7 +107,7 @@ class claim_state {
 
     /// Retries the current action if the step's policy allows it; otherwise calls `give_up(code)`.
     template <class GiveUp>
-    [[nodiscard]] saga_outcome retry_or(const caught& why, GiveUp&& give_up) {
+    [[nodiscard]] saga_outcome retry_or(const caught_exception& why, GiveUp&& give_up) {
         if (why.is_permanent) {
             return give_up(why.code);
         }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <vouch/contract/outcome.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/policy/retry.hpp>
@@ -16,7 +17,6 @@
 #include <vouch/saga/detail/claim_state.hpp>
 #include <vouch/saga/detail/command_channel.hpp>
 #include <vouch/saga/detail/outcome.hpp>
-#include <vouch/saga/progress.hpp>
 #include <vouch/saga/step_call.hpp>
 
 namespace vouch {

@@ -22,10 +22,12 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/query.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/memory.hpp>
 #include <vouch/outbox/bindings.hpp>
+#include <vouch/outbox/cancel.hpp>
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/policy/backoff.hpp>
 #include <vouch/policy/clock.hpp>
@@ -34,12 +36,10 @@
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/router.hpp>
 #include <vouch/run/runner.hpp>
-#include <vouch/saga/cancel.hpp>
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/rules.hpp>
-#include <vouch/saga/progress.hpp>
-#include <vouch/saga/saga.hpp>
+#include <vouch/saga/route.hpp>
 #include <vouch/testing/saga/detail/crashing_store.hpp>
 #include <vouch/testing/saga/detail/end_check.hpp>
 #include <vouch/testing/saga/detail/fault_plan.hpp>

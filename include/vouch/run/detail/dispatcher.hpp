@@ -1,119 +1,40 @@
 // SPDX-License-Identifier: MIT
-// From a claimed entry to a settle that is sure to be valid: finds the handler, calls it, turns whatever happens into
-// an outcome, and checks that the store will take it. Everything a handler can do wrong is converted here and nowhere
-// else.
+// Turns a claimed entry into an outcome that the store will accept: finds the handler, calls it, converts whatever
+// happens, and validates the result. Every mistake a handler can make is converted here and nowhere else.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <vouch/contract/capability.hpp>
-#include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
-#include <vouch/contract/verdict.hpp>
 #include <vouch/observe/observer.hpp>
-#include <vouch/outbox/outbox.hpp>
+#include <vouch/outbox/emitter.hpp>
 #include <vouch/outbox/tracking.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/run/delivery.hpp>
+#include <vouch/run/detail/caught_exception.hpp>
+#include <vouch/run/detail/completion.hpp>
 #include <vouch/run/failure.hpp>
 #include <vouch/run/handler.hpp>
 #include <vouch/run/router.hpp>
+#include <vouch/run/unhandled.hpp>
 
 namespace vouch {
 inline namespace v0 {
-
 namespace detail {
 
-/// What is kept of the exception being handled: its code, and whether another try makes sense. Its text is for a log
-/// that asked for it, and is never stored.
-struct caught {
-    std::string code;
-    bool is_permanent = false;
-    std::string text{};
-
-    static constexpr std::size_t text_max = 1000;
-    [[nodiscard]] static std::string text_of(const std::exception& e) {
-        const char* const text = e.what();
-        return text == nullptr ? std::string{} : std::string(std::string_view(text).substr(0, text_max));
-    }
-
-    /// Call inside a catch clause.
-    [[nodiscard]] static caught current() {
-        try {
-            throw;
-        } catch (const reject& e) {
-            return {error_code(e.code()), true};
-        } catch (const failure& e) {
-            return {error_code(e.code())};
-        } catch (const error& e) {
-            return {std::string(name_of(e.kind())), false, text_of(e)};
-        } catch (const std::exception& e) {
-            return {class_of(e), false, text_of(e)};
-        } catch (...) {
-            return {"unknown_exception"};
-        }
-    }
-};
-
-} // namespace detail
-
-/// How the settle of a handled entry fared.
-struct landing {
-    enum class kind : std::uint8_t {
-        landed,
-        stale,     ///< another claim had taken over
-        unsettled, ///< the store refuses the outcome; the entry stays claimed until its lease is over
-    };
-    landing::kind what = kind::landed;
-    bool group_completed = false;
-    std::string error{};      ///< unsettled: a code for what was thrown
-    std::string text{};       ///< unsettled: its text, as in `handled`
-    bool is_reported = false; ///< to the observers
-};
-
-/// A claimed entry with what became of it, ready to be settled.
-template <class Store>
-struct handled {
-    vouch::entry entry{};
-    vouch::outcome outcome{};
-    std::vector<draft> emissions{};
-    std::string tag{};  ///< the handler's word about the outcome
-    death reason{};     ///< if the outcome is to bury
-    std::string text{}; ///< of the exception behind the outcome; for observers that asked for it, never stored
-    std::function<void(typename Store::transaction&)> record{};
-    std::optional<duration> took{}; ///< from the handler's call to its end; none if it was not called
-
-    // Kept by settling, so that a batch can be given again after a fault of the store or of a hook.
-    std::optional<vouch::landing> landing{};
-    std::string held_up{};      ///< a code for what an audit sink or a group callback threw; the outcome is kept
-    std::string held_up_text{}; ///< its text, as in `text`
-    bool is_untried = false;    ///< held up because the hooks of others failed
-    std::optional<detail::caught> record_failure{}; ///< `record` threw; what follows is yet to be decided
-    bool is_reported = false;                       ///< to the observers: that it is held up
-    std::vector<receipt> receipts{};                ///< of the emissions, as the last try got them
-    bool completes_group = false;                   ///< as the last try was told
-    bool in_doubt = false;                          ///< an earlier commit may have landed
-};
-
-namespace detail {
-
-/// Brings an outcome within the limits of the store.
+/// Replaces an outcome that exceeds the store's limits by one that the store accepts.
 inline void make_valid(outcome& o, const limits& limit) {
     const auto too_large = [&](const std::string& result) { return result.size() > limit.result_max; };
     if (const auto* const done = std::get_if<succeed>(&o)) {
@@ -135,42 +56,33 @@ inline void make_valid(outcome& o, const limits& limit) {
     }
 }
 
-[[nodiscard]] inline bool goes_on(const outcome& o) noexcept {
+[[nodiscard]] inline bool continues(const outcome& o) noexcept {
     return std::holds_alternative<succeed>(o) || std::holds_alternative<advance>(o);
 }
 
-} // namespace detail
-
-/// What a runner does with an entry whose topic none of its routes fits.
-enum class unhandled : std::uint8_t {
-    bury,       ///< dead at once, with the error `no_handler`: a person sees it and requeues it
-    look_again, ///< handed back, due again after `look_again_in`: for workers that are deployed after their producers
-};
-
-/// How long an entry waits that this runner has no handler for, but another may.
-inline constexpr duration look_again_in = std::chrono::minutes{1};
-
-struct handling_options {
+struct dispatch_options {
     retry_policy retry{}; ///< for routes and entries that have none of their own
     vouch::unhandled unhandled = unhandled::bury;
 };
 
 template <class Store>
-class handling {
+class dispatcher {
   public:
-    handling(const router<Store>& routes, const outbox& from, const handling_options& options, const capabilities& can)
-        : router_(routes), outbox_(from), options_(options), can_(can) {}
+    /// All arguments must outlive the dispatcher.
+    dispatcher(const router<Store>& routes, const emitter& from, const dispatch_options& options,
+               const capabilities& can)
+        : router_(routes), emitter_(from), options_(options), can_(can) {}
 
-    /// `started` is called right before the handler is.
+    /// Calls the handler and returns its outcome. `started` is called right before the handler.
     template <class Started>
-    [[nodiscard]] handled<Store> operator()(entry claimed, std::stop_token stop, Started&& started) const {
-        handled<Store> h{.entry = std::move(claimed)};
+    [[nodiscard]] completion<Store> operator()(entry claimed, std::stop_token stop, Started&& started) const {
+        completion<Store> h{.entry = std::move(claimed)};
         const auto* const route = router_.find(h.entry.topic);
         if (route == nullptr || !fits(*route, h.entry)) {
             leave(h);
             return h;
         }
-        delivery d(h.entry, outbox_, outbox_.now(), stop);
+        delivery d(h.entry, emitter_, emitter_.now(), stop);
         auto spent = spent_before(h.entry, *route, d.now());
         if (!spent) {
             started(h.entry);
@@ -184,8 +96,8 @@ class handling {
         return h;
     }
 
-    /// Decides on an entry whose work went well but could not be recorded: the attempt failed.
-    void fail_recording(handled<Store>& h, const detail::caught& why) const {
+    /// Converts a failed `record` into a failed attempt.
+    void fail_recording(completion<Store>& h, const caught_exception& why) const {
         h.record_failure.reset();
         h.emissions.clear();
         h.receipts.clear();
@@ -200,21 +112,21 @@ class handling {
   private:
     using route_type = typename router<Store>::route;
 
-    /// Time or attempts have run out, and what the entry is to be buried with.
+    /// Why an entry has no attempt left, and the error it is buried with.
     struct spending {
         ending why;
         std::string code;
     };
 
-    /// A saga that has begun is run by its own handler only: any other would end it with its steps standing.
+    /// Only a saga handler may run a saga that has begun: any other would end it with its steps not undone.
     [[nodiscard]] static bool fits(const route_type& route, const entry& e) noexcept {
         return route.handler.runs_sagas || !is_saga_progress(e.progress);
     }
 
-    /// Nothing here can handle it.
-    void leave(handled<Store>& h) const {
+    /// No route of this router can handle the entry.
+    void leave(completion<Store>& h) const {
         const bool is_saga = is_saga_progress(h.entry.progress);
-        const auto now = outbox_.now();
+        const auto now = emitter_.now();
         if (!is_saga && h.entry.expires_at && *h.entry.expires_at <= now) {
             h.outcome = bury{.error = "expired"};
             h.reason = death::expired;
@@ -229,9 +141,9 @@ class handling {
         h.tag = is_saga ? "no_saga_handler" : "no_handler";
     }
 
-    /// What a route leaves open the runner's policy decides.
+    /// The route's policy, completed by the runner's.
     [[nodiscard]] retry_policy policy_of(const route_type& route) const {
-        return route.retry ? filled_up(*route.retry, options_.retry) : options_.retry;
+        return filled_up(route.retry, options_.retry);
     }
 
     [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const {
@@ -248,29 +160,29 @@ class handling {
         return std::nullopt;
     }
 
-    [[nodiscard]] std::optional<spending> work(handled<Store>& h, const route_type& route, delivery& d) const {
-        const detail::trail_scope scope(d.trail()); // for what it emits past the delivery
+    [[nodiscard]] std::optional<spending> work(completion<Store>& h, const route_type& route, delivery& d) const {
+        const trail_scope scope(d.trail()); // for what the handler emits through an outbox
         try {
             auto worked = route.handler.work(d);
             h.outcome = std::move(worked.outcome);
             h.record = std::move(worked.record);
         } catch (...) {
-            return fail(h, route, detail::caught::current());
+            return fail(h, route, caught_exception::current());
         }
         return spent_after(h, route);
     }
 
-    /// The attempt ends here: that is when the wait for the next one begins.
-    [[nodiscard]] std::optional<spending> fail(handled<Store>& h, const route_type& route,
-                                               const detail::caught& why) const {
+    /// The delay before the next attempt counts from here.
+    [[nodiscard]] std::optional<spending> fail(completion<Store>& h, const route_type& route,
+                                               const caught_exception& why) const {
         h.text = why.text;
         if (why.is_permanent) {
             h.reason = death::rejected;
-            // An entry with a parent is a saga's command: that it was rejected, and has not just died, is the reply.
+            // An entry with a parent is a saga's command. The (empty) result tells the saga that it was rejected.
             h.outcome = bury{.error = why.code, .result = reply_of_rejecting(h.entry)};
             return std::nullopt;
         }
-        h.outcome = after_failure(h.entry, why.code, policy_of(route), outbox_.now());
+        h.outcome = after_failure(h.entry, why.code, policy_of(route), emitter_.now());
         if (std::holds_alternative<bury>(h.outcome)) {
             return spending{ending::exhausted, why.code};
         }
@@ -281,8 +193,8 @@ class handling {
         return e.parent.is_nil() ? std::nullopt : std::optional<std::string>(std::in_place);
     }
 
-    /// A retry that can never come is none.
-    [[nodiscard]] std::optional<spending> spent_after(const handled<Store>& h, const route_type& route) const {
+    /// A retry beyond the attempts or the expiry would never run.
+    [[nodiscard]] std::optional<spending> spent_after(const completion<Store>& h, const route_type& route) const {
         const auto* const again = std::get_if<retry>(&h.outcome);
         if (again == nullptr) {
             return std::nullopt;
@@ -296,9 +208,9 @@ class handling {
         return std::nullopt;
     }
 
-    /// Buries, unless the handler's `ended` turns the entry round: with a delivery of its own, so that nothing of the
-    /// failed attempt is left. A claim beyond twice attempts_max calls nobody.
-    void end(handled<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
+    /// Buries the entry, unless the handler has an `ended`, which decides. `ended` gets a delivery of its own, so nothing
+    /// of the failed attempt remains. Beyond twice attempts_max no handler is called.
+    void end(completion<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
         h.record = nullptr;
         h.reason = spent.why == ending::expired ? death::expired : death::exhausted;
         const std::uint64_t most = attempts_max(h.entry, route);
@@ -307,34 +219,34 @@ class handling {
             h.outcome = bury{.error = error_code(spent.code)};
             return;
         }
-        delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
-        const detail::trail_scope scope(d.trail());
+        delivery d(h.entry, emitter_, emitter_.now(), std::move(stop));
+        const trail_scope scope(d.trail());
         try {
             h.outcome = route.handler.ended(d, spent.why);
         } catch (...) {
-            const auto error = detail::caught::current();
+            const auto error = caught_exception::current();
             h.text = error.text;
             h.reason = error.is_permanent ? death::rejected : death::exhausted;
-            const auto again = claims < most ? claims : claims - most + 1; // the delays begin anew
+            const auto again = claims < most ? claims : claims - most + 1; // `ended` has delays of its own
             const auto delay = delay_after(policy_of(route), h.entry.id, static_cast<std::uint32_t>(again));
             if (error.is_permanent || claims == 2 * most || !delay) {
                 h.outcome = bury{.error = error.code};
             } else {
-                h.outcome = retry{.error = error.code, .at = later(outbox_.now(), *delay)};
+                h.outcome = retry{.error = error.code, .at = later(emitter_.now(), *delay)};
             }
         }
         finish(h, d);
     }
 
-    /// Emissions and records go with succeed and advance only, and nothing is sent that the store would refuse.
-    void finish(handled<Store>& h, const delivery& d) const {
+    /// Emissions and records belong to succeed and advance only. Replaces whatever the store would refuse.
+    void finish(completion<Store>& h, const delivery& d) const {
         const auto meant = h.outcome.index();
-        detail::make_valid(h.outcome, can_.limits);
+        make_valid(h.outcome, can_.limits);
         h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
         const bool is_as_meant = h.outcome.index() == meant;
         h.tag = is_as_meant ? d.tag() : std::string{};
         h.reason = !is_as_meant ? death::invalid : h.reason == death::none ? death::buried : h.reason;
-        if (detail::goes_on(h.outcome)) {
+        if (continues(h.outcome)) {
             try {
                 h.emissions = d.emitted();
                 validate(h.emissions, can_);
@@ -350,10 +262,11 @@ class handling {
     }
 
     const router<Store>& router_;
-    const outbox& outbox_;
-    const handling_options& options_;
+    const emitter& emitter_;
+    const dispatch_options& options_;
     const capabilities& can_;
 };
 
+} // namespace detail
 } // namespace v0
 } // namespace vouch

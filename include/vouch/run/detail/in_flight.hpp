@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The claims a worker has in hand for one queue: those no thread has started, those being handled, and those handled
-// and not yet settled. One thread (the clerk) puts claims in and takes outcomes out; the others handle.
+// The claims that a worker holds for one queue: unstarted ones, those a handler is running for, and finished ones that
+// are not settled yet. The claim loop adds claims and collects completions; the handler loops take claims and finish
+// them.
 //
-// Thread-safe. A claim is in exactly one of the three places, or it has left the hand.
+// Thread-safe. A claim is in exactly one of the three places, or it is no longer here.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/ticket.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/run/handling.hpp>
-#include <vouch/run/stop_caller.hpp>
+#include <vouch/run/detail/completion.hpp>
+#include <vouch/run/detail/stop_caller.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -31,37 +32,36 @@ namespace detail {
 
 using steady = std::chrono::steady_clock;
 
-/// A claim that waits for a thread.
+/// A claim that waits for a handler thread.
 template <class Store>
 struct held_claim {
     vouch::entry entry{};
     std::stop_source stop{};                    ///< fires when the claim is lost or the worker stops
-    steady::time_point renew_at{};              ///< when its lease wants to be extended
-    std::optional<handled<Store>> unrecorded{}; ///< it was handled, but its `record` failed; `entry` is empty then
+    steady::time_point renew_at{};              ///< when its lease has to be extended
+    std::optional<completion<Store>> unrecorded{}; ///< its `record` failed; `entry` is empty then
 
     [[nodiscard]] vouch::ticket ticket() const noexcept { return ticket_of(unrecorded ? unrecorded->entry : entry); }
 };
 
-/// What is in hand.
-struct hand_size {
+struct in_flight_size {
     std::size_t unstarted = 0;
-    std::size_t unrecorded = 0; ///< outcomes whose `record` has failed, and for which no thread is free yet
+    std::size_t unrecorded = 0; ///< finished, but their `record` failed; they wait for a thread
     std::size_t running = 0;
     std::size_t finished = 0;
-    steady::time_point finished_since{};                     ///< when the first of these was finished
-    steady::time_point started_last{};                       ///< when a handler was last started
+    steady::time_point finished_since{};                     ///< when the first of these finished
+    steady::time_point started_last{};                       ///< when the last handler started
     steady::time_point renew_at = steady::time_point::max(); ///< the earliest of all claims
-    steady::duration handling{};                             ///< what a handler took, lately
-    bool measured = false;                                   ///< whether any was
+    steady::duration handling{};                             ///< how long a handler takes, averaged
+    bool measured = false;                                   ///< whether any handler has finished
     [[nodiscard]] std::size_t unfinished() const noexcept { return unstarted + unrecorded + running; }
 };
 
 template <class Store>
-class hand {
+class in_flight {
   public:
-    using batch = std::vector<handled<Store>>;
+    using batch = std::vector<completion<Store>>;
 
-    // The clerk's side.
+    // For the claim loop.
 
     void put(std::vector<entry> claimed, steady::time_point renew_at) {
         {
@@ -73,8 +73,8 @@ class hand {
         started_.notify_all();
     }
 
-    /// An outcome whose `record` has failed: a thread decides what follows. Before any claim that waits.
-    void put_back(handled<Store> unrecorded, steady::time_point renew_at) {
+    /// Returns a completion whose `record` failed, so that a handler thread converts it before it starts another claim.
+    void put_back(completion<Store> unrecorded, steady::time_point renew_at) {
         {
             const std::lock_guard lock(mutex_);
             unstarted_.push_front({.renew_at = renew_at, .unrecorded = std::move(unrecorded)});
@@ -82,7 +82,7 @@ class hand {
         started_.notify_all();
     }
 
-    /// Claims no thread has started go back untouched, with the outcomes, so that another worker can take them.
+    /// Turns unstarted claims into releases, so that another worker can claim them.
     void hand_back_unstarted() {
         const std::lock_guard lock(mutex_);
         for (auto& c : unstarted_) {
@@ -98,11 +98,11 @@ class hand {
         return std::exchange(finished_, {});
     }
 
-    [[nodiscard]] hand_size size() const {
+    [[nodiscard]] in_flight_size size() const {
         const std::lock_guard lock(mutex_);
         const auto unrecorded = static_cast<std::size_t>(std::count_if(
             unstarted_.begin(), unstarted_.end(), [](const auto& c) { return c.unrecorded.has_value(); }));
-        hand_size out{.unstarted = unstarted_.size() - unrecorded,
+        in_flight_size out{.unstarted = unstarted_.size() - unrecorded,
                       .unrecorded = unrecorded,
                       .running = running_.size(),
                       .finished = finished_.size(),
@@ -119,7 +119,7 @@ class hand {
         return out;
     }
 
-    /// The tickets whose leases want to be extended by now.
+    /// The tickets whose leases have to be extended now.
     [[nodiscard]] std::vector<ticket> to_renew(steady::time_point now) const {
         std::vector<ticket> out;
         const std::lock_guard lock(mutex_);
@@ -136,7 +136,7 @@ class hand {
         return out;
     }
 
-    /// They have been extended; the next time is `again`.
+    /// The leases that were due at `now` have been extended; they are due again at `again`.
     void renewed(steady::time_point now, steady::time_point again) {
         const std::lock_guard lock(mutex_);
         for (auto& c : unstarted_) {
@@ -149,7 +149,7 @@ class hand {
 
     enum class loss : std::uint8_t { of_none, of_unstarted, of_running };
 
-    /// Another worker has the claim by now: it is not started if it was not, else its handler is asked to stop.
+    /// Another worker has taken over the claim: an unstarted one is dropped, a running handler is asked to stop.
     [[nodiscard]] loss lose(const ticket& lost) {
         const std::lock_guard lock(mutex_);
         if (std::erase_if(unstarted_, [&](const auto& c) { return c.ticket() == lost; }) > 0) {
@@ -165,15 +165,14 @@ class hand {
         return loss::of_running;
     }
 
-    /// From now on no handler is started: what was not goes back untouched, with the outcomes. Running ones are asked
-    /// to stop.
+    /// Starts no further handler. Turns unstarted claims into releases, and asks running handlers to stop.
     void close() {
         {
             const std::lock_guard lock(mutex_);
             closed_ = true;
             for (auto& c : unstarted_) {
                 add_finished(c.unrecorded ? std::move(*c.unrecorded)
-                                          : handled<Store>{.entry = std::move(c.entry), .outcome = release{}});
+                                          : completion<Store>{.entry = std::move(c.entry), .outcome = release{}});
             }
             unstarted_.clear();
             std::vector<std::stop_source> stops;
@@ -185,7 +184,7 @@ class hand {
         started_.notify_all();
     }
 
-    /// Gives up what is still running: its outcomes will be dropped, and its leases heal it. Says which.
+    /// Gives up the running handlers: their outcomes will be dropped. Returns their tickets.
     [[nodiscard]] std::vector<ticket> abandon() {
         const std::lock_guard lock(mutex_);
         abandoned_ = true;
@@ -196,9 +195,9 @@ class hand {
         return out;
     }
 
-    // A handling thread's side.
+    // For the handler loops.
 
-    /// Waits for a claim to handle; nothing once the hand is closed. `idle` is called first if there is none.
+    /// Waits for a claim to handle. Returns nothing after `close`. Calls `idle` before it waits.
     template <class Idle>
     [[nodiscard]] std::optional<held_claim<Store>> take(Idle&& idle) {
         std::unique_lock lock(mutex_);
@@ -218,9 +217,9 @@ class hand {
         return taken;
     }
 
-    /// The outcome of a claim that was taken; none if it could not be handled at all. Says whether the clerk should
-    /// look: it is the first outcome, or completes a batch, or the last one to be waited for.
-    bool finish(const ticket& done, std::optional<handled<Store>> with, steady::duration took, std::size_t batch_size) {
+    /// Adds the completion of a claim that was taken; nothing if the claim could not be handled. Returns whether the
+    /// claim loop should wake up: this is the first completion, the last one, or it fills a batch.
+    bool finish(const ticket& done, std::optional<completion<Store>> with, steady::duration took, std::size_t batch_size) {
         const std::lock_guard lock(mutex_);
         std::erase_if(running_, [&](const auto& r) { return r.ticket == done; });
         handling_ = measured_ ? (handling_ * 7 + took) / 8 : took;
@@ -239,7 +238,7 @@ class hand {
         steady::time_point renew_at{};
     };
 
-    void add_finished(handled<Store> h) {
+    void add_finished(completion<Store> h) {
         if (finished_.empty()) {
             finished_since_ = steady::now();
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How a clerk rests: until a time comes, new work is heard of (where the store has wake-ups), or somebody interrupts.
-// An interruption that comes while nobody rests ends the next rest at once, so none is lost.
+// A wait that ends when its time is over, when the store reports new work (if it has wake-ups), or when it is
+// interrupted. An interruption before the wait ends the next wait at once, so none is lost.
 //
-// One thread rests; any may interrupt.
+// One thread waits; any thread may interrupt.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace vouch {
 inline namespace v0 {
 namespace detail {
 
-class nap {
+class interruptible_wait {
   public:
     void interrupt() noexcept {
         std::stop_source listening(std::nostopstate);
@@ -31,15 +31,15 @@ class nap {
         listening.request_stop();
     }
 
-    void rest(std::chrono::nanoseconds at_most) {
+    void wait(std::chrono::nanoseconds at_most) {
         std::unique_lock lock(mutex_);
         changed_.wait_for(lock, at_most, [&] { return interrupted_; });
         interrupted_ = false;
     }
 
-    /// Rests until `wakes` of the queue differs from `seen`, too.
+    /// Also ends when `wakes` of the queue differs from `seen`.
     template <waking_store Store>
-    void rest(Store& store, const std::string& queue, std::uint64_t seen, std::chrono::nanoseconds at_most) {
+    void wait(Store& store, const std::string& queue, std::uint64_t seen, std::chrono::nanoseconds at_most) {
         const std::stop_source listening;
         if (!begin_listening(listening)) {
             return;

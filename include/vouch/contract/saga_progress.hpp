@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/contract/detail/field_codec.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/saga/detail/field_codec.hpp>
 
 namespace vouch {
 inline namespace v0 {

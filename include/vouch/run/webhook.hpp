@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Webhook deliveries: one entry per (event, subscription), however often the event is routed; limits and delays of each
-// subscription, as they are at the time of the attempt, over defaults; dead letters in the same transaction as the
-// death; a requeue that begins anew. Its words, for those who know them as a delivery saga:
+// Webhook deliveries: one entry per (event, subscription), however often the event is routed. Each subscription has its
+// own limits and delays, as they are at the time of an attempt; the defaults apply to what it leaves open.
 //
-//   status Pending, InProgress, PendingRetry, Completed, DeadLettered    state pending, claimed, retrying, succeeded,
-//   dead attempt_count        failures, and one more if it succeeded next_attempt_at      due_at final_error_code
-//   last_error: of the last failed attempt; kept after a success
+//   const vouch::webhook hook(find_subscription, send);
+//   router.on(hook);
+//   outbox.emit(tx, vouch::webhook::of({.queue = "webhooks", .event = "order.placed/7", .to = subscription, .body = body}));
 //
-// The handler knows nothing of HTTP: it is given a function that sends. It is only read when it runs, by as many
-// threads as like, if that function may.
+// The names of its parts in other systems that call this a delivery saga:
+//
+//   Pending, InProgress, PendingRetry, Completed, DeadLettered   the states pending, claimed, retrying, succeeded, dead
+//   attempt_count      failures, plus one if it succeeded
+//   next_attempt_at    due_at
+//   final_error_code   last_error: of the last failed attempt; kept after a success
+//
+// The handler knows nothing of HTTP: the application gives it a function that sends. Any number of threads may run it,
+// if that function allows that.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +29,14 @@
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/validate.hpp>
-#include <vouch/observe/audit.hpp>
-#include <vouch/outbox/outbox.hpp>
+#include <vouch/outbox/emission.hpp>
 #include <vouch/policy/backoff.hpp>
 #include <vouch/policy/retry.hpp>
+#include <vouch/run/audit.hpp>
 #include <vouch/run/delivery.hpp>
+#include <vouch/run/detail/caught_exception.hpp>
 #include <vouch/run/failure.hpp>
-#include <vouch/run/handling.hpp>
+#include <vouch/run/router.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -41,11 +48,19 @@ class webhook {
     struct subscription {
         std::string id{};
         std::string url{};
-        std::uint32_t attempts_max = 0; ///< 0: as many as its own schedule has delays, and one; else the default
+        std::uint32_t attempts_max = 0; ///< 0: one more than its schedule has delays; without a schedule the default
         std::optional<vouch::backoff> backoff{}; ///< unset: the default
     };
 
-    /// What is to be sent.
+    /// An event for a subscription.
+    struct message {
+        std::string queue{};
+        std::string event{}; ///< names the event: one delivery per event and subscription
+        webhook::subscription to{};
+        std::string body{};
+    };
+
+    /// What to send.
     struct request {
         vouch::id id{}; ///< the idempotency key: the same for every attempt
         std::string event{};
@@ -54,21 +69,20 @@ class webhook {
         std::uint32_t attempt = 0; ///< counted from 1
     };
 
-    /// Nothing: there is no such subscription any more.
+    /// Returns nothing if the subscription does not exist any more.
     using lookup = std::function<std::optional<subscription>(std::string_view id)>;
-    /// Sends, and gives the status of the response. Whatever it throws is a failed attempt.
+    /// Sends, and returns the status of the response. An exception is a failed attempt.
     using sender = std::function<int(const request&)>;
 
     webhook(lookup subscriptions, sender send, retry_policy defaults = {})
         : subscriptions_(std::move(subscriptions)), send_(std::move(send)), defaults_(std::move(defaults)) {}
 
-    /// For the route: `router.on(std::string(webhook::topic), hook, hook.retry())`. It sets no limit of its own: the
-    /// subscription does, at each attempt. A route without it cuts every subscription at the runner's limit.
+    /// The policy of the route. It sets no limit: the subscription does, at each attempt.
     [[nodiscard]] retry_policy retry() const {
         return {.backoff = defaults_.backoff, .attempts_max = std::numeric_limits<std::uint32_t>::max()};
     }
 
-    /// What holds for a subscription: what it says, over the defaults.
+    /// The policy of a subscription, completed by the defaults.
     [[nodiscard]] retry_policy retry_of(const subscription& s) const {
         const bool has_schedule = s.backoff && s.backoff->attempts();
         const auto otherwise = has_schedule ? *s.backoff->attempts() : attempts_max_of(entry{}, defaults_);
@@ -76,23 +90,23 @@ class webhook {
                 .attempts_max = s.attempts_max != 0 ? s.attempts_max : otherwise};
     }
 
-    /// The delivery of an event to a subscription, to be emitted in the transaction of the event. The same pair again
-    /// is a duplicate, as long as the first is stored. Nothing of the subscription but its id is stored.
-    [[nodiscard]] static emission of(std::string queue, const std::string& event, const subscription& to,
-                                     std::string body) {
-        if (event.empty() || to.id.empty()) {
-            detail::refuse({"webhook", event.empty() ? "event" : "subscription"}, "is empty");
+    /// The delivery of an event to a subscription. Emit it in the transaction of the event. The same pair again is a
+    /// duplicate while the first is stored. Only the subscription's id is stored.
+    [[nodiscard]] static emission of(message m) {
+        if (m.event.empty() || m.to.id.empty()) {
+            detail::refuse({"webhook", m.event.empty() ? "event" : "subscription id"}, "is empty");
         }
-        return {.queue = std::move(queue),
+        // The length keeps ("a/b", "c") and ("a", "b/c") apart.
+        auto key = std::to_string(m.event.size()) + '/' + m.event + '/' + m.to.id;
+        return {.queue = std::move(m.queue),
                 .topic = std::string(topic),
-                .payload = std::move(body),
-                // The length keeps ("a/b", "c") and ("a", "b/c") apart.
-                .key = std::to_string(event.size()) + '/' + event + '/' + to.id,
-                .headers = {{"webhook-event", event}, {"webhook-subscription", to.id}}};
+                .payload = std::move(m.body),
+                .key = std::move(key),
+                .headers = {{"webhook-event", std::move(m.event)}, {"webhook-subscription", std::move(m.to.id)}}};
     }
 
-    /// 2xx is a success, anything else a failed attempt with the code `http_<status>`. A subscription that is gone ends
-    /// it at once, and so does one whose limit lies below the attempts there were.
+    /// A 2xx status is a success, any other a failed attempt with the code `http_<status>`. The delivery is dead at once
+    /// if its subscription is gone, or if the subscription's limit is below the attempts made.
     [[nodiscard]] outcome operator()(delivery& d) const {
         const auto event = d.header("webhook-event");
         const auto to = d.header("webhook-subscription");
@@ -119,7 +133,7 @@ class webhook {
             }
             code = "http_" + std::to_string(status);
         } catch (...) {
-            const auto why = detail::caught::current();
+            const auto why = detail::caught_exception::current();
             if (why.is_permanent) {
                 throw;
             }
@@ -129,8 +143,8 @@ class webhook {
         return after_failure(d.entry(), code, policy, d.time());
     }
 
-    /// For `runner::audit`: calls `hook(transaction, audit_line)` for every delivery that is given up, in the
-    /// transaction in which it dies. If it throws, the delivery is not dead yet; it is settled again later.
+    /// An audit sink that calls `hook(transaction, audit_line)` for every delivery that dies, in the same transaction.
+    /// If the hook throws, the delivery is not dead yet; it is settled again later.
     template <class Transaction, class Hook>
     [[nodiscard]] static audit_sink<Transaction> dead_letters(Hook&& hook) {
         return [hook = std::forward<Hook>(hook)](Transaction& tx, const audit_line& line) {
@@ -145,6 +159,13 @@ class webhook {
     sender send_;
     retry_policy defaults_;
 };
+
+/// Makes `router.on(hook)` work; call that.
+template <class Store>
+void add_route(router<Store>& to, webhook hook) {
+    auto retry = hook.retry();
+    to.on(std::string(webhook::topic), std::move(hook), std::move(retry));
+}
 
 } // namespace v0
 } // namespace vouch

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Asking a saga to turn round. A saga is never just killed: cancelling it is a request, a mark with an id derived from
-// the saga's, and a nudge so that it is seen soon. The saga then undoes what it has done and ends compensated.
+// Cancelling a saga. A saga is never killed with work done: cancelling it is a request, stored as a mark whose id is
+// derived from the saga's, together with a nudge so that the saga sees it soon. The saga then undoes what it has done
+// and ends compensated.
 //
-// Marks are entries of a queue of their own, which nobody works on: a purge of the saga's queue does not take them away
-// before they are seen. One small entry stays per request; purge that queue by age, longer than a saga may take.
+// Marks are entries of the queue `saga_marks_queue`, which no worker serves, so a purge of the saga's queue cannot
+// remove a mark before the saga has seen it. One small entry stays per request: purge that queue by age, with a limit
+// longer than any saga takes.
 #pragma once
 
 #include <array>
@@ -18,21 +20,21 @@
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/verdict.hpp>
-#include <vouch/saga/origin.hpp>
-#include <vouch/saga/progress.hpp>
+#include <vouch/contract/saga_origin.hpp>
+#include <vouch/contract/saga_progress.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
 inline constexpr std::string_view saga_marks_queue = "saga.marks";
 
-/// The id of the mark that asks a saga to turn round. `origin` is its first entry, so that a resume does not lose it.
+/// The id of the mark that asks a saga to turn round. `origin` is the saga's first entry, so a resume keeps the request.
 [[nodiscard]] constexpr id cancel_mark_of(const id& origin) noexcept { return derive(origin, "saga.cancel"); }
 
-/// Requests that the saga be turned round, within the caller's transaction. Applied, or repeated if it was due anyway
-/// or had been asked before: the mark is seen before the saga completes; one that is being undone goes on being undone.
-/// Stale: it has ended; unknown: there is no such entry, or it is no saga (`is_saga`); then nothing is written. Throws
-/// `unsupported` if it is a saga whose progress this version cannot read.
+/// Asks a saga to undo what it has done, within the caller's transaction. Returns applied, or repeated if the saga was
+/// due anyway or had been asked before: it sees the mark before it completes. A saga that is already being undone is
+/// undone as before. Returns stale if the saga has ended, and unknown if there is no such entry or it is not a saga
+/// (`is_saga`); then nothing is written. Throws `unsupported` if this version cannot read the saga's progress.
 template <class Writer>
 [[nodiscard]] verdict request_cancel(Writer& tx, const id& saga, time_point now) {
     static_assert(explain_writer<Writer>());
@@ -46,7 +48,7 @@ template <class Writer>
     const auto progress = decode_progress(found->progress);
     if (!progress) {
         throw error(error_kind::unsupported,
-                    "saga: the progress of " + to_string(saga) + " cannot be read; use the version that wrote it");
+                    "saga: this version cannot read the progress of " + to_string(saga) + "; use the version that wrote it");
     }
     const auto answer = tx.nudge(saga, now);
     if (answer == verdict::applied || answer == verdict::repeated) {

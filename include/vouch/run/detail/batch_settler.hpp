@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Settles handled entries in one transaction, in a fixed order: records, emissions, audit, settles, group callbacks,
-// the next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back,
-// the entry at fault is set apart, and the others are settled together again. No handler is called again. A `record`
-// is called again if and only if its transaction was rolled back.
+// Settles a batch of completions in one transaction, in a fixed order: records, emissions, audit, settles, group
+// callbacks, the next claim, commit. Every verdict must be `applied`. If one is not, or anything throws, the transaction
+// is rolled back, the entry at fault is set apart, and the others are settled together again. No handler is called
+// again. A `record` is called again exactly if its transaction was rolled back.
 #pragma once
 
 #include <algorithm>
@@ -22,52 +22,53 @@
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/verdict.hpp>
-#include <vouch/observe/audit.hpp>
-#include <vouch/outbox/outbox.hpp>
+#include <vouch/policy/clock.hpp>
 #include <vouch/outbox/tracking.hpp>
-#include <vouch/run/handling.hpp>
-#include <vouch/run/isolation.hpp>
+#include <vouch/run/audit.hpp>
+#include <vouch/run/detail/caught_exception.hpp>
+#include <vouch/run/detail/completion.hpp>
+#include <vouch/run/detail/dispatcher.hpp>
+#include <vouch/run/detail/isolation.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
+namespace detail {
+
 /// What runs inside the settling transaction. If a hook throws, the outcome is kept and settled again later.
 template <class Transaction>
-struct settling_hooks {
+struct settle_hooks {
     audit_sink<Transaction> audit{};
     std::function<void(Transaction&, const std::string& group, const entry& last)> group_complete{};
 };
 
-namespace detail {
-
-/// The claim that goes with a settle.
+/// The claim that is committed together with a settle.
 struct next_claim {
     claim_request request{};
     claim_plan plan{};
 };
 
-} // namespace detail
-
 template <class Store>
-class settling {
+class batch_settler {
   public:
     using transaction = typename Store::transaction;
 
-    /// `calls_handlers`: what follows from a failed `record` is decided at once, which may call the handler's `ended`;
-    /// else the entry is left with its `record_failure`, for the caller to have it decided elsewhere.
-    settling(Store& store, const outbox& from, const handling<Store>& rules, const settling_hooks<transaction>& hooks,
-             bool calls_handlers = true)
-        : store_(store), outbox_(from), handling_(rules), hooks_(hooks), calls_handlers_(calls_handlers) {}
+    /// All arguments must outlive the settler. With `calls_handlers` a failed `record` is converted at once, which may
+    /// call the handler's `ended`. Otherwise the completion keeps its `record_failure`, and the caller has another
+    /// thread convert it.
+    batch_settler(Store& store, const clock& now, const dispatcher<Store>& dispatch,
+                  const settle_hooks<transaction>& hooks, bool calls_handlers = true)
+        : store_(store), clock_(now), dispatcher_(dispatch), hooks_(hooks), calls_handlers_(calls_handlers) {}
 
-    /// Settles every entry of the batch that has no landing yet. Afterwards each has one, or is `held_up` by a hook, or
-    /// has a `record_failure`. If `next` is given and every entry gets its landing, claims in the same commit and
-    /// returns what was claimed; else returns nothing, and nothing was claimed.
-    /// Throws the store's faults; then the same batch may be given again.
-    [[nodiscard]] std::optional<detail::claims> operator()(std::span<handled<Store>> batch,
-                                                           const detail::next_claim* next) {
+    /// Settles every completion of the batch that has no result yet. Afterwards each has a result, is `held_up` by a
+    /// hook, or has a `record_failure`. If `next` is given and every completion gets a result, claims in the same commit
+    /// and returns the claims; otherwise returns nothing and claims nothing. Throws the store's faults; then the same
+    /// batch may be settled again.
+    [[nodiscard]] std::optional<claims> operator()(std::span<completion<Store>> batch,
+                                                           const next_claim* next) {
         waiting unsettled;
         for (auto& h : batch) {
-            if (!h.landing) {
+            if (!h.result) {
                 h.held_up.clear();
                 h.is_untried = false;
                 h.record_failure.reset();
@@ -78,34 +79,34 @@ class settling {
     }
 
   private:
-    using waiting = std::vector<handled<Store>*>;
+    using waiting = std::vector<completion<Store>*>;
 
-    /// How many entries at fault are set apart before the others are no longer tried together.
+    /// After this many entries at fault, the others are no longer tried together.
     static constexpr int culprits_max = 3;
 
-    /// What one entry brings along. A fault of the store in a `record` counts as a hook's: it is held against nobody.
+    /// What runs for one entry. A fault of the store inside a `record` counts as a hook's: it costs no attempt.
     enum class part : std::uint8_t { record, emission, hook };
 
-    /// Thrown past the transaction: what one entry brought along has failed.
+    /// Thrown through the transaction: a part of one entry has failed.
     struct culprit {
         std::size_t index;
         part what;
-        detail::caught why;
+        caught_exception why;
     };
 
     struct attempt {
         std::vector<std::size_t> refused{}; ///< entries whose verdict was not `applied`; if any, all is rolled back
-        detail::claims claimed{};
+        claims claimed{};
     };
 
-    /// Whether it is the store that is in trouble, and not what was asked of it.
+    /// Whether the store itself has failed, rather than refused the request.
     [[nodiscard]] static bool is_fault(const error& e) noexcept {
         return e.is_in_doubt() || e.kind() == error_kind::busy || e.kind() == error_kind::full ||
                e.kind() == error_kind::io || e.kind() == error_kind::read_only || e.kind() == error_kind::corrupt ||
                e.kind() == error_kind::conflict;
     }
 
-    std::optional<detail::claims> settle_together(waiting unsettled, const detail::next_claim* next) {
+    std::optional<claims> settle_together(waiting unsettled, const next_claim* next) {
         int culprits = 0;
         for (int doubts = 0;;) {
             resolve_doubts(unsettled);
@@ -127,7 +128,7 @@ class settling {
                 }
             } catch (const error& e) {
                 if (e.is_in_doubt() && ++doubts < transact_tries) {
-                    // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
+                    // Its claims are dropped: the ticket of a rolled-back claim may equal that of the next claim.
                     std::for_each(unsettled.begin(), unsettled.end(), [](auto* h) { h->in_doubt = true; });
                 } else if (e.kind() == error_kind::conflict && !e.is_in_doubt()) {
                     return settle_conflicting(std::move(unsettled));
@@ -144,9 +145,9 @@ class settling {
         }
     }
 
-    /// Too many entries are at fault to go on with all of them: they are settled one by one. When hooks keep failing,
-    /// they are likely to fail for the rest, too, which is then held up untried, and tried first the next time.
-    std::optional<detail::claims> settle_rest(waiting unsettled) {
+    /// Too many entries are at fault to settle them together, so they are settled one by one. Hooks that keep failing
+    /// are likely to fail for the rest too: the rest is then held up untried, and tried first the next time.
+    std::optional<claims> settle_rest(waiting unsettled) {
         int held_up = 0; // in a row
         for (auto* const h : unsettled) {
             if (held_up == culprits_max) {
@@ -160,8 +161,8 @@ class settling {
         return std::nullopt;
     }
 
-    /// A conflict that does not end may be the doing of one entry's part, which then holds up only that entry.
-    std::optional<detail::claims> settle_conflicting(waiting unsettled) {
+    /// A part of one entry may cause a conflict that never ends. Only that entry is then held up.
+    std::optional<claims> settle_conflicting(waiting unsettled) {
         if (unsettled.size() > 1) {
             return settle_rest(std::move(unsettled));
         }
@@ -169,11 +170,11 @@ class settling {
         return std::nullopt;
     }
 
-    /// Says whether the entry can still be settled with the others.
+    /// Returns whether the entry can still be settled with the others.
     bool set_apart(waiting& unsettled, const culprit& c) {
         auto& h = *unsettled[c.index];
         if (c.what == part::record && calls_handlers_) {
-            handling_.fail_recording(h, c.why);
+            dispatcher_.fail_recording(h, c.why);
             return true;
         }
         if (c.what == part::record) {
@@ -182,15 +183,15 @@ class settling {
             h.held_up = c.why.code;
             h.held_up_text = c.why.text;
         } else {
-            h.landing = landing{.what = landing::kind::unsettled, .error = c.why.code};
+            h.result = settle_result{.what = settle_result::kind::unsettled, .error = c.why.code};
         }
         unsettled.erase(unsettled.begin() + static_cast<std::ptrdiff_t>(c.index));
         return false;
     }
 
-    /// The store refuses what is asked of it. That may be because a `record` went on after an error of the store's.
-    void refuse(handled<Store>& h, const error& e) {
-        const detail::caught why{std::string(name_of(e.kind()))};
+    /// The store refuses the request. A `record` that continues after an error of the store can cause that.
+    void refuse(completion<Store>& h, const error& e) {
+        const caught_exception why{std::string(name_of(e.kind()))};
         if (h.record) {
             waiting alone{&h};
             std::ignore = set_apart(alone, {0, part::record, why});
@@ -198,19 +199,19 @@ class settling {
                 std::ignore = settle_together(std::move(alone), nullptr);
             }
         } else {
-            h.landing = landing{.what = landing::kind::unsettled, .error = why.code};
+            h.result = settle_result{.what = settle_result::kind::unsettled, .error = why.code};
         }
     }
 
     static void mark_stale(waiting& unsettled, const std::vector<std::size_t>& refused) {
         for (const auto i : refused) {
-            unsettled[i]->landing = landing{.what = landing::kind::stale};
+            unsettled[i]->result = settle_result{.what = settle_result::kind::stale};
         }
-        std::erase_if(unsettled, [](const auto* h) { return h->landing.has_value(); });
+        std::erase_if(unsettled, [](const auto* h) { return h->result.has_value(); });
     }
 
-    /// Asks what a settle would be answered, in a transaction that is rolled back. Tells which of those whose commit
-    /// was in doubt have landed, and changes nothing.
+    /// Finds out which completions of a commit in doubt were applied: settles them again in a transaction that is rolled
+    /// back, and reads the verdicts. Changes nothing.
     void resolve_doubts(waiting& unsettled) {
         waiting doubted;
         std::vector<settle> again;
@@ -227,20 +228,20 @@ class settling {
         for (std::size_t i = 0; i < doubted.size(); ++i) {
             auto& h = *doubted[i];
             if (answers[i].verdict == verdict::repeated || answers[i].verdict == verdict::unknown) {
-                h.landing = landing{.group_completed = h.completes_group};
+                h.result = settle_result{.group_completed = h.completes_group};
             } else if (answers[i].verdict == verdict::stale) {
-                h.landing = landing{.what = landing::kind::stale};
+                h.result = settle_result{.what = settle_result::kind::stale};
             }
-            h.in_doubt = h.in_doubt && h.landing.has_value(); // else it has not landed, and is settled anew
+            h.in_doubt = h.in_doubt && h.result.has_value(); // otherwise it was not applied, and is settled again
         }
-        std::erase_if(unsettled, [](const auto* h) { return h->landing.has_value(); });
+        std::erase_if(unsettled, [](const auto* h) { return h->result.has_value(); });
     }
 
     [[nodiscard]] std::vector<settlement> ask(const std::vector<settle>& again) {
         for (int left = transact_tries;; --left) {
             try {
                 transaction tx = store_.begin();
-                return tx.settle(again, outbox_.now());
+                return tx.settle(again, clock_());
             } catch (const error& e) {
                 if (e.kind() != error_kind::conflict || left == 1) {
                     throw;
@@ -249,7 +250,7 @@ class settling {
         }
     }
 
-    [[nodiscard]] attempt try_once(const waiting& unsettled, const detail::next_claim* next) {
+    [[nodiscard]] attempt try_once(const waiting& unsettled, const next_claim* next) {
         for (int left = transact_tries;; --left) {
             try {
                 return in_transaction(unsettled, next);
@@ -261,11 +262,11 @@ class settling {
         }
     }
 
-    [[nodiscard]] attempt in_transaction(const waiting& unsettled, const detail::next_claim* next) {
-        const auto now = outbox_.now();
+    [[nodiscard]] attempt in_transaction(const waiting& unsettled, const next_claim* next) {
+        const auto now = clock_();
         transaction tx = store_.begin();
         for_each(unsettled, part::record, [&](auto& h) {
-            const detail::trail_scope scope(h.entry.trail);
+            const trail_scope scope(h.entry.trail);
             h.record ? h.record(tx) : void();
         });
         for_each(unsettled, part::emission, [&](auto& h) {
@@ -294,18 +295,18 @@ class settling {
                  [&](auto& h) { h.completes_group ? complete_group(tx, h.entry, now) : void(); });
         if (next != nullptr) {
             auto request = next->request;
-            request.now = now; // what this transaction made due is claimed with it
-            out.claimed = detail::claim_apart(tx, request, next->plan);
+            request.now = now; // so that what this transaction makes due can be claimed by it
+            out.claimed = claim_apart(tx, request, next->plan);
         }
         tx.commit();
         for (auto* const h : unsettled) {
-            h->landing = landing{.group_completed = h->completes_group};
+            h->result = settle_result{.group_completed = h->completes_group};
         }
         return out;
     }
 
-    /// What goes wrong in a part of one entry is set apart with it, so that the others can be settled. If the store
-    /// itself has failed, that shows when they are.
+    /// A part that throws identifies the entry at fault, so the others can be settled without it. A failed store shows
+    /// itself when they are.
     template <class Part>
     static void for_each(const waiting& unsettled, part what, Part&& run) {
         for (std::size_t i = 0; i < unsettled.size(); ++i) {
@@ -315,14 +316,14 @@ class settling {
                 if (e.kind() == error_kind::conflict || (what == part::emission && is_fault(e))) {
                     throw;
                 }
-                throw culprit{i, is_fault(e) ? part::hook : what, detail::caught::current()};
+                throw culprit{i, is_fault(e) ? part::hook : what, caught_exception::current()};
             } catch (...) {
-                throw culprit{i, what, detail::caught::current()};
+                throw culprit{i, what, caught_exception::current()};
             }
         }
     }
 
-    void audit_outcome(transaction& tx, const handled<Store>& h, time_point now) const {
+    void audit_outcome(transaction& tx, const completion<Store>& h, time_point now) const {
         if (!hooks_.audit) {
             return;
         }
@@ -356,11 +357,12 @@ class settling {
     }
 
     Store& store_;
-    const outbox& outbox_;
-    const handling<Store>& handling_;
-    const settling_hooks<transaction>& hooks_;
+    const clock& clock_;
+    const dispatcher<Store>& dispatcher_;
+    const settle_hooks<transaction>& hooks_;
     bool calls_handlers_;
 };
 
+} // namespace detail
 } // namespace v0
 } // namespace vouch
