@@ -21,6 +21,7 @@
 #include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/store.hpp>
+#include <vouch/contract/store_adaptor.hpp>
 #include <vouch/contract/ticket.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/transact.hpp>
