@@ -12,7 +12,7 @@ int main() {
     // Time is an argument everywhere, so this example takes hours and no time at all.
     const vouch::manual_clock clock;
     const auto start = clock();
-    const vouch::outbox outbox({.clock = clock, .ids = vouch::counting_ids{}});
+    const vouch::outbox outbox(store, {.clock = clock, .ids = vouch::counting_ids{}});
     vouch::memory::store store;
     bool provider_is_down = true;
 
@@ -21,7 +21,7 @@ int main() {
         std::printf("%5llds  %s %s, attempt %u: %s\n", static_cast<long long>(passed.count()), d.topic().c_str(),
                     d.payload().c_str(), d.attempt(), what);
     };
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     router.on(
         "sms.send",
         [&](vouch::delivery& d) {
@@ -41,7 +41,7 @@ int main() {
         outbox.emit(tx, {.queue = "sms", .topic = "sms.send", .payload = "+49 30 1234"});
         outbox.emit(tx, {.queue = "sms", .topic = "sms.send", .payload = ""});
     });
-    vouch::runner runner(store, outbox, router, {.queue = "sms"});
+    vouch::runner runner(outbox, router, {.queue = "sms"});
     runner.run_until_idle(clock);
 
     std::puts("\ndead letters, oldest first:");
@@ -54,7 +54,7 @@ int main() {
     provider_is_down = false;
     for (int i = 0; i < 2; ++i) {
         const auto got = vouch::transact(
-            store, [&](auto& tx) { return requeue(tx, dead.front().id, outbox.fresh_id(), outbox.now()); });
+            store, [&](auto& tx) { return vouch::requeue(tx, {.dead = dead.front().id, .successor = outbox.fresh_id(), .now = outbox.now()}); });
         std::printf("  %s\n", name_of(got.what).data());
     }
     runner.run_until_idle(clock);

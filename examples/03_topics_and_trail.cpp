@@ -24,7 +24,7 @@ void say(const char* who, const vouch::delivery& d) {
 
 int main() {
     const vouch::manual_clock clock;
-    const vouch::outbox outbox({.clock = clock,
+    const vouch::outbox outbox(store, {.clock = clock,
                                 .ids = vouch::counting_ids{},
                                 .bindings = vouch::bindings{}.bind("user.*", "mail").bind("#", "archive")});
     vouch::memory::store store;
@@ -45,8 +45,8 @@ int main() {
         outbox.emit(tx, {.topic = "order.placed", .payload = "no. 7"}, outbox.open_trail()); // a trail of its own
     });
 
-    vouch::runner mail_runner(store, outbox, mail, {.queue = "mail"});
-    vouch::runner archive_runner(store, outbox, archive, {.queue = "archive"});
+    vouch::runner mail_runner(outbox, mail, {.queue = "mail"});
+    vouch::runner archive_runner(outbox, archive, {.queue = "archive"});
     mail_runner.run_until_idle();
     archive_runner.run_until_idle();
 }

@@ -96,8 +96,8 @@ int main() {
     vouch::metrics numbers;
     vouch::observer_list of_producers;
     of_producers.add(numbers);
-    const vouch::outbox outbox({.observers = of_producers}); // counts what is emitted here
-    vouch::router<memory> router;
+    const vouch::outbox outbox(store, {.observers = of_producers}); // counts what is emitted here
+    vouch::router router(outbox);
     router.on("mail.good", [](vouch::delivery&) {});
     router.on("mail.slow", [](vouch::delivery& d) {
         if (d.attempt() == 1) {
@@ -111,15 +111,15 @@ int main() {
         const auto from = line.find(' ') + 1; // times differ from run to run, and so do ids
         std::printf("log: %.*s\n", static_cast<int>(line.find(" id=") - from), line.data() + from);
     });
-    vouch::worker worker(work, outbox, {.name = "mailer"});
+    vouch::worker worker(outbox, {.name = "mailer"});
     worker.serve(router, {.queue = "mail", .retry = {.backoff = vouch::fixed{}}});
     worker.observe(log);
     worker.observe(numbers);
 
-    outbox.emit(work, {.queue = "mail", .topic = "mail.good"});
-    outbox.emit(work, {.queue = "mail", .topic = "mail.bad"});
-    outbox.emit(work, {.queue = "mail", .topic = "mail.slow"});
-    outbox.emit(work, {.queue = "mail", .topic = "mail.good", .due_in = 24h});
+    outbox.emit({.queue = "mail", .topic = "mail.good"});
+    outbox.emit({.queue = "mail", .topic = "mail.bad"});
+    outbox.emit({.queue = "mail", .topic = "mail.slow"});
+    outbox.emit({.queue = "mail", .topic = "mail.good", .due_in = 24h});
     std::stop_source stop;
     std::jthread at_work([&] { worker.run(stop.get_token()); });
     while (work.counts("mail").live() > 1) {

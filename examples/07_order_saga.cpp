@@ -53,11 +53,11 @@ int main() {
     const auto saga = order_saga();
     store_type store;
     const vouch::manual_clock clock;
-    const vouch::outbox outbox({.clock = clock, .ids = vouch::counting_ids()});
+    const vouch::outbox outbox(store, {.clock = clock, .ids = vouch::counting_ids()});
 
-    vouch::router<store_type> orders;
-    vouch::add_saga(orders, store, saga);
-    vouch::router<store_type> payment;
+    vouch::router orders(outbox);
+    orders.on(saga);
+    vouch::router payment(outbox);
     // A participant keeps the command's key in mind, which is the same however often a command is delivered or sent.
     const auto once = [&](const vouch::delivery& d, const auto& work) {
         const auto key = vouch::command_of(d.entry())->key;
@@ -72,20 +72,20 @@ int main() {
     payment.on<vouch::compensation>("refund", [&](const vouch::compensation& c, vouch::delivery& d) {
         once(d, [&] { say("payment: refunded the " + c.reply.value_or("charge, if any, for " + c.context)); });
     });
-    vouch::router<store_type> mail;
+    vouch::router mail(outbox);
     mail.on("order.*", [](vouch::delivery& d) {
         say("mail: " + d.topic() + ", " + std::string(d.header("saga-reason").value_or("as ordered")));
     });
 
     const auto place = [&](const std::string& order, bool is_cancelled = false) {
         std::printf("%s\n", order.c_str());
-        auto placed = saga.begin(outbox, "orders", order);
+        auto placed = saga.begin(outbox, {.queue = "orders"}, order);
         placed.lane = order; // the commands of one order stay in order
-        const auto id = outbox.emit(store, placed).front().id;
+        const auto id = outbox.emit(placed).front().id;
         vouch::testing::recorder recorder;
-        vouch::runner run_orders(store, outbox, orders, {.queue = "orders"});
-        vouch::runner run_payment(store, outbox, payment, {.queue = "payment"});
-        vouch::runner run_mail(store, outbox, mail, {.queue = "mail"});
+        vouch::runner run_orders(outbox, orders, {.queue = "orders"});
+        vouch::runner run_payment(outbox, payment, {.queue = "payment"});
+        vouch::runner run_mail(outbox, mail, {.queue = "mail"});
         run_orders.observe(recorder);
         run_payment.observe(recorder);
         run_orders.run_until_idle();

@@ -166,7 +166,7 @@ int main() {
     std::printf("the broken one is repaired, and its delivery requeued\n");
     server.repair();
     vouch::transact(box.store(),
-                    [&](auto& tx) { return vouch::requeue(tx, dead, box.outbox().fresh_id(), box.clock()()); });
+                    [&](auto& tx) { return vouch::requeue(tx, {.dead = dead, .successor = box.outbox().fresh_id(), .now = box.clock()()}); });
     box.run_until_idle();
     std::printf("\n%s", box.table().c_str());
 }

@@ -91,11 +91,11 @@ struct amount {
 
 /// Drains all there is through a runner; says how many that were.
 [[nodiscard]] inline std::size_t run_runner(store& from) {
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::size_t handled = 0;
-    vouch::router<store> routes;
+    vouch::router routes(outbox);
     routes.on("user.*", [&](vouch::delivery&) { ++handled; });
-    vouch::runner<store> runner(from, outbox, routes,
+    vouch::runner<store> runner(outbox, routes,
                                 {.queue = queue, .worker = "worker-1", .batch_size = batch, .lease = lease});
     const auto report = runner.run_until_idle();
     require(report.succeeded == handled && report.claimed == handled, "the runner did not settle what it handled");

@@ -52,14 +52,14 @@ class business {
     void emit(std::size_t messages, std::size_t per_transaction) {
         const std::vector<vouch::emission> some(per_transaction, {.queue = "q", .topic = "t", .payload = payload});
         for (std::size_t sent = 0; sent < messages; sent += per_transaction) {
-            outbox_.emit(work_, some);
+            outbox_.emit(some);
         }
     }
 
     /// A worker works until all messages have succeeded; `meanwhile` is done beside it.
     template <class Meanwhile>
     void work_off(std::size_t messages, const Meanwhile& meanwhile) {
-        vouch::worker worker(work_, outbox_);
+        vouch::worker worker(outbox_);
         worker.serve(routes_, {.queue = "q"});
         std::stop_source stop;
         std::jthread at_work([&] { worker.run(stop.get_token()); });
@@ -73,7 +73,7 @@ class business {
     }
 
     void work_off_without_threads(std::size_t messages) {
-        vouch::runner(work_, outbox_, routes_, {.queue = "q"}).run_until_idle();
+        vouch::runner(outbox_, routes_, {.queue = "q"}).run_until_idle();
         check(messages);
     }
 
@@ -84,7 +84,7 @@ class business {
 
     store work_;
     vouch::outbox outbox_{};
-    vouch::router<store> routes_{};
+    vouch::router<store> routes_{outbox};
     std::atomic<std::size_t> handled_ = 0;
 };
 
@@ -139,7 +139,7 @@ class crowd {
     void fill(const std::string& queue, std::size_t count) {
         const std::vector<vouch::emission> some(1000, {.queue = queue, .topic = "t", .payload = payload});
         for (std::size_t i = 0; i < count; i += some.size()) {
-            outbox_.emit(work_, some);
+            outbox_.emit(some);
         }
     }
 
@@ -168,10 +168,10 @@ class crowd {
     /// The same while the queue `old` is swept.
     [[nodiscard]] std::vector<double> claim_while_purging(std::chrono::milliseconds how_long) {
         fill("old", 20'000);
-        vouch::router<store> routes;
+        vouch::router routes(outbox);
         routes.on("t", [](vouch::delivery&) {});
-        vouch::runner(work_, outbox_, routes, {.queue = "old", .batch_size = 1000}).run_until_idle();
-        vouch::worker worker(work_, outbox_);
+        vouch::runner(outbox_, routes, {.queue = "old", .batch_size = 1000}).run_until_idle();
+        vouch::worker worker(outbox_);
         worker.serve(routes, {.queue = "old", .retention = {.succeeded = vouch::purge_rule::immediately()}});
         std::stop_source stop;
         vouch::worker_report done;

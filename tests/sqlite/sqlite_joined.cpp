@@ -188,10 +188,10 @@ TEST_CASE("joined: begin on the same thread and file says so at once instead of 
     CHECK(std::string(refused->what()).find("joined") != std::string::npos);
 
     // A runner is no exception.
-    vouch::router<vouch::sqlite::store> router;
+    vouch::router router(outbox);
     router.on("t", [](vouch::delivery&) {});
-    const vouch::outbox work;
-    vouch::runner runner(s.store, work, router, {.queue = "q"});
+    const vouch::outbox work(store);
+    vouch::runner runner(work, router, {.queue = "q"});
     CHECK(kind_of([&] { runner.run_once(); }) == error_kind::misuse);
 
     s.app.execute("COMMIT");

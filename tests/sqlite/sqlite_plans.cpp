@@ -227,7 +227,7 @@ std::vector<operation> operations() {
         {"nudge", claim, [](auto& tx) { REQUIRE(tx.nudge(id_of(3), t0) == vouch::verdict::applied); }},
         {"cancel", enqueue, [](auto& tx) { REQUIRE(tx.cancel(id_of(3), "e", t0) == vouch::verdict::applied); }},
         {"requeue", buried,
-         [](auto& tx) { REQUIRE(requeue(tx, id_of(1), id_of(30), t0).what == vouch::receipt::kind::inserted); }},
+         [](auto& tx) { REQUIRE(vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(30), .now = t0}).what == vouch::receipt::kind::inserted); }},
         {"purge", buried, [](auto& tx) { REQUIRE(tx.purge({.queue = "q", .before = t0, .limit = some}) == some); }},
         {"next_due", enqueue, [](auto& tx) { REQUIRE(tx.next_due("q") == t0); }},
         {"find", enqueue, [](auto& tx) { REQUIRE(tx.find(id_of(3))); }},
@@ -317,7 +317,7 @@ void use_everything(const std::string& path) {
         alone.group = "alone";
         tx.enqueue(std::array{alone}, t0);
         std::ignore = tx.cancel(id_of(21), "e", t0);
-        std::ignore = requeue(tx, id_of(21), id_of(22), t0);
+        std::ignore = vouch::requeue(tx, {.dead = id_of(21), .successor = id_of(22), .now = t0});
         std::ignore = tx.cancel(id_of(22), "e", t0);
         std::ignore = tx.purge({.queue = "q", .before = t0 + 1h});
     });

@@ -42,7 +42,7 @@ settlement end(vouch::memory::store& store, std::uint64_t n, const vouch::outcom
 }
 
 void requeue_in(vouch::memory::store& store, std::uint64_t dead, std::uint64_t fresh) {
-    const auto receipt = vouch::transact(store, [&](auto& tx) { return requeue(tx, id_of(dead), id_of(fresh), t0); });
+    const auto receipt = vouch::transact(store, [&](auto& tx) { return vouch::requeue(tx, {.dead = id_of(dead), .successor = id_of(fresh), .now = t0}); });
     REQUIRE(receipt.what == vouch::receipt::kind::inserted);
 }
 
@@ -152,7 +152,7 @@ TEST_CASE("group: a rolled-back requeue leaves the dead member counting") {
     end(store, 1, vouch::bury{"e", {}});
     {
         auto tx = store.begin();
-        CHECK(requeue(tx, id_of(1), id_of(3), t0).what == vouch::receipt::kind::inserted);
+        CHECK(vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(3), .now = t0}).what == vouch::receipt::kind::inserted);
     }
     CHECK(end(store, 2, vouch::succeed{}) == plain);
     requeue_in(store, 1, 4);
@@ -166,9 +166,9 @@ TEST_CASE("group: buried and requeued within one transaction, then rolled back, 
     {
         auto tx = store.begin();
         settle_in(tx, ticket_of(claimed[0]), vouch::bury{"e", {}}, t0);
-        std::ignore = requeue(tx, id_of(1), id_of(3), t0);
+        std::ignore = vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(3), .now = t0});
         std::ignore = tx.cancel(id_of(3), "e", t0);
-        std::ignore = requeue(tx, id_of(3), id_of(4), t0);
+        std::ignore = vouch::requeue(tx, {.dead = id_of(3), .successor = id_of(4), .now = t0});
         CHECK(settle_in(tx, ticket_of(claimed[1]), vouch::succeed{}, t0) == plain);
         const auto last = tx.claim(request(t0));
         CHECK(settle_in(tx, ticket_of(last.front()), vouch::succeed{}, t0) == completes);

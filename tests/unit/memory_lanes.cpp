@@ -159,7 +159,7 @@ TEST_CASE("lane: a batch of enqueues keeps its order") {
 TEST_CASE("lane: a successor stands at the end of its predecessor's lane") {
     auto store = lane_of_three();
     cancel(store, id_of(1));
-    vouch::transact(store, [](auto& tx) { return requeue(tx, id_of(1), id_of(4), t0); });
+    vouch::transact(store, [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(4), .now = t0}); });
     CHECK(store.find(id_of(4))->lane == "lane");
     for (const std::uint64_t n : {2U, 3U, 4U}) {
         const auto t = take_one(store, t0);

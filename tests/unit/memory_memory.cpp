@@ -103,9 +103,9 @@ vouch::memory::store furnished() {
         put(store, full_draft(n));
     }
     cancel(store, id_of(1)); // 1 <- 13 <- 14, all dead
-    vouch::transact(store, [](auto& tx) { return requeue(tx, id_of(1), id_of(13), t0); });
+    vouch::transact(store, [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(13), .now = t0}); });
     cancel(store, id_of(13));
-    vouch::transact(store, [](auto& tx) { return requeue(tx, id_of(13), id_of(14), t0); });
+    vouch::transact(store, [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(13), .successor = id_of(14), .now = t0}); });
     cancel(store, id_of(14));
     REQUIRE(ticket_of(take(store, t0, {.only = id_of(3)}).front()) == vouch::ticket{id_of(3), 1});
     REQUIRE(ticket_of(take(store, t0, {.only = id_of(9)}).front()) == vouch::ticket{id_of(9), 1});

@@ -28,7 +28,7 @@ void put_ended(vouch::memory::store& store, std::uint64_t n, vouch::time_point a
 }
 
 void put_successor(vouch::memory::store& store, std::uint64_t dead, std::uint64_t fresh, vouch::time_point now = t0) {
-    REQUIRE(vouch::transact(store, [&](auto& tx) { return requeue(tx, id_of(dead), id_of(fresh), now); }).what ==
+    REQUIRE(vouch::transact(store, [&](auto& tx) { return vouch::requeue(tx, {.dead = id_of(dead), .successor = id_of(fresh), .now = now}); }).what ==
             kind::inserted);
 }
 
@@ -255,7 +255,7 @@ TEST_CASE("purge: rolled back, everything is as it was and can be purged again")
         auto tx = store.begin();
         CHECK(tx.purge(before(t0 + 1h, 1)) == 1);
         CHECK(numbers(tx.list(vouch::query::keyed("q", "k"))) == list{2});
-        CHECK(requeue(tx, id_of(2), id_of(3), t0).what == kind::inserted);
+        CHECK(vouch::requeue(tx, {.dead = id_of(2), .successor = id_of(3), .now = t0}).what == kind::inserted);
     }
     CHECK(look(store) == before_it);
     CHECK(purge(store, before(t0 + 1h)) == 2);

@@ -145,7 +145,7 @@ TEST_CASE("list: generations of a key page too") {
     put(store, d);
     for (std::uint64_t n = 1; n <= 4; ++n) {
         cancel(store, id_of(n));
-        vouch::transact(store, [&](auto& tx) { return requeue(tx, id_of(n), id_of(n + 1), t0); });
+        vouch::transact(store, [&](auto& tx) { return vouch::requeue(tx, {.dead = id_of(n), .successor = id_of(n + 1), .now = t0}); });
     }
     const auto whole = store.list(query::keyed("q", "k"));
     CHECK(numbers(whole) == list{1, 2, 3, 4, 5});

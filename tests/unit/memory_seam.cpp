@@ -50,7 +50,7 @@ void work_on(wired_store::transaction& tx) {
         settles.push_back({ticket_of(e), e.id.low % 2 == 0 ? vouch::outcome{vouch::bury{"b"}} : vouch::succeed{"r"}});
     }
     std::ignore = tx.settle(settles, t0);
-    std::ignore = requeue(tx, id_of(2), id_of(13), t0);
+    std::ignore = vouch::requeue(tx, {.dead = id_of(2), .successor = id_of(13), .now = t0});
     tx.purge({.queue = "q", .before = t0 + 1s, .limit = 10});
 }
 

@@ -57,7 +57,7 @@ vouch::memory::store furnished() {
     REQUIRE(take(store, t0, {.only = id_of(1)}).size() == 1);
     put(store, draft_of(21, "r"));
     cancel(store, id_of(21));
-    vouch::transact(store, [](auto& tx) { return requeue(tx, id_of(21), id_of(22), t0); });
+    vouch::transact(store, [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(21), .successor = id_of(22), .now = t0}); });
     return store;
 }
 
@@ -66,9 +66,9 @@ void disturb(transaction& tx) {
     const std::vector drafts{full(9), full(10), draft_of(11, "r")};
     tx.enqueue(drafts, t0 + 1s);
     settle_in(tx, {id_of(1), 1}, vouch::bury{"buried", "reply"}, t0 + 1s);
-    std::ignore = requeue(tx, id_of(21), id_of(23), t0 + 1s);
+    std::ignore = vouch::requeue(tx, {.dead = id_of(21), .successor = id_of(23), .now = t0 + 1s});
     std::ignore = tx.cancel(id_of(22), "cancelled", t0 + 1s);
-    std::ignore = requeue(tx, id_of(22), id_of(24), t0 + 1s);
+    std::ignore = vouch::requeue(tx, {.dead = id_of(22), .successor = id_of(24), .now = t0 + 1s});
     std::ignore = tx.nudge(id_of(5), t0 + 2s);
     for (const auto& e : tx.claim(request(t0 + 3s))) {
         settle_in(tx, ticket_of(e),

@@ -87,12 +87,15 @@ TEST_CASE("definition: what cannot be run is refused, with the step and the fiel
     CHECK(kind_of([&] { vouch::validate(without_action); }) == error_kind::invalid_argument);
 
     vouch::memory::store store;
-    using engine = vouch::saga<vouch::memory::store>;
+    const vouch::outbox outbox(store);
+    using versions = std::vector<vouch::saga_definition>;
     const auto v1 = define().step("a", nothing).build();
     const auto other = vouch::define_saga<std::string>("invoice", {.version = 2}).step("a", nothing).build();
-    CHECK(kind_of([&] { engine(store, {}); }) == error_kind::invalid_argument);
-    CHECK(kind_of([&] { engine(store, {v1, v1}); }) == error_kind::invalid_argument);
-    CHECK(kind_of([&] { engine(store, {v1, other}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(versions{}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(versions{v1, v1}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(versions{v1, other}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(v1).on(v1); }) == error_kind::invalid_argument); // would never run
+    CHECK(kind_of([&] { vouch::router(outbox).on(v1).on(other); }) == std::nullopt);
 }
 
 TEST_CASE("progress: what is written is read back, to the byte") {

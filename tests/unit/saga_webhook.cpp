@@ -196,7 +196,7 @@ TEST_CASE("webhook: a requeue is a brand-new delivery; the dead one never change
     const auto dead = *on.box.find(id);
     on.status = 200;
     const auto fresh = vouch::transact(
-        on.box.store(), [&](auto& tx) { return vouch::requeue(tx, id, on.box.outbox().fresh_id(), on.box.clock()()); });
+        on.box.store(), [&](auto& tx) { return vouch::requeue(tx, {.dead = id, .successor = on.box.outbox().fresh_id(), .now = on.box.clock()()}); });
     const auto born = *on.box.find(fresh.id);
     CHECK(born.attempts + born.failures == 0);
     CHECK(born.due_at == on.box.clock()());

@@ -107,12 +107,12 @@ inline int requeue(database& in, const arguments& with) {
     if (is_saga && with.afresh && !is_confirmed(with, "do all the work of saga " + with.subject + " again")) {
         return refused;
     }
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     const auto fresh = outbox.fresh_id();
     const auto got = vouch::transact(store, [&](auto& tx) {
-        return with.resume ? vouch::resume(tx, id, fresh, outbox.now())
-               : is_saga   ? sagas::requeue_saga(tx, id, fresh, outbox.now())
-                           : vouch::requeue(tx, id, fresh, outbox.now());
+        return with.resume ? vouch::resume(tx, {.dead = id, .successor = fresh, .now = outbox.now()})
+               : is_saga   ? sagas::requeue_saga(tx, {.dead = id, .successor = fresh, .now = outbox.now()})
+                           : vouch::requeue(tx, {.dead = id, .successor = fresh, .now = outbox.now()});
     });
     using kind = vouch::receipt::kind;
     if (with.json) {

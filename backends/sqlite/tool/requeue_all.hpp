@@ -33,7 +33,7 @@ inline int requeue_all(database& in, const arguments& with) {
         return refused;
     }
     auto& store = in.store();
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::size_t requeued = 0;
     std::size_t had_one = 0;
     std::size_t left = 0;
@@ -49,8 +49,8 @@ inline int requeue_all(database& in, const arguments& with) {
             std::vector<vouch::receipt> out;
             for (const auto& e : found) {
                 const auto fresh = outbox.fresh_id();
-                out.push_back(with.resume ? vouch::resume(tx, e.id, fresh, outbox.now())
-                                          : vouch::requeue(tx, e.id, fresh, outbox.now()));
+                out.push_back(with.resume ? vouch::resume(tx, {.dead = e.id, .successor = fresh, .now = outbox.now()})
+                                          : vouch::requeue(tx, {.dead = e.id, .successor = fresh, .now = outbox.now()}));
             }
             return out;
         });

@@ -40,7 +40,8 @@ class router {
     using transaction = typename Store::transaction;
 
     /// The outbox, which gives the router its type, must outlive it.
-    explicit router(const vouch::outbox<Store>& from) noexcept : outbox_(from) {}
+    explicit router(const vouch::outbox<Store>& from) noexcept : outbox_(&from) {}
+    explicit router(const vouch::outbox<Store>&&) = delete; // the router would outlive its outbox
 
     /// Gives entries whose topic fits `pattern` to `handler`, which has one of the forms in `handler.hpp`. The runner's
     /// policy decides what `retry` leaves unset.
@@ -72,7 +73,7 @@ class router {
         return std::any_of(routes_.begin(), routes_.end(), [&](const route& r) { return r.pattern.text() == pattern; });
     }
 
-    [[nodiscard]] const vouch::outbox<Store>& outbox() const noexcept { return outbox_; }
+    [[nodiscard]] const vouch::outbox<Store>& outbox() const noexcept { return *outbox_; }
 
   private:
     friend class detail::dispatcher<Store>;
@@ -101,7 +102,7 @@ class router {
         return *this;
     }
 
-    const vouch::outbox<Store>& outbox_;
+    const vouch::outbox<Store>* outbox_;
     std::vector<route> routes_; // most specific first, equals as registered
 };
 

@@ -47,7 +47,7 @@ class means {
 
     vouch::manual_clock clock;
     std::mt19937_64 random;
-    vouch::outbox outbox;
+    vouch::outbox outbox(store);
 };
 
 inline const vouch::sqlite::options through_hooks{.vfs = vfs_name};
@@ -192,14 +192,14 @@ template <class Store>
 void run(const part& p, const std::function<void()>& pause) {
     means means(p);
     Store store(p.scene.database(), through_hooks);
-    vouch::router<Store> router;
+    vouch::router router(outbox);
     router.on("order.placed", [&](vouch::delivery& d) {
         reach(point::in_handler);
         p.scene.say(said::executed, d.id(), d.entry().epoch);
         reach(point::in_handler);
         return std::to_string(d.entry().epoch); // the claim that settles it
     });
-    vouch::runner runner(store, means.outbox, router,
+    vouch::runner runner(means.outbox, router,
                          {.queue = "orders",
                           .worker = "round " + std::to_string(p.round),
                           .batch_size = batch_size,
@@ -222,7 +222,7 @@ void run(const part& p, const std::function<void()>& pause) {
         }
         is_settling = false;
         for (const auto& h : batch) {
-            const bool landed = h.landing->what == vouch::landing::kind::landed;
+            const bool landed = h.result->what == vouch::detail::settle_result::kind::applied;
             p.scene.say(landed ? said::settled : said::refused, h.entry.id, h.entry.epoch);
         }
         means.clock.pass(std::chrono::milliseconds{1}); // far from any lease's end

@@ -96,7 +96,7 @@ class business {
     std::optional<vouch::error> produce(std::size_t payload_size = 10) {
         const auto name = std::to_string(next_++);
         try {
-            outbox_.emit(store_, {.queue = queue, .topic = "t", .payload = name + std::string(payload_size, ' ')});
+            outbox_.emit({.queue = queue, .topic = "t", .payload = name + std::string(payload_size, ' ')});
             committed_.push_back(name + std::string(payload_size, ' '));
             return std::nullopt;
         } catch (const vouch::error& e) {
@@ -157,7 +157,7 @@ class business {
   private:
     store store_;
     vouch::outbox outbox_{};
-    vouch::router<store> routes_{};
+    vouch::router<store> routes_{outbox};
     error_watch errors_{};
     vouch::worker<store> worker_;
     std::mutex mutex_{};

@@ -104,7 +104,7 @@ inline constexpr std::array fault_scenario{
     fault_step{"cancel", false, [](any_store& s, const capabilities&) { std::ignore = cancel(s, id_of(4), at(9)); }},
     fault_step{"requeue", false,
                [](any_store& s, const capabilities&) {
-                   transact(s, [](auto& tx) { std::ignore = requeue(tx, id_of(3), id_of(8), at(10)); });
+                   transact(s, [](auto& tx) { std::ignore = vouch::requeue(tx, {.dead = id_of(3), .successor = id_of(8), .now = at(10)}); });
                }},
     fault_step{"claim the rest", true,
                [](any_store& s, const capabilities&) { std::ignore = take(s, at(30), {.limit = 10}); }},

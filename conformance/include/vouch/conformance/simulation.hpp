@@ -182,7 +182,7 @@ class simulation {
                 } else if (what < 6) {
                     std::ignore = tx.cancel(target, "cancelled", now);
                 } else if (what < 8) {
-                    std::ignore = requeue(tx, dead == nullptr ? target : dead->entry.id, ground_.fresh_id(), now);
+                    std::ignore = vouch::requeue(tx, {.dead = dead == nullptr ? target : dead->entry.id, .successor = ground_.fresh_id(), .now = now});
                 } else {
                     tx.purge(old);
                 }

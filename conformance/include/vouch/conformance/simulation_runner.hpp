@@ -72,7 +72,7 @@ class simulated_runner {
         trial::expect(waiting_.size() < 2 ||
                           std::all_of(waiting_.begin(), waiting_.end(), [](const auto& e) { return e.lapses == 0; }),
                       "runner " + name_ + " holds an entry with a lapse alone");
-        if (!done_.empty() && std::all_of(done_.begin(), done_.end(), [](const auto& h) { return !!h.landing; })) {
+        if (!done_.empty() && std::all_of(done_.begin(), done_.end(), [](const auto& h) { return !!h.result; })) {
             check_landings();
             done_.clear();
         }
@@ -114,7 +114,7 @@ class simulated_runner {
         for (const auto& h : done_) {
             const auto mine = ticket_of(h.entry);
             const bool is_purged = !ground_.watch.stored().contains(mine.id);
-            const bool says_landed = h.landing->what == landing::kind::landed;
+            const bool says_landed = h.result->what == detail::settle_result::kind::applied;
             if (!is_purged && (says_landed || !h.in_doubt)) {
                 trial::equal(says_landed, ground_.watch.is_applied(mine),
                              "runner " + name_ + " says that its settle under " + show(mine) + " landed");

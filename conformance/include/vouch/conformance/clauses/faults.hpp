@@ -153,7 +153,7 @@ inline void throwing_work(trial& t) {
                 step();
                 std::ignore = tx.cancel(id_of(6), "e", at(2));
                 step();
-                std::ignore = requeue(tx, id_of(7), id_of(10), at(2));
+                std::ignore = vouch::requeue(tx, {.dead = id_of(7), .successor = id_of(10), .now = at(2)});
                 step();
                 tx.purge({.queue = "q", .before = at(1), .limit = 10});
                 throw enough{};

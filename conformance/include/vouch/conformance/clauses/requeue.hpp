@@ -165,7 +165,7 @@ inline void dies_and_is_replaced_at_once(trial& t) {
 inline void requeue_starts_afresh(trial& t) {
     auto store = t.open();
     put_buried(store, t.can());
-    t.equal(transact(store, [](auto& tx) { return vouch::requeue(tx, id_of(1), id_of(2), at(60)); }), inserted(2),
+    t.equal(transact(store, [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(2), .now = at(60)}); }), inserted(2),
             "requeued");
     auto d = rich(2, t.can());
     d.due_at.reset();
@@ -177,7 +177,7 @@ inline void requeue_starts_afresh(trial& t) {
 inline void resume_goes_on(trial& t) {
     auto store = t.open();
     put_buried(store, t.can());
-    t.equal(transact(store, [](auto& tx) { return vouch::resume(tx, id_of(1), id_of(2), at(60)); }), inserted(2),
+    t.equal(transact(store, [](auto& tx) { return vouch::resume(tx, {.dead = id_of(1), .successor = id_of(2), .now = at(60)}); }), inserted(2),
             "resumed");
     auto d = rich(2, t.can());
     d.due_at.reset();
@@ -191,9 +191,9 @@ inline void parented_is_refused(trial& t) {
     put(store, draft_of(1, {.due_at = at(50)}));
     put_dead(store, draft_of(2, {.parent = id_of(1)}));
     const auto before = look(store);
-    t.equal(transact(store, [](auto& tx) { return vouch::requeue(tx, id_of(2), id_of(3), at(60)); }), refused,
+    t.equal(transact(store, [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }), refused,
             "requeue of an entry with a parent");
-    t.equal(transact(store, [](auto& tx) { return vouch::resume(tx, id_of(2), id_of(3), at(60)); }), refused,
+    t.equal(transact(store, [](auto& tx) { return vouch::resume(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }), refused,
             "resume of an entry with a parent");
     unchanged(store, before, "a refused requeue writes nothing");
 }

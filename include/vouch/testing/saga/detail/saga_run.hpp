@@ -69,7 +69,7 @@ class saga_run {
           process_(std::make_shared<simulated_process>(simulated_process{.faults = faults})), given_(given),
           effects_(given_, *process_, how_.skipped, wrong_), steps_(given_, how_, effects_, saga_, wrong_),
           definition_(steps_.definition()),
-          outbox_({.clock = clock_, .ids = counting_ids(), .bindings = bindings{}.bind("#", end_topics_queue)}) {
+          outbox_(store_, options_) {
         restart();
         for (const auto& s : given_.steps) {
             if (s.is_remote()) {
@@ -83,10 +83,10 @@ class saga_run {
     saga_run& operator=(const saga_run&) = delete;
 
     [[nodiscard]] run_result run() {
-        auto begun = definition_.begin(outbox_, saga_queue, std::string{});
+        auto begun = definition_.begin(outbox_, {.queue = saga_queue}, std::string{});
         const bool is_short = faults_.choose("expiry", {"", "before any retry"}) == 1;
         begun.expires_at = clock_() + (is_short ? duration{1} : lifetime);
-        saga_.add(outbox_.emit(store_, begun).front().id);
+        saga_.add(outbox_.emit(begun).front().id);
         const auto end = run_to_end();
         if (end == saga_end::dead && wrong_.text().empty()) {
             repair_and_resume();
@@ -104,17 +104,19 @@ class saga_run {
 
     /// The store handle and the routes of one process, from its start to its crash.
     struct process_life {
+        process_life(store_type in, const emitter_options& options) : store(std::move(in)), outbox(store, options) {}
         store_type store;
-        router<store_type> sagas{};
-        router<store_type> participants{};
+        vouch::outbox<store_type> outbox;
+        router<store_type> sagas{outbox};
+        router<store_type> participants{outbox};
     };
 
     /// Starts another process on the same work. Earlier lives are kept: runners that hold a batch refer to them.
     void restart() {
         process_->has_crashed = false;
-        lives_.push_back(std::make_unique<process_life>(process_life{store_type(store_, process_)}));
+        lives_.push_back(std::make_unique<process_life>(store_type(store_, process_), options_));
         auto& life = *lives_.back();
-        add_saga<store_type, Rules>(life.sagas, life.store, {definition_});
+        vouch::detail::add_saga<Rules>(life.sagas, {definition_});
         life.participants.on(
             "#", [this](delivery& d) { return steps_.handle_command(d); }, retry_policy{.backoff = fixed{}});
     }
@@ -154,7 +156,7 @@ class saga_run {
             return true;
         }
         auto& life = *lives_.back();
-        auto by = std::make_unique<runner_type>(life.store, outbox_, serves_sagas ? life.sagas : life.participants,
+        auto by = std::make_unique<runner_type>(life.outbox, serves_sagas ? life.sagas : life.participants,
                                                 runner_options{.queue = queue, .batch_size = 1, .lease = lease_});
         std::vector<entry> claimed;
         try {
@@ -228,7 +230,7 @@ class saga_run {
         const auto before = saga_.find();
         const auto next = transact(store_, [&](auto& tx) {
             static_cast<void>(tx.cancel(saga_.current(), "abandoned", clock_()));
-            return resume(tx, saga_.current(), outbox_.fresh_id(), clock_());
+            return outbox_.resume(tx, saga_.current());
         });
         if (before && next.what == receipt::kind::inserted) {
             lose_claims({*before});
@@ -241,8 +243,7 @@ class saga_run {
         faults_.stop();
         effects_.repair();
         unavailable_until_.clear();
-        const auto next =
-            transact(store_, [&](auto& tx) { return resume(tx, saga_.current(), outbox_.fresh_id(), clock_()); });
+        const auto next = outbox_.resume(saga_.current());
         saga_.add(next.id);
         ended_.reset();
         if (run_to_end() != saga_end::compensated) {
@@ -345,7 +346,9 @@ class saga_run {
     step_effects effects_;
     simulated_steps steps_;
     saga_definition definition_;
-    outbox outbox_;
+    emitter_options options_{
+        .clock = clock_, .ids = counting_ids(), .bindings = bindings{}.bind("#", end_topics_queue)};
+    outbox<memory::store> outbox_;
     std::vector<std::unique_ptr<process_life>> lives_{};
     std::set<std::string> queues_{}; ///< of the participants
     duration timeout_max_{};
