@@ -3,6 +3,7 @@
 #pragma once
 
 #include <vouch/version.hpp> // first: it says what the compiler lacks
+#include <vouch/saga/builder.hpp>
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/compensation.hpp>
 #include <vouch/saga/definition.hpp>

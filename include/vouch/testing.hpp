@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For unit tests of code that uses vouch.
+// Tools for unit tests: a sandbox for handlers, a recorder of events, tables and diagrams, and the saga verifier.
 #pragma once
 
 #include <vouch/version.hpp> // first: it says what the compiler lacks

@@ -218,15 +218,15 @@ TEST_CASE("condition: one without a step, a second one, and an otherwise without
     };
     const auto nothing = [] {};
     const auto yes = [](const std::string&) { return true; };
-    CHECK(refused([&] { return define().when(yes); }) == "saga step 0: when comes before any step");
+    CHECK(refused([&] { return define().when(yes); }) == "saga step 0: when has no step before it");
     CHECK(refused([&] { return define().step("a", nothing).when(yes).when(yes); }) ==
           "saga step 0: when is a second condition");
     CHECK(refused([&] { return define().step("a", nothing).when(yes).step("b", nothing).otherwise().otherwise(); }) ==
           "saga step 1: otherwise is a second condition");
     CHECK(refused([&] { return define().step("a", nothing).otherwise(); }) ==
-          "saga step 0: otherwise has no step with a condition before it");
+          "saga step 0: otherwise needs a step with a condition before it");
     CHECK(refused([&] { return define().step("a", nothing).step("b", nothing).otherwise(); }) ==
-          "saga step 1: otherwise has no step with a condition before it");
+          "saga step 1: otherwise needs a step with a condition before it");
 }
 
 TEST_CASE("diagram: a step that is skipped is shown as skipped") {

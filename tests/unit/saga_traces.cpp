@@ -68,18 +68,18 @@ TEST_CASE("definition: what cannot be run is refused, with the step and the fiel
         CHECK(e->kind() == error_kind::invalid_argument);
         return std::string(e->what());
     };
-    CHECK(refused([] { return define(); }) == "saga: steps are none, a saga has at least one");
+    CHECK(refused([] { return define(); }) == "saga: steps are none; a saga needs at least one");
     CHECK(refused([] { return define().step("", nothing); }) == "saga step 0: name is empty");
     CHECK(refused([] { return define().step("a", nothing).step("b", nothing).step("a", nothing); }) ==
-          "saga step 2: name is the same as that of step 0");
+          "saga step 2: name is also the name of step 0");
     CHECK(refused([] { return vouch::define_saga<std::string>("").step("a", nothing); }) == "saga: name is empty");
     CHECK(refused([] { return define({.version = 0}).step("a", nothing); }) ==
-          "saga: version is 0, versions count from 1");
+          "saga: version is 0; versions count from 1");
     CHECK(refused([] { return define().step("a", nothing, {.timeout = -1s}); }) == "saga step 0: timeout is negative");
     CHECK(refused([] { return define().command("a", {.topic = "t"}); }) == "saga step 0: queue is empty");
     CHECK(refused([] { return define().command("a", {.queue = "q"}); }) == "saga step 0: topic is empty");
     CHECK(refused([] { return define().command("a", {.queue = "q", .topic = "t", .timeout = 0s}); }) ==
-          "saga step 0: timeout is 0, a command needs one");
+          "saga step 0: timeout is 0; a command needs one");
     CHECK(refused([] { return define({.completed = "a\nb"}).step("a", nothing); }) ==
           "saga: completed has a control character at byte 1");
     auto without_action = define().step("a", nothing).build();

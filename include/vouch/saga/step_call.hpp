@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a step's action is handed: the saga's context, the idempotency key of what it is about to do, the results of the
-// steps before it, and, for a compensation, the result of its own forward action.
+// The argument of a step's action: the saga's context, the idempotency key of the action, the results of the earlier
+// steps and, for a compensation, the result of the forward action it undoes.
 //
-// A call belongs to one call of one action; it is used by one thread.
+// A step_call is valid during one call of one action and is used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -26,34 +26,42 @@ inline namespace v0 {
 
 class step_call {
   public:
+    /// Made by the engine. All arguments outlive the call.
     step_call(const delivery& d, const saga_progress& p, std::size_t step, std::string_view result) noexcept
         : delivery_(d), progress_(p), step_(step), result_(result) {}
     step_call(const step_call&) = delete;
     step_call& operator=(const step_call&) = delete;
 
-    /// The saga. After a resume it is the first entry's id: what names the saga outside must not change.
+    /// The saga's id: that of its first entry. A resume does not change it.
     [[nodiscard]] const id& saga() const noexcept { return progress_.origin; }
+    /// The step's name.
     [[nodiscard]] const std::string& step() const noexcept { return progress_.steps[step_].name; }
+    /// Whether this call undoes the step.
     [[nodiscard]] bool is_compensation() const noexcept { return progress_.direction == saga_direction::back; }
-    /// The idempotency key to hand on: the same for every try of this action of this saga, also after a resume.
+    /// The idempotency key to pass on to the service the action calls. It is the same for every attempt of this action
+    /// of this saga, also after a resume.
     [[nodiscard]] id key() const noexcept { return saga_key(saga(), step(), is_compensation()); }
     [[nodiscard]] std::uint32_t attempt() const noexcept { return delivery_.attempt(); } ///< counted from 1
+    /// When this claim was handed to the handler.
     [[nodiscard]] time_point now() const noexcept { return delivery_.now(); }
+    /// Requests the action to stop, as `delivery::stop` does.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return delivery_.stop(); }
-    /// The saga's payload as a value.
+    /// The saga's payload, decoded.
     template <decodable T>
     [[nodiscard]] T as() const {
         return delivery_.as<T>();
     }
+    /// The saga's payload.
     [[nodiscard]] const std::string& payload() const noexcept { return delivery_.payload(); }
 
-    /// Why the saga was turned round; empty on the way forward.
+    /// Why the saga compensates: an error code. Empty on the way forward.
     [[nodiscard]] const std::string& reason() const noexcept { return progress_.reason; }
-    /// Whether it is known that the forward action succeeded. If not, there may be nothing to undo, and no result.
+    /// For a compensation: whether the forward action is known to have succeeded. If not, there is no result, and there
+    /// may be nothing to undo.
     [[nodiscard]] bool is_known() const noexcept { return progress_.steps[step_].state == step_state::done; }
-    /// Of the forward action that is being undone; empty on the way forward.
+    /// The result of the forward action that this call undoes. Empty on the way forward, and if it is not known.
     [[nodiscard]] std::string_view result() const noexcept { return result_; }
-    /// The same as a value. Bytes the codec rejects are a permanent failure.
+    /// `result()`, decoded. Throws `reject("undecodable_result")` if the codec throws.
     template <decodable T>
     [[nodiscard]] T result_as() const {
         try {
@@ -64,11 +72,11 @@ class step_call {
             throw reject("undecodable_result");
         }
     }
-    /// Of another step, if it is known to have succeeded.
+    /// The result of another step; nothing unless that step is known to have succeeded.
     [[nodiscard]] std::optional<std::string_view> result_of(std::string_view step) const noexcept {
         return results().of(step);
     }
-    /// Of all steps so far.
+    /// The results of all steps so far.
     [[nodiscard]] step_results results() const noexcept { return step_results(progress_); }
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the steps before have come to, for a step's condition and for its action. It is a view of a saga's progress and
-// is not kept beyond the call it is handed to.
+// The results of the steps so far, for a step's condition and for its action. A step_results is a view of the saga's
+// progress: do not keep it, or the views it returns, beyond the call that receives it.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,16 @@ inline namespace v0 {
 
 class step_results {
   public:
+    /// Made by the engine.
     explicit step_results(const saga_progress& p) noexcept : progress_(p) {}
 
-    /// The result of a step, if it is known to have succeeded.
+    /// The result of a step; nothing unless that step is known to have succeeded.
     [[nodiscard]] std::optional<std::string_view> of(std::string_view step) const noexcept {
         const auto* const record = find(step);
         return record != nullptr && record->state == step_state::done ? std::optional<std::string_view>(record->result)
                                                                       : std::nullopt;
     }
-    /// The same as a value. Bytes the codec rejects are a permanent failure.
+    /// The same, decoded. Throws `reject("undecodable_result")` if the codec throws.
     template <decodable T>
     [[nodiscard]] std::optional<T> as(std::string_view step) const {
         const auto result = of(step);
@@ -36,7 +37,7 @@ class step_results {
             throw reject("undecodable_result");
         }
     }
-    /// Whether the step was left out, by its condition.
+    /// Whether the step was skipped because its condition was false.
     [[nodiscard]] bool is_skipped(std::string_view step) const noexcept {
         const auto* const record = find(step);
         return record != nullptr && record->state == step_state::skipped;

@@ -4,6 +4,7 @@
 // their answers are hashed, so that two runs can be compared.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,9 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/store.hpp>
+#include <vouch/contract/store_adaptor.hpp>
 #include <vouch/memory.hpp>
 #include <vouch/testing/saga/detail/fault_plan.hpp>
 
@@ -52,116 +55,86 @@ struct simulated_process {
     }
 };
 
-class crashing_transaction {
-  public:
-    crashing_transaction(memory::transaction tx, std::shared_ptr<simulated_process> in)
-        : tx_(std::move(tx)), process_(std::move(in)) {}
+/// Records every call whose arguments do not matter.
+struct call_recorder {
+    std::shared_ptr<simulated_process> process;
 
-    [[nodiscard]] std::optional<entry> find(const id& i) const {
-        auto found = tx_.find(i);
-        process_->record("find", found ? 2U + static_cast<unsigned>(found->state) : 1U);
-        return found;
+    template <class Call>
+    auto operator()(store_operation what, const Call& call) const {
+        auto answer = call();
+        process->record(name_of(what), hash_of(what, answer));
+        return answer;
     }
-    [[nodiscard]] std::vector<entry> list(const query& q) const {
-        process_->record("list");
-        return tx_.list(q);
+
+  private:
+    template <class Answer>
+    [[nodiscard]] static std::uint64_t hash_of(store_operation what, const Answer& answer) noexcept {
+        if constexpr (std::same_as<Answer, std::optional<entry>>) {
+            return answer ? 2U + static_cast<unsigned>(answer->state) : 1U;
+        } else if constexpr (std::same_as<Answer, verdict>) {
+            return what == store_operation::cancel ? static_cast<unsigned>(answer) : 0U;
+        } else {
+            return 0;
+        }
     }
-    [[nodiscard]] state_counts counts(std::string_view queue) const {
-        process_->record("counts");
-        return tx_.counts(queue);
-    }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        process_->record("next_due");
-        return tx_.next_due(queue);
-    }
+};
+
+class crashing_transaction : public transaction_adaptor<memory::transaction, call_recorder> {
+  public:
+    crashing_transaction(memory::transaction tx, const std::shared_ptr<const call_recorder>& recorder)
+        : transaction_adaptor(std::move(tx), recorder), process_(recorder->process) {}
+
     std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
         for (const auto& d : drafts) {
             process_->record("enqueue " + d.queue + ' ' + d.topic);
         }
-        return tx_.enqueue(drafts, now);
+        return inner().enqueue(drafts, now);
     }
     [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
-        auto claimed = tx_.claim(r);
+        auto claimed = inner().claim(r);
         process_->record("claim " + r.queue, claimed.empty() ? 0U : claimed.front().attempts);
         return claimed;
     }
     [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
-        auto settled = tx_.settle(settles, now);
+        auto settled = inner().settle(settles, now);
         for (std::size_t i = 0; i < settled.size(); ++i) {
             process_->record("settle", settles[i].outcome.index() * 4U + static_cast<unsigned>(settled[i].verdict));
         }
         return settled;
     }
-    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
-        process_->record("extend");
-        return tx_.extend(tickets, now, lease);
-    }
-    [[nodiscard]] verdict nudge(const id& i, time_point now) {
-        process_->record("nudge");
-        return tx_.nudge(i, now);
-    }
-    [[nodiscard]] verdict cancel(const id& i, std::string_view error, time_point now) {
-        const auto answer = tx_.cancel(i, error, now);
-        process_->record("cancel", static_cast<unsigned>(answer));
-        return answer;
-    }
-    std::size_t purge(const purge_request& r) {
-        process_->record("purge");
-        return tx_.purge(r);
-    }
-
     void commit() {
-        process_->record("commit");
         enum : std::size_t { normal, crash_before, crash_after };
+        process_->record("commit");
         const auto fault = process_->faults.choose("commit", {"", "crash before", "crash after"});
         if (fault != crash_before) {
-            tx_.commit();
+            inner().commit();
         }
         if (fault != normal) {
             process_->crash();
-            process_->record("");
+            process_->record("commit"); // throws
         }
     }
 
   private:
-    memory::transaction tx_;
     std::shared_ptr<simulated_process> process_;
 };
 
-class crashing_store {
+class crashing_store : public store_adaptor<memory::store, call_recorder> {
   public:
     using transaction = crashing_transaction;
-    static constexpr int contract_level = vouch::contract_level;
 
+    /// `work` is a handle: all processes share its entries.
     crashing_store(memory::store work, std::shared_ptr<simulated_process> in)
-        : work_(std::move(work)), process_(std::move(in)) {}
+        : store_adaptor(std::move(work), call_recorder{in}),
+          recorder_(std::make_shared<const call_recorder>(call_recorder{std::move(in)})) {}
 
     [[nodiscard]] transaction begin() {
-        process_->record("begin");
-        return {work_.begin(), process_};
-    }
-    [[nodiscard]] vouch::capabilities capabilities() const { return work_.capabilities(); }
-    [[nodiscard]] std::optional<entry> find(const id& i) const {
-        auto found = work_.find(i);
-        process_->record("find", found ? 2U + static_cast<unsigned>(found->state) : 1U);
-        return found;
-    }
-    [[nodiscard]] std::vector<entry> list(const query& q) const {
-        process_->record("list");
-        return work_.list(q);
-    }
-    [[nodiscard]] state_counts counts(std::string_view queue) const {
-        process_->record("counts");
-        return work_.counts(queue);
-    }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        process_->record("next_due");
-        return work_.next_due(queue);
+        recorder_->process->record("begin");
+        return {inner().begin(), recorder_};
     }
 
   private:
-    memory::store work_;
-    std::shared_ptr<simulated_process> process_;
+    std::shared_ptr<const call_recorder> recorder_;
 };
 
 static_assert(store<crashing_store>);
