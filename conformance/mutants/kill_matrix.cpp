@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "candidate.hpp"
+#include "subject.hpp"
 
 namespace {
 

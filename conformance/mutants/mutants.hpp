@@ -12,14 +12,14 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/lifecycle.hpp>
 
-#include "breach.hpp"
-#include "broken_claims.hpp"
-#include "broken_drafts.hpp"
-#include "broken_reads.hpp"
-#include "broken_settles.hpp"
-#include "broken_together.hpp"
-#include "broken_transactions.hpp"
-#include "rewrite.hpp"
+#include "claim_mutants.hpp"
+#include "draft_mutants.hpp"
+#include "read_mutants.hpp"
+#include "relation_mutants.hpp"
+#include "settle_mutants.hpp"
+#include "sqlite_rewrites.hpp"
+#include "transaction_mutants.hpp"
+#include "violation.hpp"
 
 namespace mutants {
 

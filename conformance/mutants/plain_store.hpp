@@ -28,12 +28,12 @@
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
 
-#include "claiming.hpp"
-#include "enqueuing.hpp"
-#include "ground.hpp"
-#include "looking.hpp"
-#include "plain_transaction.hpp"
-#include "settling.hpp"
+#include "claimer.hpp"
+#include "enqueuer.hpp"
+#include "open_transaction.hpp"
+#include "settler.hpp"
+#include "shared_state.hpp"
+#include "snapshot_reader.hpp"
 
 namespace mutants {
 

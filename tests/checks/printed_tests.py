@@ -61,7 +61,7 @@ HEAD = """
 #include <unistd.h>
 #include <vouch/conformance.hpp>
 #include <vouch/memory.hpp>
-#include "candidate.hpp"
+#include "subject.hpp"
 
 using open_memory = std::function<vouch::memory::store(int)>;
 using open_mutant = std::function<vouch::conformance::any_store(int)>;

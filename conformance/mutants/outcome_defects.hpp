@@ -8,7 +8,7 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/outcome.hpp>
 
-#include "desk.hpp"
+#include "workspace.hpp"
 
 namespace mutants {
 

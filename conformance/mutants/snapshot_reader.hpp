@@ -13,8 +13,8 @@
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
 
-#include "temper.hpp"
-#include "world.hpp"
+#include "snapshot.hpp"
+#include "variant.hpp"
 
 namespace mutants {
 

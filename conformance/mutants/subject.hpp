@@ -15,10 +15,10 @@
 #include <poll.h>
 
 #include "contained_run.hpp"
-#include "hunt.hpp"
+#include "kill_search.hpp"
 #include "mutants.hpp"
 #include "plain_fixture.hpp"
-#include "sqlite_mutants.hpp"
+#include "sqlite_fixture.hpp"
 
 namespace mutants {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "breach.hpp"
+#include "violation.hpp"
 
 namespace mutants {
 

@@ -19,8 +19,8 @@
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/contract/verdict.hpp>
 
-#include "temper.hpp"
-#include "world.hpp"
+#include "snapshot.hpp"
+#include "variant.hpp"
 
 namespace mutants {
 

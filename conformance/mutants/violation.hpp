@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "temper.hpp"
+#include "variant.hpp"
 
 namespace mutants {
 

@@ -14,7 +14,7 @@
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/contract/request.hpp>
 
-#include "desk.hpp"
+#include "workspace.hpp"
 
 namespace mutants {
 

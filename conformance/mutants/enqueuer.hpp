@@ -15,7 +15,7 @@
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
 
-#include "desk.hpp"
+#include "workspace.hpp"
 
 namespace mutants {
 

@@ -15,8 +15,8 @@
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/verdict.hpp>
 
-#include "desk.hpp"
-#include "settled_wrongly.hpp"
+#include "outcome_defects.hpp"
+#include "workspace.hpp"
 
 namespace mutants {
 

@@ -21,8 +21,8 @@
 
 #include <vouch/contract/error.hpp>
 
-#include "temper.hpp"
-#include "world.hpp"
+#include "snapshot.hpp"
+#include "variant.hpp"
 
 namespace mutants {
 

@@ -17,7 +17,7 @@
 
 #include <vouch/conformance/place.hpp>
 
-#include "rewrite.hpp"
+#include "sqlite_rewrites.hpp"
 
 namespace mutants {
 

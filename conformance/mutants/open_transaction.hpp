@@ -18,8 +18,8 @@
 
 #include <vouch/contract/error.hpp>
 
-#include "desk.hpp"
-#include "ground.hpp"
+#include "shared_state.hpp"
+#include "workspace.hpp"
 
 namespace mutants {
 
