@@ -8,7 +8,7 @@
 
 namespace mutants {
 
-inline const std::vector<breach> broken_claims{
+inline const std::vector<violation> claim_mutants{
     {"Claim: eligible is exactly gate <= now.",
      {{"claim is due before now", defect::claim_is_due_before_now},
       {"claim skips lapsed", defect::claim_skips_lapsed},

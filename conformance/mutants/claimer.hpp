@@ -18,9 +18,9 @@
 
 namespace mutants {
 
-class claiming {
+class claimer {
   public:
-    explicit claiming(desk& on) : on_(on) {}
+    explicit claimer(workspace& on) : workspace_(on) {}
 
     [[nodiscard]] std::vector<entry> claim(vouch::claim_request r) {
         if (is(defect::claim_ignores_lease)) {
@@ -43,48 +43,26 @@ class claiming {
         std::vector<entry> taken;
         if (is(defect::claim_goes_row_by_row)) {
             while (taken.size() < wanted && take(select(r, 1), r, taken)) {
-                on_.between("claim row", true);
+                workspace_.between_steps("claim row", true);
             }
         } else {
             auto chosen = select(r, wanted + (is(defect::claim_marks_one_more) ? 1 : 0));
-            on_.between("claim", is(defect::claim_selects_then_updates));
+            workspace_.between_steps("claim", is(defect::claim_selects_then_updates));
             take(chosen, r, taken);
             taken.resize(std::min(taken.size(), wanted));
         }
         return in_order(std::move(taken));
     }
 
-    [[nodiscard]] std::size_t purge(const vouch::purge_request& request) {
-        std::size_t limit = request.limit;
-        if (is(defect::purge_ignores_limit) || (is(defect::purge_of_zero_is_of_all) && limit == 0)) {
-            limit = 1'000'000;
-        }
-        if (is(defect::purge_takes_at_most_100)) {
-            limit = std::min<std::size_t>(limit, 100);
-        }
-        std::vector<row_ptr> going;
-        for (const auto& r : candidates(request)) {
-            if (going.size() < limit) {
-                add_generations(*r, going);
-            }
-        }
-        going.resize(std::min(going.size(), limit)); // the elder generations go first
-        on_.between("purge", false);
-        for (const auto& r : going) {
-            on_.remove(r->entry.id);
-        }
-        return is(defect::purge_does_not_count) ? 0 : going.size();
-    }
-
   private:
-    [[nodiscard]] bool is(defect d) const noexcept { return on_.is(d); }
+    [[nodiscard]] bool is(defect d) const noexcept { return workspace_.is(d); }
 
     [[nodiscard]] bool may_take(const row& r, const vouch::claim_request& request) const {
         const auto& e = r.entry;
-        if (on_.passed_over.contains(e.id)) {
+        if (workspace_.passed_over.contains(e.id)) {
             return false;
         }
-        switch (on_.temper.defect) {
+        switch (workspace_.variant.defect) {
         case defect::claim_is_due_before_now: return *r.gate < request.now;
         case defect::claim_skips_lapsed: return e.state != vouch::state::claimed;
         case defect::claim_skips_retrying: return e.state != vouch::state::retrying;
@@ -98,7 +76,7 @@ class claiming {
     [[nodiscard]] std::vector<row_ptr> select(const vouch::claim_request& r, std::size_t limit) const {
         std::vector<row_ptr> found;
         if (!r.only.is_nil()) {
-            const auto e = on_.world.find(r.only);
+            const auto e = workspace_.snapshot.find(r.only);
             const bool is_open = e && e->gate && *e->gate <= r.now && may_take(*e, r);
             const bool is_forced = e && vouch::is_live(e->entry.state) &&
                                    ((is(defect::claim_of_one_ignores_due) && e->gate) ||
@@ -112,19 +90,19 @@ class claiming {
         const bool in_other_order = is(defect::claim_goes_by_sequence) || is(defect::claim_breaks_ties_badly) ||
                                     is(defect::claim_prefers_retries);
         const bool everywhere = is(defect::claim_ignores_queue);
-        on_.world.gates.walk({everywhere ? std::string{} : r.queue, time_point::min(), 0},
-                             [&](const auto& key, const row_ptr& e) {
-                                 if (std::get<0>(key) != r.queue && !everywhere) {
-                                     return false;
-                                 }
-                                 if (std::get<1>(key) > r.now) {
-                                     return everywhere;
-                                 }
-                                 if (may_take(*e, r) && (found.size() < limit || in_other_order)) {
-                                     found.push_back(e);
-                                 }
-                                 return found.size() < limit || in_other_order;
-                             });
+        workspace_.snapshot.gates.walk({everywhere ? std::string{} : r.queue, time_point::min(), 0},
+                                       [&](const auto& key, const row_ptr& e) {
+                                           if (std::get<0>(key) != r.queue && !everywhere) {
+                                               return false;
+                                           }
+                                           if (std::get<1>(key) > r.now) {
+                                               return everywhere;
+                                           }
+                                           if (may_take(*e, r) && (found.size() < limit || in_other_order)) {
+                                               found.push_back(e);
+                                           }
+                                           return found.size() < limit || in_other_order;
+                                       });
         if (in_other_order) {
             std::stable_sort(found.begin(), found.end(),
                              [&](const row_ptr& a, const row_ptr& b) { return is_before(*a, *b); });
@@ -146,7 +124,7 @@ class claiming {
 
     bool take(const std::vector<row_ptr>& chosen, const vouch::claim_request& r, std::vector<entry>& taken) {
         for (const auto& one : chosen) {
-            const auto stored = on_.world.find(one->entry.id); // somebody may have been here
+            const auto stored = workspace_.snapshot.find(one->entry.id); // somebody may have been here
             if (!stored) {
                 continue;
             }
@@ -162,11 +140,11 @@ class claiming {
             }
             const auto e = changed.entry;
             if (is(defect::claim_deletes_the_often_lapsed) && e.lapses > 2) {
-                on_.remove(e.id);
+                workspace_.remove(e.id);
                 taken.pop_back();
                 continue;
             }
-            on_.put(std::move(changed));
+            workspace_.put(std::move(changed));
         }
         return !chosen.empty();
     }
@@ -177,7 +155,7 @@ class claiming {
         r.worker_before = e.worker;
         apply(e, request);
         const bool again = was.state == vouch::state::claimed;
-        count_lapse_wrongly(e, was);
+        apply_lapse_defect(e, was);
         if (is(defect::claim_keeps_epoch_again) && again) {
             e.epoch = was.epoch;
         }
@@ -208,9 +186,9 @@ class claiming {
         r.gate = e.lease_until;
     }
 
-    void count_lapse_wrongly(entry& e, const entry& was) const {
+    void apply_lapse_defect(entry& e, const entry& was) const {
         const bool again = was.state == vouch::state::claimed;
-        switch (on_.temper.defect) {
+        switch (workspace_.variant.defect) {
         case defect::claim_does_not_count_again: e.attempts = again ? was.attempts : e.attempts; break;
         case defect::claim_counts_the_first_lapse: e.attempts = was.attempts + 1; break;
         case defect::claim_forgives_the_second_lapse: e.attempts -= again && was.lapses == 1 ? 1U : 0U; break;
@@ -235,58 +213,7 @@ class claiming {
         return taken;
     }
 
-    // Purge.
-
-    /// What may go, oldest first, but for what is needed.
-    [[nodiscard]] std::vector<row_ptr> candidates(const vouch::purge_request& request) const {
-        std::vector<row_ptr> found;
-        for (const auto& r :
-             is(defect::purge_ignores_queue) ? on_.world.everything() : on_.world.in_queue(request.queue)) {
-            const auto& e = r->entry;
-            const auto ended = is(defect::purge_goes_by_creation) ? e.created_at : e.updated_at;
-            const bool is_old =
-                is(defect::purge_includes_the_boundary) ? ended <= request.before : ended < request.before;
-            const bool fits = !request.state || e.state == *request.state || is(defect::purge_ignores_state);
-            const bool is_over = is_terminal(e.state) ||
-                                 (is(defect::purge_takes_the_living) && e.state == vouch::state::pending) ||
-                                 (is(defect::purge_takes_the_lapsed) && e.state == vouch::state::claimed);
-            const bool is_last = !on_.world.successor_of(e) || is(defect::purge_takes_predecessors_alone);
-            if (is_old && fits && is_over && is_last) {
-                found.push_back(r);
-            }
-        }
-        std::sort(found.begin(), found.end(), [&](const row_ptr& x, const row_ptr& y) {
-            const auto& a = is(defect::purge_takes_newest_first) ? y->entry : x->entry;
-            const auto& b = is(defect::purge_takes_newest_first) ? x->entry : y->entry;
-            return std::tie(a.updated_at, a.sequence) < std::tie(b.updated_at, b.sequence);
-        });
-        return found;
-    }
-
-    void add_generations(const row& newest, std::vector<row_ptr>& going) const {
-        std::vector<row_ptr> chain;
-        for (auto r = on_.world.find(newest.entry.id); r; r = on_.world.predecessor_of(*r)) {
-            if (is_needed(*r)) {
-                return;
-            }
-            chain.push_back(r);
-            if (is(defect::purge_leaves_predecessors) || is(defect::purge_takes_predecessors_alone)) {
-                break;
-            }
-        }
-        going.insert(going.end(), chain.rbegin(), chain.rend());
-    }
-
-    [[nodiscard]] bool is_needed(const row& r) const {
-        const auto has_live = [](const std::vector<row_ptr>& some) {
-            return std::any_of(some.begin(), some.end(), [](const auto& x) { return vouch::is_live(x->entry.state); });
-        };
-        const auto& e = r.entry;
-        return (!e.group.empty() && !is(defect::purge_ignores_groups) && has_live(on_.world.members(e.group))) ||
-               (!is(defect::purge_ignores_children) && has_live(on_.world.children_of(e.id)));
-    }
-
-    desk& on_;
+    workspace& workspace_;
 };
 
 } // namespace mutants

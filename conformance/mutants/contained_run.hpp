@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A hunt in a process of its own, so that a store that hangs or crashes ends nothing but itself.
+// A kill_search in a process of its own, so that a store that hangs or crashes ends nothing but itself.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 namespace mutants {
 
 /// A clause that a store has not survived.
-struct death {
+struct kill_record {
     std::uint64_t seed = 0;
     std::string clause{};
     std::string layer{};
@@ -37,10 +37,10 @@ struct death {
 };
 
 /// What a child has said.
-struct tidings {
-    std::vector<death> deaths{};
+struct child_result {
+    std::vector<kill_record> kills{};
     std::string trouble{};    ///< the run itself went wrong
-    bool was_cut_off = false; ///< by the last of the deaths
+    bool was_cut_off = false; ///< by the last of the kills
 };
 
 /// One child at work.
@@ -97,11 +97,11 @@ class contained_run {
     }
 
     /// When nothing more is to come.
-    [[nodiscard]] tidings finish() {
+    [[nodiscard]] child_result finish() {
         int status = 0;
         waitpid(std::exchange(child_, 0), &status, 0);
-        tidings out;
-        death last;
+        child_result out;
+        kill_record last;
         bool has_ended = false;
         std::istringstream lines(said_);
         for (std::string line; std::getline(lines, line);) {
@@ -111,18 +111,18 @@ class contained_run {
             } else if (words[0] == "begin") {
                 last = {.seed = last.seed, .clause = words[1], .layer = words[2], .profile = words[3]};
             } else if (words[0] == "fail") {
-                out.deaths.push_back({last.seed, words[1], words[2], words[3], std::stod(words[4]),
-                                      std::stoull(words[5]), "fails", words[6]});
+                out.kills.push_back({last.seed, words[1], words[2], words[3], std::stod(words[4]),
+                                     std::stoull(words[5]), "fails", words[6]});
             } else if (words[0] == "thrown") {
                 last.how = "throws";
                 last.what = words[1];
-                out.deaths.push_back(last);
+                out.kills.push_back(last);
                 out.was_cut_off = true;
             }
             has_ended = has_ended || words[0] == "end";
         }
         if (!has_ended) {
-            note_death(out, last, status);
+            record_end(out, last, status);
         }
         return out;
     }
@@ -144,7 +144,7 @@ class contained_run {
         std::_Exit(0); // threads that hang are left behind
     }
 
-    void note_death(tidings& out, death last, int status) const {
+    void record_end(child_result& out, kill_record last, int status) const {
         constexpr int suite_says_hanging = 3;
         constexpr int wrong_statement = 5;
         if (WIFEXITED(status) && WEXITSTATUS(status) == wrong_statement) {
@@ -155,7 +155,7 @@ class contained_run {
         last.how = hangs ? "hangs" : "crashes";
         last.what = hangs ? "ended by the watchdog" : "status " + std::to_string(status);
         last.milliseconds = std::chrono::duration<double, std::milli>(clock::now() - begun_).count();
-        out.deaths.push_back(last);
+        out.kills.push_back(last);
         out.was_cut_off = true;
     }
 

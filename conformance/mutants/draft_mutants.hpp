@@ -8,7 +8,7 @@
 
 namespace mutants {
 
-inline const std::vector<breach> broken_drafts{
+inline const std::vector<violation> draft_mutants{
     {"An id already stored is a duplicate of that id, checked before the key.",
      {{"enqueue overwrites", defect::enqueue_overwrites},
       {"same id is refused", defect::same_id_is_refused},

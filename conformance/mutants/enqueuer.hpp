@@ -19,14 +19,14 @@
 
 namespace mutants {
 
-class enqueuing {
+class enqueuer {
   public:
     using receipt = vouch::receipt;
 
-    explicit enqueuing(desk& on) : on_(on), at_first_(on.world) {}
+    explicit enqueuer(workspace& on) : workspace_(on), before_batch_(on.snapshot) {}
 
     [[nodiscard]] receipt enqueue(const vouch::draft& d, time_point now) {
-        if (const auto stored = seen().find(known(d.id)); stored && !is(defect::enqueue_overwrites)) {
+        if (const auto stored = seen().find(stored_id_like(d.id)); stored && !is(defect::enqueue_overwrites)) {
             if (const auto same = holder(d); same && is(defect::key_comes_before_id)) {
                 return {receipt::kind::duplicate, same->entry.id};
             }
@@ -53,29 +53,31 @@ class enqueuing {
         } else if (const auto same = holder(d)) {
             return {receipt::kind::duplicate, is(defect::duplicate_names_the_draft) ? d.id : same->entry.id};
         }
-        fresh.sequence = on_.next_sequence();
+        fresh.sequence = workspace_.next_sequence();
         if (is(defect::successor_keeps_its_place) && !d.predecessor.is_nil()) {
-            take_place_of(d.predecessor, r);
+            swap_sequences(d.predecessor, r);
         }
         inserted_ += 1;
         if (is(defect::enqueue_keeps_1000_of_a_batch) && inserted_ > 1000) {
             return {receipt::kind::inserted, d.id};
         }
-        on_.between("enqueue", is(defect::enqueue_checks_then_inserts));
+        workspace_.between_steps("enqueue", is(defect::enqueue_checks_then_inserts));
         insert(std::move(r));
         return {receipt::kind::inserted, d.id};
     }
 
-    [[nodiscard]] const world& at_first() const noexcept { return at_first_; }
+    [[nodiscard]] const snapshot& before_batch() const noexcept { return before_batch_; }
 
   private:
-    [[nodiscard]] bool is(defect d) const noexcept { return on_.is(d); }
-    [[nodiscard]] const world& seen() const { return is(defect::batch_does_not_see_itself) ? at_first_ : on_.world; }
+    [[nodiscard]] bool is(defect d) const noexcept { return workspace_.is(d); }
+    [[nodiscard]] const snapshot& seen() const {
+        return is(defect::batch_does_not_see_itself) ? before_batch_ : workspace_.snapshot;
+    }
 
     /// The id under which this store would find it.
-    [[nodiscard]] id known(const id& given) const {
+    [[nodiscard]] id stored_id_like(const id& given) const {
         if (is(defect::ids_have_half_their_bits)) {
-            for (const auto& r : on_.world.everything()) {
+            for (const auto& r : workspace_.snapshot.all_rows()) {
                 if (r->entry.id.low == given.low) {
                     return r->entry.id;
                 }
@@ -91,7 +93,7 @@ class enqueuing {
         }
         const auto loosely = [&](auto&& fits) {
             row_ptr found;
-            for (const auto& r : seen().everything()) {
+            for (const auto& r : seen().all_rows()) {
                 found = fits(r->entry) ? r : found;
             }
             return found;
@@ -111,7 +113,7 @@ class enqueuing {
                 return e.queue == d.queue && !e.key.empty() && e.key.substr(0, 64) == d.key.substr(0, 64);
             });
         }
-        const auto same = seen().keyed(d.queue, d.key, !is(defect::duplicate_is_of_the_oldest));
+        const auto same = seen().find_by_key(d.queue, d.key, !is(defect::duplicate_is_of_the_oldest));
         if (same && is(defect::key_is_for_the_living) && is_terminal(same->entry.state)) {
             return nullptr;
         }
@@ -152,33 +154,33 @@ class enqueuing {
         if (is(defect::successor_changes_the_dead)) {
             auto changed = *dead;
             changed.entry.updated_at = fresh.created_at;
-            on_.put(std::move(changed));
+            workspace_.put(std::move(changed));
         }
         return {receipt::kind::inserted, d.id};
     }
 
-    void take_place_of(const id& dead, row& fresh) {
-        auto moved = *on_.world.find(dead);
+    void swap_sequences(const id& dead, row& fresh) {
+        auto moved = *workspace_.snapshot.find(dead);
         std::swap(moved.entry.sequence, fresh.entry.sequence);
         fresh.replaces = moved.entry.sequence;
-        on_.remove(dead);
-        on_.put(std::move(moved));
+        workspace_.remove(dead);
+        workspace_.put(std::move(moved));
     }
 
     void insert(row r) {
         const auto& e = r.entry;
-        bool is_blocked = !e.lane.empty() && on_.world.next_in_lane(e.queue, e.lane) != nullptr;
+        bool is_blocked = !e.lane.empty() && workspace_.snapshot.next_in_lane(e.queue, e.lane) != nullptr;
         if (is(defect::lane_ignores_queue) && !e.lane.empty()) {
-            for (const auto& other : on_.world.everything()) {
+            for (const auto& other : workspace_.snapshot.all_rows()) {
                 is_blocked = is_blocked || (vouch::is_live(other->entry.state) && other->entry.lane == e.lane);
             }
         }
         if (is(defect::lane_is_held_by_the_dead) && !e.lane.empty()) {
-            for (const auto& other : on_.world.in_queue(e.queue)) {
+            for (const auto& other : workspace_.snapshot.in_queue(e.queue)) {
                 is_blocked = is_blocked || (other->entry.state == vouch::state::dead && other->entry.lane == e.lane);
             }
         }
-        if (const auto head = on_.world.next_in_lane(e.queue, e.lane);
+        if (const auto head = workspace_.snapshot.next_in_lane(e.queue, e.lane);
             head && is(defect::lane_passes_the_future) && head->entry.due_at > e.created_at) {
             is_blocked = false;
         }
@@ -191,11 +193,11 @@ class enqueuing {
         if (is(defect::blocked_loses_due_at) && is_blocked) {
             r.entry.due_at = e.created_at;
         }
-        on_.put(std::move(r));
+        workspace_.put(std::move(r));
     }
 
-    desk& on_;
-    world at_first_;
+    workspace& workspace_;
+    snapshot before_batch_;
     std::size_t inserted_ = 0;
 };
 

@@ -21,7 +21,7 @@
 namespace {
 
 namespace suite = vouch::conformance;
-using mutants::candidate;
+using mutants::subject;
 
 struct arguments {
     std::string only{};
@@ -84,39 +84,40 @@ arguments parse(int argc, char** argv) {
     return out;
 }
 
-std::vector<candidate> candidates(const arguments& asked) {
-    std::vector<candidate> all;
-    const auto add = [&](candidate c, std::size_t seeds) {
+std::vector<subject> subjects(const arguments& args) {
+    std::vector<subject> all;
+    const auto add = [&](subject c, std::size_t seeds) {
         c.task.seeds.clear();
         for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
             c.task.seeds.push_back(seed);
         }
-        c.task.may_take_long = c.must_pass ? asked.standard : !asked.quick;
+        c.task.may_take_long = c.must_pass ? args.standard : !args.quick;
         c.task.patience = c.must_pass ? 300 : c.task.patience; // no busy machine makes a store wrong
-        c.task.explains = asked.verbose;
-        if (c.name.find(asked.only) != std::string::npos) {
+        c.task.explains = args.verbose;
+        if (c.name.find(args.only) != std::string::npos) {
             all.push_back(std::move(c));
         }
     };
-    const bool covers = !asked.coverage.empty();
-    for (const auto& o : mutants::oddities) {
+    const bool covers = !args.coverage.empty();
+    for (const auto& o : mutants::conforming_stores) {
         if (!covers) {
-            candidate odd{.name = "odd: " + std::string(o.name), .temper = {.habit = o.habit}, .must_pass = true};
-            odd.task.wants_all = true;
-            add(std::move(odd), 1);
+            subject conforming{
+                .name = "conforming: " + std::string(o.name), .variant = {.trait = o.trait}, .must_pass = true};
+            conforming.task.wants_all = true;
+            add(std::move(conforming), 1);
         }
     }
     if (!covers) {
-        candidate odd{.name = "odd: sqlite, each handle as in a process of its own",
-                      .statement = &mutants::handles_apart,
-                      .must_pass = true};
-        odd.task.wants_all = true;
-        add(std::move(odd), 1);
+        subject conforming{.name = "conforming: sqlite, each handle as in a process of its own",
+                           .statement = &mutants::separate_handles,
+                           .must_pass = true};
+        conforming.task.wants_all = true;
+        add(std::move(conforming), 1);
     }
     for (const auto& m : mutants::all_mutants()) {
-        candidate mutant{.name = m.name, .temper = m.temper, .statement = m.statement};
+        subject mutant{.name = m.name, .variant = m.variant, .statement = m.statement};
         mutant.task.wants_all = covers;
-        add(std::move(mutant), covers ? 1 : asked.seeds);
+        add(std::move(mutant), covers ? 1 : args.seeds);
     }
     return all;
 }
@@ -142,11 +143,11 @@ void print_head() {
 
 /// One line: who, by which clause in the column of its layer, with how many seeds, and what the first of them took. A
 /// mark says that the store hung or crashed.
-void print_row(const candidate& c, const arguments& asked) {
+void print_row(const subject& c, const arguments& args) {
     std::printf("%-52s", c.name.c_str());
     for (const auto& layer : layers()) {
         std::string cell = ".";
-        for (const auto& d : c.deaths) {
+        for (const auto& d : c.kills) {
             if (d.layer == layer) {
                 cell = d.how == "fails" ? d.clause : d.clause + "!";
                 break;
@@ -154,16 +155,16 @@ void print_row(const candidate& c, const arguments& asked) {
         }
         std::printf(" %-13s", cell.c_str());
     }
-    const bool is_dead = !c.deaths.empty();
-    const auto first = is_dead ? c.deaths.front() : mutants::death{};
-    std::printf(" %2zu/%-2zu %8llu %8.0f%s%s%s\n", c.seeds_that_kill(), c.must_pass ? 0 : asked.seeds,
+    const bool is_dead = !c.kills.empty();
+    const auto first = is_dead ? c.kills.front() : mutants::kill_record{};
+    std::printf(" %2zu/%-2zu %8llu %8.0f%s%s%s\n", c.seeds_that_kill(), c.must_pass ? 0 : args.seeds,
                 static_cast<unsigned long long>(first.calls), first.milliseconds,
                 is_dead && first.profile != "quick" ? " standard" : "",
                 is_dead == c.must_pass ? (is_dead ? " REJECTED" : " SURVIVES") : "",
                 c.trouble.empty() ? "" : (" " + c.trouble).c_str());
-    std::size_t told = 0;
-    for (const auto& d : c.deaths) {
-        if (asked.verbose || (c.must_pass && ++told <= 5)) {
+    std::size_t printed = 0;
+    for (const auto& d : c.kills) {
+        if (args.verbose || (c.must_pass && ++printed <= 5)) {
             std::printf("    seed %llu, %s %s: %s\n", static_cast<unsigned long long>(d.seed), d.clause.c_str(),
                         d.how.c_str(), d.what.c_str());
         }
@@ -187,24 +188,24 @@ std::size_t count_idle_rewrites() {
     return idle;
 }
 
-int judge(const arguments& asked) {
+int judge(const arguments& args) {
     std::size_t wrong = count_idle_rewrites();
     std::size_t killed = 0;
     std::vector<std::string> survivors;
-    auto all = candidates(asked);
+    auto all = subjects(args);
     print_head();
     mutants::run_all(
-        all, asked.jobs, [](candidate&) {},
-        [&](const candidate& c) {
-            print_row(c, asked);
+        all, args.jobs, [](subject&) {},
+        [&](const subject& c) {
+            print_row(c, args);
             wrong += c.trouble.empty() ? 0U : 1U;
             if (c.must_pass) {
-                wrong += c.deaths.empty() ? 0U : 1U;
-            } else if (c.seeds_that_kill() == asked.seeds) {
+                wrong += c.kills.empty() ? 0U : 1U;
+            } else if (c.seeds_that_kill() == args.seeds) {
                 killed += 1;
             } else {
-                survivors.push_back(c.name + ", with " + std::to_string(asked.seeds - c.seeds_that_kill()) + " of " +
-                                    std::to_string(asked.seeds) + " seeds");
+                survivors.push_back(c.name + ", with " + std::to_string(args.seeds - c.seeds_that_kill()) + " of " +
+                                    std::to_string(args.seeds) + " seeds");
             }
         });
     for (const auto& one : survivors) {
@@ -215,39 +216,39 @@ int judge(const arguments& asked) {
 }
 
 /// Every mutant meets every example; the clauses that play a whole budget are enough once two mutants have broken them.
-int cover(const arguments& asked) {
-    auto all = candidates(asked);
+int cover(const arguments& args) {
+    auto all = subjects(args);
     std::map<std::string, std::size_t> broken;
     std::map<std::string, std::set<std::string>> by_name;
     std::size_t ended = 0;
-    const auto begins = [&](candidate& c) {
+    const auto begins = [&](subject& c) {
         for (const auto& clause : suite::all_clauses()) {
             const bool is_cheap = clause.layer == suite::layer::fixture || clause.layer == suite::layer::examples;
             if (!is_cheap && broken[std::string(clause.id)] >= 2) {
-                c.task.known.insert(std::string(clause.id));
+                c.task.skipped.insert(std::string(clause.id));
             }
         }
         c.task.may_take_long = false;
         c.task.patience = 10;
     };
-    const auto note = [&](const candidate& c) {
+    const auto note = [&](const subject& c) {
         auto& clauses = by_name[c.name];
-        for (const auto& d : c.deaths) {
+        for (const auto& d : c.kills) {
             broken[d.clause] += clauses.insert(d.clause).second ? 1U : 0U;
         }
         std::fprintf(stderr, "%zu of %zu: %s\n", ++ended, all.size(), c.name.c_str());
     };
-    mutants::run_all(all, asked.jobs, begins, note);
-    // Who broke nothing but what needed no more proof is asked for one clause.
-    std::vector<candidate> rest;
+    mutants::run_all(all, args.jobs, begins, note);
+    // Who broke nothing but what needed no more proof is args for one clause.
+    std::vector<subject> rest;
     for (const auto& c : all) {
         if (by_name[c.name].empty()) {
-            rest.push_back({.name = c.name, .temper = c.temper, .statement = c.statement});
+            rest.push_back({.name = c.name, .variant = c.variant, .statement = c.statement});
         }
     }
     mutants::run_all(
-        rest, asked.jobs, [](candidate&) {}, note);
-    std::ofstream file(asked.coverage);
+        rest, args.jobs, [](subject&) {}, note);
+    std::ofstream file(args.coverage);
     file << "# Which clauses each mutant breaks with the quick budget. Written by `kill_matrix --coverage`.\n";
     for (const auto& c : all) {
         file << c.name << ":";
@@ -260,8 +261,8 @@ int cover(const arguments& asked) {
 }
 
 template <class Fixture>
-int show_failure_of(Fixture& fixture, const arguments& asked) {
-    const suite::options how{.profile = suite::profile::quick, .clause = asked.clause};
+int show_failure_of(Fixture& fixture, const arguments& args) {
+    const suite::options how{.profile = suite::profile::quick, .clause = args.clause};
     const auto report = suite::check(
         fixture, how, {}, {.ended = [](const suite::clause_report& r) { return r.result != suite::result::fail; }});
     for (const auto& c : report.clauses) {
@@ -275,11 +276,11 @@ int show_failure_of(Fixture& fixture, const arguments& asked) {
 }
 
 /// The first failure of this mutant, as its author would see it.
-int show(const arguments& asked) {
+int show(const arguments& args) {
     for (const auto& m : mutants::all_mutants()) {
-        if (m.name == asked.show) {
-            return mutants::with_fixture(m.temper, m.statement,
-                                         [&](auto& fixture) { return show_failure_of(fixture, asked); });
+        if (m.name == args.show) {
+            return mutants::with_fixture(m.variant, m.statement,
+                                         [&](auto& fixture) { return show_failure_of(fixture, args); });
         }
     }
     std::fprintf(stderr, "no such mutant\n");
@@ -289,19 +290,19 @@ int show(const arguments& asked) {
 } // namespace
 
 int main(int argc, char** argv) {
-    const auto asked = parse(argc, argv);
-    if (asked.is_wrong) {
+    const auto args = parse(argc, argv);
+    if (args.is_wrong) {
         std::fputs(usage, stderr);
         return 64;
     }
-    if (asked.list) {
+    if (args.list) {
         for (const auto& m : mutants::all_mutants()) {
             std::printf("%-52s  %s\n", m.name.c_str(), m.sentence.c_str());
         }
         return 0;
     }
-    if (!asked.show.empty()) {
-        return show(asked);
+    if (!args.show.empty()) {
+        return show(args);
     }
-    return asked.coverage.empty() ? judge(asked) : cover(asked);
+    return args.coverage.empty() ? judge(args) : cover(args);
 }

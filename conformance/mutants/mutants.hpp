@@ -26,13 +26,13 @@ namespace mutants {
 struct mutant {
     std::string name{};
     std::string sentence{};
-    mutants::temper temper{};           ///< of a plain store
+    mutants::variant variant{};         ///< of a plain store
     const rewrite* statement = nullptr; ///< set: it is the SQLite store, with a statement of its rewritten
 };
 
 namespace detail {
 
-inline void add_breaches(std::vector<mutant>& to, std::span<const breach> some) {
+inline void add_violations(std::vector<mutant>& to, std::span<const violation> some) {
     for (const auto& b : some) {
         for (const auto& s : b.stores) {
             to.push_back({std::string(s.name), std::string(b.sentence), {.defect = s.defect}});
@@ -42,11 +42,11 @@ inline void add_breaches(std::vector<mutant>& to, std::span<const breach> some) 
 
 /// One for each field that a store can forget and still go on.
 inline void add_forgotten_fields(std::vector<mutant>& to) {
-    constexpr std::array needed_to_go_on{"id", "queue", "sequence", "state", "lease_until"};
+    constexpr std::array required{"id", "queue", "sequence", "state", "lease_until"};
     vouch::entry any;
     vouch::for_each_field(
         [&](std::string_view name, auto&) {
-            for (const std::string_view needed : needed_to_go_on) {
+            for (const std::string_view needed : required) {
                 if (name == needed) {
                     return;
                 }
@@ -102,8 +102,8 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
     for (const auto* const some :
-         {&broken_claims, &broken_settles, &broken_drafts, &broken_together, &broken_transactions, &broken_reads}) {
-        detail::add_breaches(all, *some);
+         {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants, &transaction_mutants, &read_mutants}) {
+        detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);
     detail::add_wrong_verdicts(all);
@@ -113,23 +113,23 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
     return all;
 }
 
-struct oddity {
+struct conforming_store {
     std::string_view name;
-    mutants::habit habit;
+    mutants::trait trait;
 };
 
 /// Stores that are unlike the others and break nothing. All of them must pass.
-inline constexpr std::array oddities{
-    oddity{"the plain store, which blocks at begin", habit::none},
-    oddity{"is slow", habit::slow},
-    oddity{"notices conflicts only at commit", habit::conflicts_at_commit},
-    oddity{"claims around what others have touched", habit::skips_touched},
-    oddity{"leaves gaps between sequences", habit::leaves_gaps},
-    oddity{"has no groups, lanes and wakes", habit::does_without},
-    oddity{"has a conflict now and then", habit::conflicts_at_random},
-    oddity{"has larger limits", habit::has_larger_limits},
-    oddity{"wakes every queue with every commit", habit::wakes_for_anything},
-    oddity{"counts sequences over rollbacks", habit::forgets_nothing},
+inline constexpr std::array conforming_stores{
+    conforming_store{"the plain store, which blocks at begin", trait::none},
+    conforming_store{"is slow", trait::slow},
+    conforming_store{"notices conflicts only at commit", trait::conflicts_at_commit},
+    conforming_store{"claims around what others have touched", trait::skips_touched},
+    conforming_store{"leaves gaps between sequences", trait::leaves_gaps},
+    conforming_store{"has no groups, lanes and wakes", trait::does_without},
+    conforming_store{"has a conflict now and then", trait::conflicts_at_random},
+    conforming_store{"has larger limits", trait::has_larger_limits},
+    conforming_store{"wakes every queue with every commit", trait::wakes_for_anything},
+    conforming_store{"counts sequences over rollbacks", trait::forgets_nothing},
 };
 
 } // namespace mutants

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A transaction of a plain store: it works on a copy of the world, and commit puts that in the place of the old one.
+// A transaction of a plain store: it works on a copy of the snapshot, and commit puts that in the place of the old one.
 //
-// Usually one is open at a time. Side by side, by habit or by mistake, each starts from the world as it was; commit
+// Usually one is open at a time. Side by side, by trait or by mistake, each starts from the snapshot as it was; commit
 // then carries out everything once more on the present one, and what does not come out as before is a conflict.
 #pragma once
 
@@ -25,20 +25,20 @@ namespace mutants {
 
 class open_transaction {
   public:
-    explicit open_transaction(std::shared_ptr<ground> in) : ground_(std::move(in)) {
-        std::unique_lock lock(ground_->mutex);
-        if (!ground_->temper.is_optimistic()) {
-            if (ground_->is_writing && ground_->writer == std::this_thread::get_id()) {
+    explicit open_transaction(std::shared_ptr<shared_state> in) : shared_(std::move(in)) {
+        std::unique_lock lock(shared_->mutex);
+        if (!shared_->variant.is_optimistic()) {
+            if (shared_->is_writing && shared_->writer == std::this_thread::get_id()) {
                 throw vouch::error(vouch::error_kind::misuse,
                                    "plain: begin while this thread has a transaction open would wait for ever");
             }
-            ground_->wait_for_turn(lock);
+            shared_->wait_for_turn(lock);
         }
-        base_ = ground_->is(defect::begin_sees_uncommitted) ? ground_->shown : ground_->committed;
-        version_ = ground_->version;
-        is_spared_ = machinery().was_unlucky();
-        prepare(desk_, base_);
-        desk_.between = [this](std::string_view step, bool drops) { between(step, drops); };
+        base_ = shared_->is(defect::begin_sees_uncommitted) ? shared_->shown : shared_->committed;
+        version_ = shared_->version;
+        is_spared_ = hooks().take_spared();
+        prepare(workspace_, base_);
+        workspace_.between_steps = [this](std::string_view step, bool releases) { between_steps(step, releases); };
     }
     open_transaction(const open_transaction&) = delete;
     open_transaction& operator=(const open_transaction&) = delete;
@@ -48,112 +48,112 @@ class open_transaction {
         }
     }
 
-    [[nodiscard]] const mutants::temper& temper() const noexcept { return ground_->temper; }
-    [[nodiscard]] mutants::machinery& machinery() const noexcept { return *ground_->machinery; }
-    [[nodiscard]] const world& read_world() const noexcept {
-        return temper().is(defect::own_writes_are_invisible) ? base_ : desk_.world;
+    [[nodiscard]] const mutants::variant& variant() const noexcept { return shared_->variant; }
+    [[nodiscard]] mutants::test_hooks& hooks() const noexcept { return *shared_->hooks; }
+    [[nodiscard]] const snapshot& read_snapshot() const noexcept {
+        return variant().is(defect::own_writes_are_invisible) ? base_ : workspace_.snapshot;
     }
 
     void conflict_at_random() const {
-        if (temper().is(habit::conflicts_at_random) && !is_spared_ && machinery().is_unlucky()) {
+        if (variant().is(trait::conflicts_at_random) && !is_spared_ && hooks().conflict_is_due()) {
             throw vouch::error(vouch::error_kind::conflict, "plain: for no particular reason");
         }
     }
 
-    /// Runs `operation(desk)` and remembers it, in case commit has to do it again.
+    /// Runs `operation(workspace)` and remembers it, in case commit has to do it again.
     template <class Operation>
     auto use(const Operation& operation) {
         {
-            const std::lock_guard lock(ground_->mutex);
-            ground_->writer = std::this_thread::get_id();
-            if (temper().is(habit::skips_touched) || temper().is(defect::claim_skips_touched_for_ever)) {
-                desk_.passed_over.clear();
-                for (const auto& [who, ids] : ground_->touched) {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->writer = std::this_thread::get_id();
+            if (variant().is(trait::skips_touched) || variant().is(defect::claim_skips_touched_for_ever)) {
+                workspace_.passed_over.clear();
+                for (const auto& [who, ids] : shared_->touched) {
                     if (who != this) {
-                        desk_.passed_over.insert(ids.begin(), ids.end());
+                        workspace_.passed_over.insert(ids.begin(), ids.end());
                     }
                 }
             }
         }
-        auto answer = operation(desk_);
-        machinery().step("the end of an operation");
-        if (temper().is_optimistic()) {
-            log_.push_back([operation, answer, passed_over = desk_.passed_over](desk& again) {
+        auto answer = operation(workspace_);
+        hooks().step("the end of an operation");
+        if (variant().is_optimistic()) {
+            log_.push_back([operation, answer, passed_over = workspace_.passed_over](workspace& again) {
                 again.passed_over = passed_over;
                 return operation(again) == answer;
             });
         }
-        const std::lock_guard lock(ground_->mutex);
-        ground_->touched[this] = desk_.written;
-        if (temper().is(defect::uncommitted_is_visible) || temper().is(defect::begin_sees_uncommitted)) {
-            ground_->shown = desk_.world;
+        const std::lock_guard lock(shared_->mutex);
+        shared_->touched[this] = workspace_.written;
+        if (variant().is(defect::uncommitted_is_visible) || variant().is(defect::begin_sees_uncommitted)) {
+            shared_->shown = workspace_.snapshot;
         }
-        if (temper().is(defect::wake_comes_before_commit)) {
-            ground_->wake(std::exchange(desk_.stirred, {}));
+        if (variant().is(defect::wake_comes_before_commit)) {
+            shared_->wake(std::exchange(workspace_.woken_queues, {}));
         }
         return answer;
     }
 
     void commit() {
         try {
-            machinery().step("the begin of a commit");
+            hooks().step("the begin of a commit");
         } catch (...) {
-            if (temper().is(defect::failed_commit_keeps_the_turn)) {
+            if (variant().is(defect::failed_commit_keeps_the_turn)) {
                 is_over_ = true;
                 throw;
             }
             roll_back();
-            if (temper().is(defect::commit_swallows_failure)) {
+            if (variant().is(defect::commit_swallows_failure)) {
                 return;
             }
             throw;
         }
-        machinery().pause("commit");
+        hooks().pause("commit");
         publish();
-        machinery().pause("committed");
-        machinery().step("the end of a commit", !temper().is(defect::commit_hides_doubt));
+        hooks().pause("committed");
+        hooks().step("the end of a commit", !variant().is(defect::commit_hides_doubt));
     }
 
     void roll_back() noexcept {
-        const std::lock_guard lock(ground_->mutex);
-        auto& committed = ground_->committed;
-        for (const auto& one : desk_.written) {
-            const auto r = desk_.world.find(one);
+        const std::lock_guard lock(shared_->mutex);
+        auto& committed = shared_->committed;
+        for (const auto& one : workspace_.written) {
+            const auto r = workspace_.snapshot.find(one);
             const auto before = base_.find(one);
-            if (r && !before && temper().is(defect::rollback_keeps_new_entries)) {
+            if (r && !before && variant().is(defect::rollback_keeps_new_entries)) {
                 committed.put(*r);
             }
-            if (r && !before && temper().is(defect::rollback_keeps_keys) && !r->entry.key.empty()) {
+            if (r && !before && variant().is(defect::rollback_keeps_keys) && !r->entry.key.empty()) {
                 committed.keys.set({r->entry.queue, r->entry.key, r->entry.generation}, r);
             }
-            if (r && before && temper().is(defect::rollback_keeps_epochs)) {
+            if (r && before && variant().is(defect::rollback_keeps_epochs)) {
                 auto changed = *before;
                 changed.entry.epoch = r->entry.epoch;
                 committed.put(std::move(changed));
             }
-            if (r && before && temper().is(defect::rollback_keeps_lapses)) {
+            if (r && before && variant().is(defect::rollback_keeps_lapses)) {
                 auto changed = *before;
                 changed.entry.lapses = r->entry.lapses;
                 committed.put(std::move(changed));
             }
-            if (r && before && temper().is(defect::rollback_keeps_settles) && is_terminal(r->entry.state)) {
+            if (r && before && variant().is(defect::rollback_keeps_settles) && is_terminal(r->entry.state)) {
                 committed.put(*r);
             }
-            if (r && !before && temper().is(defect::reopen_finds_uncommitted)) {
-                ground_->leaked.push_back(*r);
+            if (r && !before && variant().is(defect::reopen_finds_uncommitted)) {
+                shared_->leaked.push_back(*r);
             }
         }
         end();
     }
 
   private:
-    void prepare(desk& d, const world& from) const {
-        d.world = from;
-        d.temper = ground_->temper;
-        d.gap = ground_->is(habit::leaves_gaps) ? 1'000'000'007U : 0U;
-        const bool counts = temper().is_optimistic() || is_race() || temper().is(habit::forgets_nothing);
+    void prepare(workspace& d, const snapshot& from) const {
+        d.snapshot = from;
+        d.variant = shared_->variant;
+        d.gap = shared_->is(trait::leaves_gaps) ? 1'000'000'007U : 0U;
+        const bool counts = variant().is_optimistic() || is_race() || variant().is(trait::forgets_nothing);
         if (counts) {
-            d.counter = [g = ground_.get()] { return ++g->sequences; };
+            d.counter = [g = shared_.get()] { return ++g->sequences; };
         }
     }
 
@@ -162,18 +162,18 @@ class open_transaction {
         for (const auto d : {enqueue_checks_then_inserts, claim_selects_then_updates, claim_goes_row_by_row,
                              settle_reads_then_writes, extend_reads_then_writes, nudge_reads_then_writes,
                              cancel_reads_then_writes, group_is_counted_too_early, group_is_counted_twice}) {
-            if (temper().is(d)) {
+            if (variant().is(d)) {
                 return true;
             }
         }
         return false;
     }
 
-    /// The present world with everything this transaction wrote on top, whatever it was written over.
-    [[nodiscard]] world on_top() const {
-        auto merged = ground_->committed;
-        for (const auto& one : desk_.written) {
-            if (const auto r = desk_.world.find(one)) {
+    /// The present snapshot with everything this transaction wrote on top, whatever it was written over.
+    [[nodiscard]] snapshot on_top() const {
+        auto merged = shared_->committed;
+        for (const auto& one : workspace_.written) {
+            if (const auto r = workspace_.snapshot.find(one)) {
                 merged.put(*r);
             } else {
                 merged.remove(one);
@@ -182,106 +182,106 @@ class open_transaction {
         return merged;
     }
 
-    void between(std::string_view step, bool drops) {
-        if (!drops) {
-            machinery().pause(step);
+    void between_steps(std::string_view step, bool releases) {
+        if (!releases) {
+            hooks().pause(step);
             return;
         }
-        const bool shows = temper().is(defect::group_is_counted_twice);
+        const bool shows = variant().is(defect::group_is_counted_twice);
         {
-            const std::lock_guard lock(ground_->mutex);
+            const std::lock_guard lock(shared_->mutex);
             if (shows) {
-                ground_->committed = on_top();
+                shared_->committed = on_top();
             }
-            ground_->leave_turn();
+            shared_->leave_turn();
         }
         std::this_thread::yield();
-        machinery().pause(step);
-        std::unique_lock lock(ground_->mutex);
-        ground_->wait_for_turn(lock);
-        for (const auto& one : desk_.written) {
+        hooks().pause(step);
+        std::unique_lock lock(shared_->mutex);
+        shared_->wait_for_turn(lock);
+        for (const auto& one : workspace_.written) {
             if (const auto before = base_.find(one); shows && before) {
-                ground_->committed.put(*before);
+                shared_->committed.put(*before);
             }
         }
-        desk_.world = on_top();
+        workspace_.snapshot = on_top();
     }
 
     void publish() {
-        std::unique_lock lock(ground_->mutex);
-        ground_->synced = ground_->committed;
-        auto next = desk_.world;
-        if (temper().is_optimistic()) {
+        std::unique_lock lock(shared_->mutex);
+        shared_->synced = shared_->committed;
+        auto next = workspace_.snapshot;
+        if (variant().is_optimistic()) {
             next = merged(); // or throws `conflict`, and the destructor ends it
         }
-        if (temper().is(defect::commit_shows_half) && desk_.written.size() > 1) {
-            if (const auto r = next.find(*desk_.written.begin())) {
-                ground_->committed.put(*r);
+        if (variant().is(defect::commit_shows_half) && workspace_.written.size() > 1) {
+            if (const auto r = next.find(*workspace_.written.begin())) {
+                shared_->committed.put(*r);
                 lock.unlock();
                 std::this_thread::yield();
-                machinery().pause("half a commit");
+                hooks().pause("half a commit");
                 lock.lock();
             }
         }
-        if (temper().is(defect::commit_loses_the_last_of_many) && desk_.written.size() > 8) {
-            next.remove(*desk_.written.rbegin());
+        if (variant().is(defect::commit_loses_the_last_of_many) && workspace_.written.size() > 8) {
+            next.remove(*workspace_.written.rbegin());
         }
-        ground_->committed = std::move(next);
-        ground_->version += 1;
-        if (!temper().is(defect::wake_comes_before_commit)) {
-            ground_->wake(desk_.stirred);
+        shared_->committed = std::move(next);
+        shared_->version += 1;
+        if (!variant().is(defect::wake_comes_before_commit)) {
+            shared_->wake(workspace_.woken_queues);
         }
         end();
     }
 
-    [[nodiscard]] world merged() {
-        if (ground_->version == version_ || desk_.written.empty()) {
-            return desk_.written.empty() ? ground_->committed : desk_.world;
+    [[nodiscard]] snapshot merged() {
+        if (shared_->version == version_ || workspace_.written.empty()) {
+            return workspace_.written.empty() ? shared_->committed : workspace_.snapshot;
         }
-        if (temper().is(defect::commit_overwrites) || temper().is(defect::begin_sees_uncommitted)) {
+        if (variant().is(defect::commit_overwrites) || variant().is(defect::begin_sees_uncommitted)) {
             return on_top();
         }
         bool holds = true;
-        desk again;
-        if (temper().is(defect::commit_checks_only_its_rows)) {
-            for (const auto& one : desk_.written) {
-                holds = holds && ground_->committed.find(one) == base_.find(one);
+        workspace again;
+        if (variant().is(defect::commit_checks_only_its_rows)) {
+            for (const auto& one : workspace_.written) {
+                holds = holds && shared_->committed.find(one) == base_.find(one);
             }
-            again.world = on_top();
+            again.snapshot = on_top();
         } else {
-            prepare(again, ground_->committed);
-            again.between = [](std::string_view, bool) {};
+            prepare(again, shared_->committed);
+            again.between_steps = [](std::string_view, bool) {};
             for (const auto& operation : log_) {
                 holds = holds && operation(again);
             }
         }
         if (!holds) {
-            if (temper().is(defect::conflict_is_kept)) {
-                ground_->committed = on_top();
+            if (variant().is(defect::conflict_is_kept)) {
+                shared_->committed = on_top();
             }
             throw vouch::error(vouch::error_kind::conflict, "plain: somebody else has committed first");
         }
-        desk_.stirred = again.stirred.empty() ? desk_.stirred : again.stirred;
-        return again.world;
+        workspace_.woken_queues = again.woken_queues.empty() ? workspace_.woken_queues : again.woken_queues;
+        return again.snapshot;
     }
 
     /// With the mutex locked.
     void end() noexcept {
         is_over_ = true;
-        if (!temper().is(defect::claim_skips_touched_for_ever)) {
-            ground_->touched.erase(this);
+        if (!variant().is(defect::claim_skips_touched_for_ever)) {
+            shared_->touched.erase(this);
         }
-        ground_->shown = ground_->committed;
-        if (!temper().is_optimistic()) {
-            ground_->leave_turn();
+        shared_->shown = shared_->committed;
+        if (!variant().is_optimistic()) {
+            shared_->leave_turn();
         }
     }
 
-    std::shared_ptr<ground> ground_;
-    world base_{};
+    std::shared_ptr<shared_state> shared_;
+    snapshot base_{};
     std::uint64_t version_ = 0;
-    desk desk_{};
-    std::vector<std::function<bool(desk&)>> log_{};
+    workspace workspace_{};
+    std::vector<std::function<bool(workspace&)>> log_{};
     bool is_over_ = false;
     bool is_spared_ = false; ///< the one before had a conflict
 };

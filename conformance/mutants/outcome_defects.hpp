@@ -13,7 +13,8 @@
 namespace mutants {
 
 /// `e` is as it should be; `was` is before the settle.
-inline void settle_wrongly(const desk& on, entry& e, const entry& was, const vouch::outcome& how, time_point now) {
+inline void apply_settle_defect(const workspace& on, entry& e, const entry& was, const vouch::outcome& how,
+                                time_point now) {
     const auto* const retry = std::get_if<vouch::retry>(&how);
     const auto* const release = std::get_if<vouch::release>(&how);
     const auto* const advance = std::get_if<vouch::advance>(&how);
@@ -21,7 +22,7 @@ inline void settle_wrongly(const desk& on, entry& e, const entry& was, const vou
     const bool is_burial = std::holds_alternative<vouch::bury>(how);
     const auto unwoken = retry ? retry->at : release ? release->at.value_or(was.due_at) : e.due_at;
     using enum defect;
-    switch (on.temper.defect) {
+    switch (on.variant.defect) {
     case succeed_drops_result:
         if (is_success) {
             e.result.reset();
@@ -88,9 +89,9 @@ inline void settle_wrongly(const desk& on, entry& e, const entry& was, const vou
 }
 
 /// The same for a cancellation.
-inline void cancel_wrongly(const desk& on, entry& e, const entry& was) {
+inline void apply_cancel_defect(const workspace& on, entry& e, const entry& was) {
     using enum defect;
-    switch (on.temper.defect) {
+    switch (on.variant.defect) {
     case cancel_keeps_epoch: e.epoch = was.epoch; break;
     case cancel_always_raises_epoch: e.epoch = was.epoch + 1; break;
     case cancel_forgets_error: e.last_error = was.last_error; break;

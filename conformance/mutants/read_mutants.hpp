@@ -8,7 +8,7 @@
 
 namespace mutants {
 
-inline const std::vector<breach> broken_reads{
+inline const std::vector<violation> read_mutants{
     {"find gives the entry with its payload, or nothing.",
      {{"find leaves payload out", defect::find_leaves_payload_out},
       {"find hides the ended", defect::find_hides_the_ended}}},

@@ -8,7 +8,7 @@
 
 namespace mutants {
 
-inline const std::vector<breach> broken_together{
+inline const std::vector<violation> relation_mutants{
     {"group_completed on the settle that takes the members not yet succeeded from one to zero, once.",
      {{"group completes on any settle", defect::group_completes_on_any_settle},
       {"group completes each time", defect::group_completes_each_time},

@@ -8,7 +8,7 @@
 
 namespace mutants {
 
-inline const std::vector<breach> broken_settles{
+inline const std::vector<violation> settle_mutants{
     {"Settle: by ticket alone; any other epoch is stale.",
      {{"settle ignores epoch", defect::settle_ignores_epoch},
       {"settle takes later epochs", defect::settle_takes_later_epochs},

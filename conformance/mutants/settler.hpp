@@ -3,8 +3,7 @@
 // its lane, its parent and its group.
 #pragma once
 
-#include <algorithm>
-#include <string>
+#include <chrono>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -16,32 +15,33 @@
 #include <vouch/contract/verdict.hpp>
 
 #include "outcome_defects.hpp"
+#include "relation_updater.hpp"
 #include "workspace.hpp"
 
 namespace mutants {
 
-class settling {
+class settler {
   public:
     using verdict = vouch::verdict;
     using standing = vouch::standing;
     using asked = vouch::asked;
 
-    explicit settling(desk& on) : on_(on) {}
-    /// `before` is the world in which the batch began.
-    settling(desk& on, const world& before) : on_(on), before_(&before) {}
+    explicit settler(workspace& on) : workspace_(on) {}
+    /// `before` is the snapshot in which the batch began.
+    settler(workspace& on, const snapshot& before) : workspace_(on), before_(&before) {}
 
     [[nodiscard]] vouch::settlement settle(const vouch::settle& s, time_point now) {
         const bool is_blind = before_ != nullptr && is(defect::settles_do_not_see_each_other);
-        const auto stored = is_blind ? before_->find(s.ticket.id) : on_.world.find(s.ticket.id);
+        const auto stored = is_blind ? before_->find(s.ticket.id) : workspace_.snapshot.find(s.ticket.id);
         if (!stored) {
-            return {on_.say(verb_row::settle, asked::settle, standing::absent, verdict::unknown), false};
+            return {workspace_.answer(verb_row::settle, asked::settle, standing::absent, verdict::unknown), false};
         }
         auto r = *stored;
         const auto at = standing_of(r.entry, now);
         const auto what = s.ticket.epoch == r.entry.epoch ? asked::settle : asked::settle_behind;
         auto answer = settle_life(r, s, at, now);
         bool completed = false;
-        on_.between("settle", is(defect::settle_reads_then_writes));
+        workspace_.between_steps("settle", is(defect::settle_reads_then_writes));
         if (answer == verdict::applied) {
             r.gate = gate_of(r.entry);
             if (is(defect::release_leaves_the_lease) && std::holds_alternative<vouch::release>(s.outcome)) {
@@ -50,22 +50,22 @@ class settling {
             if (is(defect::retry_loses_the_gate) && std::holds_alternative<vouch::retry>(s.outcome)) {
                 r.gate.reset();
             }
-            completed = finish(*stored, std::move(r), now);
+            completed = relation_updater(workspace_).write(*stored, std::move(r), now);
         } else if (is(defect::no_op_touches_updated_at)) {
             r = *stored;
             r.entry.updated_at = now;
-            on_.put(std::move(r));
+            workspace_.put(std::move(r));
         }
         if (is(defect::rejected_settle_says_applied) && answer == verdict::stale) {
             answer = verdict::applied;
         }
-        return {on_.say(verb_row::settle, what, at, answer), completed};
+        return {workspace_.answer(verb_row::settle, what, at, answer), completed};
     }
 
     [[nodiscard]] verdict extend(vouch::ticket t, time_point now, vouch::duration lease) {
-        const auto stored = on_.world.find(t.id);
+        const auto stored = workspace_.snapshot.find(t.id);
         if (!stored) {
-            return on_.say(verb_row::extend, asked::settle, standing::absent, verdict::unknown);
+            return workspace_.answer(verb_row::extend, asked::settle, standing::absent, verdict::unknown);
         }
         auto r = *stored;
         const auto at = standing_of(r.entry, now);
@@ -84,7 +84,7 @@ class settling {
         if (is(defect::extend_rejects_lapsed) && at == standing::lapsed) {
             return verdict::stale;
         }
-        on_.between("extend", is(defect::extend_reads_then_writes));
+        workspace_.between_steps("extend", is(defect::extend_reads_then_writes));
         if (answer == verdict::applied) {
             if (is(defect::extend_shortens)) {
                 r.entry.lease_until = now + lease;
@@ -102,60 +102,19 @@ class settling {
                 r.entry.updated_at = stored->entry.updated_at;
             }
             r.gate = is(defect::extend_leaves_the_gate) ? stored->gate : r.entry.lease_until;
-            on_.put(std::move(r));
+            workspace_.put(std::move(r));
         } else if (is(defect::no_op_extend_touches_updated_at)) {
             r = *stored;
             r.entry.updated_at = now;
-            on_.put(std::move(r));
+            workspace_.put(std::move(r));
         }
-        return on_.say(verb_row::extend, what, at, answer);
-    }
-
-    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
-        const auto stored = on_.world.find(wanted);
-        if (!stored) {
-            return on_.say(verb_row::nudge, asked::nudge, standing::absent, verdict::unknown);
-        }
-        auto r = *stored;
-        const auto at = standing_of(r.entry, now);
-        const bool is_claimed = r.entry.state == vouch::state::claimed;
-        const bool again = is_claimed ? r.entry.woken : r.entry.due_at <= now;
-        const auto answer = apply(r.entry, vouch::nudge{}, now);
-        const bool is_blocked = !stored->gate && vouch::is_live(stored->entry.state);
-        on_.between("nudge", is(defect::nudge_reads_then_writes));
-        if (answer == verdict::applied) {
-            if (is(defect::nudge_forgets_claimed) && is_claimed) {
-                r.entry.woken = false;
-            }
-            if (is(defect::nudge_clears_lapses)) {
-                r.entry.lapses = 0;
-            }
-            if (is(defect::nudge_forgets_updated_at)) {
-                r.entry.updated_at = stored->entry.updated_at;
-            }
-            r.gate = is_blocked && !is(defect::nudge_unblocks) ? std::nullopt : gate_of(r.entry);
-            if (is(defect::nudge_ends_the_lease) && is_claimed) {
-                r.entry.lease_until = now;
-                r.gate = now;
-            }
-            if (is(defect::nudge_leaves_the_gate) && !is_claimed) {
-                r.gate = stored->gate;
-            }
-            on_.put(std::move(r));
-        } else if ((is(defect::nudge_moves_the_due_back) && answer == verdict::repeated && !is_claimed) ||
-                   is(defect::no_op_nudge_touches_updated_at)) {
-            r.entry.due_at = is(defect::nudge_moves_the_due_back) ? now : r.entry.due_at;
-            r.entry.updated_at = now;
-            r.gate = is_blocked ? std::nullopt : gate_of(r.entry);
-            on_.put(std::move(r));
-        }
-        return on_.say(verb_row::nudge, again ? asked::nudge_again : asked::nudge, at, answer);
+        return workspace_.answer(verb_row::extend, what, at, answer);
     }
 
     [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
-        const auto stored = on_.world.find(wanted);
+        const auto stored = workspace_.snapshot.find(wanted);
         if (!stored) {
-            return on_.say(verb_row::cancel, asked::cancel, standing::absent, verdict::unknown);
+            return workspace_.answer(verb_row::cancel, asked::cancel, standing::absent, verdict::unknown);
         }
         auto r = *stored;
         const auto& was = stored->entry;
@@ -167,21 +126,21 @@ class settling {
             return verdict::stale;
         }
         const auto answer = apply(r.entry, vouch::cancel{error}, now);
-        on_.between("cancel", is(defect::cancel_reads_then_writes));
+        workspace_.between_steps("cancel", is(defect::cancel_reads_then_writes));
         if (answer == verdict::applied) {
-            cancel_wrongly(on_, r.entry, was);
+            apply_cancel_defect(workspace_, r.entry, was);
             r.gate.reset();
             if (is(defect::cancel_deletes)) {
-                on_.remove(r.entry.id);
+                workspace_.remove(r.entry.id);
                 return answer;
             }
-            std::ignore = finish(*stored, std::move(r), now);
+            std::ignore = relation_updater(workspace_).write(*stored, std::move(r), now);
         }
-        return on_.say(verb_row::cancel, asked::cancel, at, answer);
+        return workspace_.answer(verb_row::cancel, asked::cancel, at, answer);
     }
 
   private:
-    [[nodiscard]] bool is(defect d) const noexcept { return on_.is(d); }
+    [[nodiscard]] bool is(defect d) const noexcept { return workspace_.is(d); }
 
     [[nodiscard]] verdict settle_life(row& r, vouch::settle s, standing at, time_point now) const {
         const auto was = r;
@@ -202,134 +161,13 @@ class settling {
         }
         const auto answer = apply(r.entry, s, now);
         if (answer == verdict::applied) {
-            settle_wrongly(on_, r.entry, was.entry, s.outcome, now);
+            apply_settle_defect(workspace_, r.entry, was.entry, s.outcome, now);
         }
         return answer;
     }
 
-    /// Writes what a verb made of the row. If it has ended, tells whom that concerns; says whether its group is
-    /// complete.
-    bool finish(const row& before, row r, time_point now) {
-        const auto e = r.entry;
-        const bool has_ended = vouch::is_terminal(e.state);
-        const bool counts_now = is(defect::group_is_counted_too_early);
-        const auto left_before = counts_now ? unfinished(e) : 0U;
-        if (counts_now) {
-            on_.between("group", true);
-        }
-        const bool gives_way = (is(defect::lane_passes_the_retrying) && e.state == vouch::state::retrying) ||
-                               (is(defect::lane_passes_the_released) && e.state == vouch::state::pending &&
-                                e.progress == before.entry.progress) ||
-                               (is(defect::lane_passes_between_steps) && e.progress != before.entry.progress) ||
-                               (is(defect::lane_passes_the_future) && !has_ended && e.due_at > now);
-        on_.put(std::move(r));
-        if (!e.lane.empty() && (has_ended || gives_way)) {
-            open_lane(e, before.gate.has_value(), gives_way, now);
-        }
-        if (!e.parent.is_nil() && wakes_parent(e)) {
-            wake(e, now);
-        }
-        if (is(defect::group_is_counted_twice) && e.state == vouch::state::succeeded && !e.group.empty()) {
-            on_.between("group shown", true);
-        }
-        if (!has_ended || e.group.empty()) {
-            return is(defect::group_completes_on_any_settle) && !e.group.empty() && unfinished(e) == 1;
-        }
-        if (e.state == vouch::state::dead && !is(defect::group_completes_with_its_dead)) {
-            return is(defect::group_completes_on_burial) && unfinished(e) == 1;
-        }
-        if (is(defect::group_completes_each_time)) {
-            return true;
-        }
-        return (counts_now ? left_before - 1 : unfinished(e)) == 0;
-    }
-
-    /// Members of the group that have not succeeded.
-    [[nodiscard]] std::size_t unfinished(const entry& of) const {
-        std::size_t n = 0;
-        for (const auto& r : on_.world.members(of.group)) {
-            const auto& e = r->entry;
-            const bool is_replaced = on_.world.successor_of(e) != nullptr && !is(defect::group_waits_for_the_replaced);
-            const bool is_done =
-                e.state == vouch::state::succeeded ||
-                (e.state == vouch::state::dead && (is_replaced || is(defect::group_completes_with_its_dead)));
-            const bool is_here = e.queue == of.queue || !is(defect::group_ends_at_the_queue);
-            const bool is_told = e.sequence <= of.sequence || !is(defect::group_forgets_later_members);
-            n += !is_done && is_here && is_told ? 1U : 0U;
-        }
-        return n;
-    }
-
-    void open_lane(const entry& e, bool was_head, bool gives_way, time_point now) {
-        if ((is(defect::lane_stays_shut_after_death) && e.state == vouch::state::dead) ||
-            (is(defect::lane_stays_shut_after_success) && e.state == vouch::state::succeeded) ||
-            (is(defect::lane_stays_shut_after_cancel) && e.state == vouch::state::dead && !e.last_attempt_at)) {
-            return;
-        }
-        auto next = on_.world.next_in_lane(e.queue, e.lane, gives_way ? e.sequence : 0);
-        if (is(defect::lane_waits_for_the_cancelled) && next) {
-            for (const auto& r : on_.world.in_queue(e.queue)) {
-                const bool is_between = r->entry.sequence > e.sequence && r->entry.sequence < next->entry.sequence;
-                if (is_between && r->entry.lane == e.lane) {
-                    return;
-                }
-            }
-        }
-        if (is(defect::lane_opens_behind_any_end) && !was_head) {
-            next = on_.world.next_in_lane(e.queue, e.lane, e.sequence);
-        }
-        if (is(defect::lane_goes_by_due)) {
-            for (auto r = next; r; r = on_.world.next_in_lane(e.queue, e.lane, r->entry.sequence)) {
-                next = r->entry.due_at < next->entry.due_at ? r : next;
-            }
-        }
-        for (; next && !next->gate; next = on_.world.next_in_lane(e.queue, e.lane, next->entry.sequence)) {
-            auto opened = *next;
-            if (is(defect::lane_makes_the_next_due)) {
-                opened.entry.due_at = now;
-            }
-            if (is(defect::lane_touches_the_next)) {
-                opened.entry.updated_at = now;
-            }
-            opened.gate = gate_of(opened.entry);
-            on_.put(std::move(opened));
-            if (!is(defect::lane_opens_for_all)) {
-                return;
-            }
-        }
-    }
-
-    [[nodiscard]] bool wakes_parent(const entry& e) const {
-        if (!vouch::is_terminal(e.state)) {
-            return is(defect::parent_wakes_on_any_settle);
-        }
-        const bool is_cancelled = e.state == vouch::state::dead && !e.last_attempt_at;
-        return !(is(defect::parent_sleeps) || (is(defect::parent_sleeps_on_cancel) && is_cancelled) ||
-                 (is(defect::parent_sleeps_on_death) && e.state == vouch::state::dead) ||
-                 (is(defect::parent_sleeps_on_success) && e.state == vouch::state::succeeded));
-    }
-
-    void wake(const entry& ended, time_point now) {
-        const auto& parent = ended.parent;
-        const auto p = on_.world.find(parent);
-        if (p && is(defect::parent_sleeps_in_another_queue) && p->entry.queue != ended.queue) {
-            return;
-        }
-        if (p && is(defect::parent_is_not_marked) && p->entry.state == vouch::state::claimed) {
-            return;
-        }
-        if (p && is(defect::parent_waits_for_all_children)) {
-            for (const auto& child : on_.world.children_of(parent)) {
-                if (vouch::is_live(child->entry.state)) {
-                    return;
-                }
-            }
-        }
-        std::ignore = nudge(parent, now); // absent or terminal: no effect
-    }
-
-    desk& on_;
-    const world* before_ = nullptr;
+    workspace& workspace_;
+    const snapshot* before_ = nullptr;
 };
 
 } // namespace mutants

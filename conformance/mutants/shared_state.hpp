@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What all handles and transactions of one plain store share: the committed world, whose turn it is, who waits; and the
+// What all handles and transactions of one plain store share: the committed snapshot, whose turn it is, who waits; and the
 // machinery underneath, which a test may make pause or fail.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,85 +13,29 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <vouch/contract/error.hpp>
-
 #include "snapshot.hpp"
+#include "test_hooks.hpp"
 #include "variant.hpp"
 
 namespace mutants {
 
-/// One per fixture.
-class machinery {
-  public:
-    using callback = std::function<void(std::string_view)>;
+struct shared_state {
+    shared_state(mutants::variant how, std::shared_ptr<mutants::test_hooks> below)
+        : variant(how), hooks(std::move(below)) {}
 
-    void set_seam(callback f) {
-        const std::lock_guard lock(mutex_);
-        seam_ = f ? std::make_shared<callback>(std::move(f)) : nullptr;
-    }
-    /// Between two steps: others may go on here, as far as nobody holds them up.
-    void pause(std::string_view step) {
-        std::shared_ptr<callback> f;
-        {
-            const std::lock_guard lock(mutex_);
-            f = seam_;
-        }
-        if (f) {
-            (*f)(step);
-        }
-    }
-
-    bool fail_at(std::size_t n) {
-        left_ = n;
-        return failed_.exchange(false);
-    }
-    /// Throws if it is this step that is to fail.
-    void step(std::string_view what, bool in_doubt = false) {
-        auto left = left_.load();
-        while (left > 0 && !left_.compare_exchange_weak(left, left - 1)) {
-        }
-        if (left == 1) {
-            failed_ = true;
-            throw vouch::error(vouch::error_kind::io, "plain: the machinery failed at " + std::string(what),
-                               {.in_doubt = in_doubt});
-        }
-    }
-
-    /// Every so often, in the stores that have conflicts for no reason; the transaction after that one is spared.
-    bool is_unlucky() {
-        constexpr std::uint64_t often = 53;
-        const bool is = ++calls_ % often == 0;
-        spares_ = is || spares_;
-        return is;
-    }
-    bool was_unlucky() { return spares_.exchange(false); }
-
-  private:
-    std::atomic<std::uint64_t> calls_ = 0;
-    std::atomic<bool> spares_ = false;
-    std::mutex mutex_{};
-    std::shared_ptr<callback> seam_{};
-    std::atomic<std::size_t> left_ = 0;
-    std::atomic<bool> failed_ = false;
-};
-
-struct ground {
-    ground(mutants::temper how, std::shared_ptr<mutants::machinery> below) : temper(how), machinery(std::move(below)) {}
-
-    const mutants::temper temper;
-    const std::shared_ptr<mutants::machinery> machinery;
+    const mutants::variant variant;
+    const std::shared_ptr<mutants::test_hooks> hooks;
 
     std::mutex mutex{};
     std::condition_variable turn_over{};
-    std::condition_variable_any stirred{};
-    world committed{};
-    world synced{}; ///< what outlives a crash, in stores that take their time
-    world shown{};  ///< with what is not committed, in stores that show it
+    std::condition_variable_any wakes_changed{};
+    snapshot committed{};
+    snapshot synced{}; ///< what outlives a crash, in stores that take their time
+    snapshot shown{};  ///< with what is not committed, in stores that show it
     std::uint64_t version = 0;
     bool is_writing = false;
     std::thread::id writer{};
@@ -105,8 +48,8 @@ struct ground {
     std::atomic<std::uint64_t> sequences = 0;
     std::atomic<std::uint64_t> calls = 0;
 
-    [[nodiscard]] bool is(defect d) const noexcept { return temper.is(d); }
-    [[nodiscard]] bool is(habit h) const noexcept { return temper.is(h); }
+    [[nodiscard]] bool is(defect d) const noexcept { return variant.is(d); }
+    [[nodiscard]] bool is(trait h) const noexcept { return variant.is(h); }
 
     // Turns. All with the mutex locked.
 
@@ -121,7 +64,7 @@ struct ground {
     }
 
     void wake(const std::vector<std::string>& queues) {
-        if (is(habit::wakes_for_anything)) {
+        if (is(trait::wakes_for_anything)) {
             for (auto& [queue, n] : wakes) {
                 n += 1;
             }
@@ -129,7 +72,7 @@ struct ground {
         for (const auto& queue : queues) {
             wakes[queue] += is(defect::wakes_never_change) ? 0U : 1U;
         }
-        stirred.notify_all();
+        wakes_changed.notify_all();
     }
 
     // Life and death of the process.
@@ -148,7 +91,7 @@ struct ground {
     void crash() {
         const std::lock_guard lock(mutex);
         if (is(defect::crash_loses_the_claimed)) {
-            for (const auto& r : committed.everything()) {
+            for (const auto& r : committed.all_rows()) {
                 if (r->entry.state == vouch::state::claimed) {
                     committed.remove(r->entry.id);
                 }
@@ -172,7 +115,7 @@ struct ground {
             committed.put(std::move(r));
         }
         leaked.clear();
-        for (const auto& stored : committed.everything()) {
+        for (const auto& stored : committed.all_rows()) {
             auto r = *stored;
             if (is(defect::reopen_opens_lanes)) {
                 r.gate = gate_of(r.entry);
@@ -190,7 +133,7 @@ struct ground {
         }
         if (is(defect::reopen_frees_sequences)) {
             committed.last_sequence = 0;
-            for (const auto& r : committed.everything()) {
+            for (const auto& r : committed.all_rows()) {
                 committed.last_sequence = std::max(committed.last_sequence, r->entry.sequence);
             }
         }
@@ -198,7 +141,7 @@ struct ground {
     }
 
     void release_claims() {
-        for (const auto& stored : committed.everything()) {
+        for (const auto& stored : committed.all_rows()) {
             if (stored->entry.state == vouch::state::claimed) {
                 auto r = *stored;
                 r.entry.state = vouch::state::pending;

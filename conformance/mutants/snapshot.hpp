@@ -32,7 +32,7 @@ struct row {
 
 using row_ptr = std::shared_ptr<const row>;
 
-class world {
+class snapshot {
   public:
     using by_number = std::tuple<std::string, std::uint64_t>;
     using by_time = std::tuple<std::string, time_point, std::uint64_t>;
@@ -97,7 +97,7 @@ class world {
     }
 
     /// The newest generation of a key, or another one.
-    [[nodiscard]] row_ptr keyed(const std::string& queue, const std::string& key, bool newest = true) const {
+    [[nodiscard]] row_ptr find_by_key(const std::string& queue, const std::string& key, bool newest = true) const {
         row_ptr found;
         keys.walk({queue, key, 0}, [&](const auto& k, const auto& r) {
             if (std::get<0>(k) != queue || std::get<1>(k) != key) {
@@ -156,7 +156,7 @@ class world {
         return found;
     }
 
-    [[nodiscard]] std::vector<row_ptr> everything() const {
+    [[nodiscard]] std::vector<row_ptr> all_rows() const {
         std::vector<row_ptr> found;
         rows.walk([&](const auto&, const auto& r) {
             found.push_back(r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a plain store reads: a world, and what is wrong with the eyes.
+// How a plain store reads: a snapshot, and what is wrong with the eyes.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@
 
 namespace mutants {
 
-class looking {
+class snapshot_reader {
   public:
-    looking(const world& at, const temper& how) : at_(at), temper_(how) {}
+    snapshot_reader(const snapshot& at, const variant& how) : at_(at), variant_(how) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
         const auto found = at_.find(wanted);
@@ -78,7 +78,7 @@ class looking {
 
     [[nodiscard]] vouch::state_counts counts(std::string_view queue) const {
         vouch::state_counts n;
-        for (const auto& r : is(defect::counts_ignore_queue) ? at_.everything() : at_.in_queue(std::string(queue))) {
+        for (const auto& r : is(defect::counts_ignore_queue) ? at_.all_rows() : at_.in_queue(std::string(queue))) {
             const auto& e = r->entry;
             const bool is_hidden = (is(defect::counts_omit_blocked) && !r->gate && vouch::is_live(e.state)) ||
                                    (is(defect::counts_omit_the_replaced) && at_.successor_of(e));
@@ -120,7 +120,7 @@ class looking {
     }
 
   private:
-    [[nodiscard]] bool is(defect d) const noexcept { return temper_.is(d); }
+    [[nodiscard]] bool is(defect d) const noexcept { return variant_.is(d); }
 
     [[nodiscard]] bool fits(const entry& e, const vouch::query& q) const {
         using path = vouch::query::path;
@@ -164,8 +164,8 @@ class looking {
         return found;
     }
 
-    const world& at_;
-    const temper& temper_;
+    const snapshot& at_;
+    const variant& variant_;
 };
 
 } // namespace mutants

@@ -21,12 +21,12 @@
 
 namespace mutants {
 
-inline const rewrite* rewrite_in_force = nullptr; // set once, before any store is opened
+inline const rewrite* active_rewrite = nullptr; // set once, before any store is opened
 
 inline int mutated_prepare(sqlite3* db, const char* text, int bytes, unsigned flags, sqlite3_stmt** out,
                            const char** tail) {
     const std::string_view given(text, static_cast<std::size_t>(bytes));
-    const auto sql = rewrite_in_force == nullptr ? std::nullopt : rewritten(given, *rewrite_in_force);
+    const auto sql = active_rewrite == nullptr ? std::nullopt : rewritten(given, *active_rewrite);
     if (!sql) {
         return sqlite3_prepare_v3(db, text, bytes, flags, out, tail);
     }
@@ -42,7 +42,7 @@ inline int mutated_prepare(sqlite3* db, const char* text, int bytes, unsigned fl
 /// way to the same file.
 inline const char* separate_filename(sqlite3* db, const char* schema) {
     const char* const name = sqlite3_db_filename(db, schema);
-    if (rewrite_in_force == nullptr || !rewrite_in_force->apart || name == nullptr) {
+    if (active_rewrite == nullptr || !active_rewrite->separate || name == nullptr) {
         return name;
     }
     static std::mutex mutex;

@@ -2,7 +2,7 @@
 // Defects of the SQLite store, as changes to the text of its statements. Every parameter stays in use, so that the
 // statement still runs.
 //
-// Transactions of one process take turns, so a missing lock shows only among several: those marked `apart` are opened
+// Transactions of one process take turns, so a missing lock shows only among several: those marked `separate` are opened
 // as if each handle were in a process of its own. Left out is a write without the fence of epoch and state: between the
 // BEGIN IMMEDIATE of a transaction and its end nobody else can write, so there the fence never has anything to stop.
 #pragma once
@@ -18,9 +18,9 @@ namespace mutants {
 struct rewrite {
     std::string_view name;
     std::string_view sentence;
-    const char* from;   ///< a regular expression over the statement on one line
-    const char* to;     ///< what it becomes, everywhere in the statement
-    bool apart = false; ///< handles share nothing but the file
+    const char* from;      ///< a regular expression over the statement on one line
+    const char* to;        ///< what it becomes, everywhere in the statement
+    bool separate = false; ///< handles share nothing but the file
 };
 
 /// The statement as this store has it; none if it is not concerned.
@@ -31,7 +31,7 @@ struct rewrite {
 }
 
 /// No defect: handles that share nothing but the file.
-inline constexpr rewrite handles_apart{"handles apart", "", "^$", "", true};
+inline constexpr rewrite separate_handles{"handles separate", "", "^$", "", true};
 
 inline constexpr std::array rewrites{
     rewrite{"does not lock at begin", "Nobody else comes between the reads and the writes of a transaction.",

@@ -22,39 +22,39 @@
 
 namespace mutants {
 
-/// Calls `use(fixture)` with one that opens stores of this temper, or SQLite stores with this statement rewritten.
+/// Calls `use(fixture)` with one that opens stores of this variant, or SQLite stores with this statement rewritten.
 template <class Use>
-auto with_fixture(const mutants::temper& temper, const rewrite* statement, const Use& use) {
+auto with_fixture(const mutants::variant& variant, const rewrite* statement, const Use& use) {
     if (statement != nullptr) {
-        rewrite_in_force = statement;
+        active_rewrite = statement;
         sqlite_fixture fixture;
         return use(fixture);
     }
-    plain_fixture fixture(temper);
+    plain_fixture fixture(variant);
     return use(fixture);
 }
 
-struct candidate {
+struct subject {
     std::string name{};
-    mutants::temper temper{};
+    mutants::variant variant{};
     const rewrite* statement = nullptr;
     bool must_pass = false;
-    errand task{}; ///< what is left to do
-    std::vector<death> deaths{};
+    search_options task{}; ///< what is left to do
+    std::vector<kill_record> kills{};
     std::string trouble{};
 
-    void hunt_in(std::FILE* to) const {
-        with_fixture(temper, statement, [&](auto& fixture) { hunt(fixture, task, to).run(); });
+    void search(std::FILE* to) const {
+        with_fixture(variant, statement, [&](auto& fixture) { kill_search(fixture, task, to).run(); });
     }
 
     /// Takes in what a child has said. Says whether another one has to go on, because it did not come to the end.
-    [[nodiscard]] bool hear(tidings news) {
-        trouble += news.trouble;
-        deaths.insert(deaths.end(), news.deaths.begin(), news.deaths.end());
-        if (!news.was_cut_off) {
+    [[nodiscard]] bool record(const child_result& result) {
+        trouble += result.trouble;
+        kills.insert(kills.end(), result.kills.begin(), result.kills.end());
+        if (!result.was_cut_off) {
             return false;
         }
-        const auto& last = deaths.back();
+        const auto& last = kills.back();
         if (task.wants_all) {
             task.after = last.clause;
             return true;
@@ -68,7 +68,7 @@ struct candidate {
 
     [[nodiscard]] std::size_t seeds_that_kill() const {
         std::set<std::uint64_t> seeds;
-        for (const auto& d : deaths) {
+        for (const auto& d : kills) {
             seeds.insert(d.seed);
         }
         return seeds.size();
@@ -76,35 +76,35 @@ struct candidate {
 };
 
 /// Runs all, `jobs` at a time. `begins` may change what is to be done; `done` is called in the order of their ends.
-inline void run_all(std::vector<candidate>& all, std::size_t jobs, const std::function<void(candidate&)>& begins,
-                    const std::function<void(const candidate&)>& done) {
-    struct running {
-        candidate* whose;
+inline void run_all(std::vector<subject>& all, std::size_t jobs, const std::function<void(subject&)>& begins,
+                    const std::function<void(const subject&)>& done) {
+    struct child {
+        subject* tested;
         std::unique_ptr<contained_run> run;
     };
-    std::vector<running> at_work;
+    std::vector<child> running;
     std::size_t next = 0;
-    const auto start = [&](candidate& c) {
+    const auto start = [&](subject& c) {
         begins(c);
-        at_work.push_back({&c, std::make_unique<contained_run>([&c](std::FILE* to) { c.hunt_in(to); })});
+        running.push_back({&c, std::make_unique<contained_run>([&c](std::FILE* to) { c.search(to); })});
     };
-    while (next < all.size() || !at_work.empty()) {
-        while (next < all.size() && at_work.size() < jobs) {
+    while (next < all.size() || !running.empty()) {
+        while (next < all.size() && running.size() < jobs) {
             start(all[next++]);
         }
         std::vector<pollfd> ready;
-        for (const auto& r : at_work) {
+        for (const auto& r : running) {
             ready.push_back({r.run->descriptor(), POLLIN, 0});
         }
         poll(ready.data(), ready.size(), -1);
         for (std::size_t i = ready.size(); i-- > 0;) {
-            if (ready[i].revents == 0 || at_work[i].run->read()) {
+            if (ready[i].revents == 0 || running[i].run->read()) {
                 continue;
             }
-            auto& c = *at_work[i].whose;
-            const bool goes_on = c.hear(at_work[i].run->finish());
-            at_work.erase(at_work.begin() + static_cast<std::ptrdiff_t>(i));
-            goes_on ? start(c) : done(c);
+            auto& c = *running[i].tested;
+            const bool is_unfinished = c.record(running[i].run->finish());
+            running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
+            is_unfinished ? start(c) : done(c);
         }
     }
 }

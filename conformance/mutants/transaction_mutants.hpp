@@ -8,7 +8,7 @@
 
 namespace mutants {
 
-inline const std::vector<breach> broken_transactions{
+inline const std::vector<violation> transaction_mutants{
     {"Uncommitted work is invisible.",
      {{"uncommitted is visible", defect::uncommitted_is_visible},
       {"begin sees uncommitted", defect::begin_sees_uncommitted},

@@ -14,7 +14,7 @@
 namespace mutants {
 
 /// Legal ways of being a store.
-enum class habit : std::uint8_t {
+enum class trait : std::uint8_t {
     none,                ///< one transaction at a time; the next one waits at begin
     slow,                ///< takes its time over every call
     conflicts_at_commit, ///< transactions run side by side, and those that cannot be put in a row end in `conflict`
@@ -36,18 +36,18 @@ struct cell {
     vouch::standing standing{};
 };
 
-struct temper {
+struct variant {
     mutants::defect defect = defect::none;
     std::string_view field{}; ///< of `defect::field_is_forgotten`
     mutants::cell cell{};     ///< of `defect::verdict_is_wrong`
-    mutants::habit habit = habit::none;
+    mutants::trait trait = trait::none;
 
     [[nodiscard]] bool is(mutants::defect d) const noexcept { return defect == d; }
-    [[nodiscard]] bool is(mutants::habit h) const noexcept { return habit == h; }
+    [[nodiscard]] bool is(mutants::trait h) const noexcept { return trait == h; }
 
     /// Transactions side by side, each on the work as it was at its begin.
     [[nodiscard]] bool is_optimistic() const noexcept {
-        return is(habit::conflicts_at_commit) || is(habit::skips_touched) || is(defect::commit_overwrites) ||
+        return is(trait::conflicts_at_commit) || is(trait::skips_touched) || is(defect::commit_overwrites) ||
                is(defect::commit_checks_only_its_rows) || is(defect::conflict_is_kept) ||
                is(defect::begin_sees_uncommitted) || is(defect::claim_skips_touched_for_ever);
     }

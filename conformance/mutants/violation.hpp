@@ -9,7 +9,7 @@
 
 namespace mutants {
 
-struct breach {
+struct violation {
     struct by {
         std::string_view name;
         mutants::defect defect;

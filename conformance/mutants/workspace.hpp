@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the verbs of a plain store work on: the transaction's world, and every place where a row is written. Here fields
+// What the verbs of a plain store work on: the transaction's snapshot, and every place where a row is written. Here fields
 // get lost and bytes are cut, if that is what is wrong.
 #pragma once
 
@@ -24,52 +24,52 @@
 
 namespace mutants {
 
-struct desk {
-    mutants::world world{};
-    mutants::temper temper{};
+struct workspace {
+    mutants::snapshot snapshot{};
+    mutants::variant variant{};
     std::set<id> written{};                   ///< everything this transaction has changed
     std::set<id> passed_over{};               ///< what claims leave alone, because others have touched it
-    std::vector<std::string> stirred{};       ///< queues in which work may have come nearer
+    std::vector<std::string> woken_queues{};  ///< queues in which work may have come nearer
     std::uint64_t gap = 0;                    ///< skipped before each sequence
-    std::function<std::uint64_t()> counter{}; ///< of sequences, if they do not come from the world
+    std::function<std::uint64_t()> counter{}; ///< of sequences, if they do not come from the snapshot
 
     /// Between two steps; with `drops` the store is left to others there, which is the mistake.
-    std::function<void(std::string_view step, bool drops)> between{};
+    std::function<void(std::string_view step, bool releases)> between_steps{};
 
-    [[nodiscard]] bool is(defect d) const noexcept { return temper.is(d); }
+    [[nodiscard]] bool is(defect d) const noexcept { return variant.is(d); }
 
-    [[nodiscard]] std::uint64_t next_sequence() { return counter ? counter() : world.last_sequence + 1 + gap; }
+    [[nodiscard]] std::uint64_t next_sequence() { return counter ? counter() : snapshot.last_sequence + 1 + gap; }
 
     void put(row r) {
-        spoil(r.entry);
+        corrupt(r.entry);
         if (is(defect::blocked_is_due) && vouch::is_live(r.entry.state)) {
             r.gate = gate_of(r.entry);
         }
-        const auto before = world.find(r.entry.id);
+        const auto before = snapshot.find(r.entry.id);
         const bool is_nearer = r.gate && r.entry.state != vouch::state::claimed &&
                                (!before || before->gate != r.gate || before->entry.state == vouch::state::claimed);
         const bool is_opened = before && !before->gate && vouch::is_live(before->entry.state);
         if (is_nearer && !(is(defect::wake_forgets_opened_lanes) && is_opened)) {
-            stir(r.entry.queue, before != nullptr);
+            note_wake(r.entry.queue, before != nullptr);
         }
         written.insert(r.entry.id);
-        world.put(std::move(r));
+        snapshot.put(std::move(r));
     }
 
     void remove(const id& gone) {
         written.insert(gone);
-        world.remove(gone);
+        snapshot.remove(gone);
         if (is(defect::purge_frees_sequences)) {
-            world.last_sequence = 0;
-            for (const auto& r : world.everything()) {
-                world.last_sequence = std::max(world.last_sequence, r->entry.sequence);
+            snapshot.last_sequence = 0;
+            for (const auto& r : snapshot.all_rows()) {
+                snapshot.last_sequence = std::max(snapshot.last_sequence, r->entry.sequence);
             }
         }
     }
 
     /// The answer as this store gives it.
-    [[nodiscard]] vouch::verdict say(verb_row verb, vouch::asked asked, vouch::standing at, vouch::verdict v) const {
-        const auto& wrong = temper.cell;
+    [[nodiscard]] vouch::verdict answer(verb_row verb, vouch::asked asked, vouch::standing at, vouch::verdict v) const {
+        const auto& wrong = variant.cell;
         if (!is(defect::verdict_is_wrong) || wrong.verb != verb || wrong.standing != at) {
             return v;
         }
@@ -82,9 +82,9 @@ struct desk {
     }
 
   private:
-    void stir(const std::string& queue, bool was_there) {
+    void note_wake(const std::string& queue, bool was_there) {
         if (!(is(defect::wake_is_for_new_work_only) && was_there)) {
-            stirred.push_back(queue);
+            woken_queues.push_back(queue);
         }
     }
 
@@ -116,12 +116,12 @@ struct desk {
         }
     }
 
-    void spoil(entry& e) const {
-        switch (temper.defect) {
+    void corrupt(entry& e) const {
+        switch (variant.defect) {
         case defect::field_is_forgotten:
             vouch::for_each_field(
                 [&](std::string_view name, auto& value) {
-                    if (name == temper.field) {
+                    if (name == variant.field) {
                         value = std::remove_cvref_t<decltype(value)>{};
                     }
                 },

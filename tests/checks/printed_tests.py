@@ -89,7 +89,7 @@ void run_on(Fixture& fixture, const test& t) {
 void run_on_mutant(const test& t) {
     for (const auto& m : mutants::all_mutants()) {
         if (m.name == t.mutant) {
-            mutants::with_fixture(m.temper, m.statement, [&](auto& fixture) { run_on(fixture, t); });
+            mutants::with_fixture(m.variant, m.statement, [&](auto& fixture) { run_on(fixture, t); });
         }
     }
 }

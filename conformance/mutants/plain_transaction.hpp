@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// The transaction type of the plain store: it validates arguments, closes itself after errors, and passes each operation
+// to the class that carries it out. Used by one thread at a time.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/outcome.hpp>
+#include <vouch/contract/validate.hpp>
+
+#include "claimer.hpp"
+#include "enqueuer.hpp"
+#include "nudger.hpp"
+#include "open_transaction.hpp"
+#include "plain_capabilities.hpp"
+#include "purger.hpp"
+#include "settler.hpp"
+#include "shared_state.hpp"
+#include "snapshot_reader.hpp"
+
+namespace mutants {
+
+class plain_transaction {
+    void expect_open() const {
+        if (!open_) {
+            throw vouch::error(vouch::error_kind::misuse, "plain: the transaction is closed");
+        }
+    }
+
+    template <class Validate>
+    void check(defect unless, const Validate& validate_it) const {
+        if (!open_ && variant_.is(defect::closed_says_nothing)) {
+            return;
+        }
+        expect_open();
+        if (variant_.is(unless)) {
+            return;
+        }
+        try {
+            validate_it(accepted_by(variant_));
+        } catch (const vouch::error& e) {
+            if (e.kind() != vouch::error_kind::invalid_argument || variant_.is(defect::invalid_closes)) {
+                open_ = nullptr;
+            }
+            if (variant_.is(defect::invalid_is_called_misuse)) {
+                throw vouch::error(vouch::error_kind::misuse, e.what());
+            }
+            throw;
+        }
+    }
+
+    /// What may happen to any call.
+    void disturb(open_transaction& in) const {
+        if (variant_.is(trait::slow)) {
+            std::this_thread::sleep_for(std::chrono::microseconds{20});
+        }
+        in.hooks().step("the begin of an operation");
+        in.conflict_at_random();
+    }
+
+    /// After any error but `invalid_argument` the transaction is closed.
+    template <class Operation>
+    auto use(const Operation& operation) const {
+        using answer = decltype(operation(std::declval<workspace&>()));
+        if (!open_ && variant_.is(defect::closed_says_nothing)) {
+            return answer{};
+        }
+        expect_open();
+        try {
+            disturb(*open_);
+            return open_->use(operation);
+        } catch (const vouch::error& e) {
+            if (e.kind() != vouch::error_kind::invalid_argument && !variant_.is(defect::error_leaves_it_open)) {
+                open_ = nullptr;
+            }
+            throw;
+        }
+    }
+
+    template <class Item, class Operation>
+    auto each(std::span<const Item> items, const Operation& operation) {
+        return use([operation, copies = std::vector<Item>(items.begin(), items.end())](workspace& on) {
+            enqueuer batch(on);
+            std::vector<decltype(operation(on, batch, copies.front()))> answers;
+            for (const auto& item : copies) {
+                answers.push_back(operation(on, batch, item));
+            }
+            return answers;
+        });
+    }
+
+    template <class Look>
+    auto look(const Look& look) const {
+        return use([look, in = open_.get()](workspace& on) {
+            const bool is_blind = on.is(defect::own_writes_are_invisible);
+            return look(snapshot_reader(is_blind ? in->read_snapshot() : on.snapshot, on.variant));
+        });
+    }
+
+    /// As if neighbours whose claims succeed at the same epoch did so with the result of the first.
+    [[nodiscard]] static std::vector<vouch::settle> with_shared_results(std::span<const vouch::settle> settles) {
+        std::vector<vouch::settle> out(settles.begin(), settles.end());
+        const auto succeeds = [&](std::size_t n) { return std::holds_alternative<vouch::succeed>(out[n].outcome); };
+        for (std::size_t n = 1; n < out.size(); ++n) {
+            if (succeeds(n - 1) && succeeds(n) && out[n - 1].ticket.epoch == out[n].ticket.epoch) {
+                out[n].outcome = out[n - 1].outcome;
+            }
+        }
+        return out;
+    }
+
+    mutable std::unique_ptr<open_transaction> open_; // null: closed; a read that fails closes too
+    variant variant_;
+
+  public:
+    explicit plain_transaction(const std::shared_ptr<shared_state>& in)
+        : open_(std::make_unique<open_transaction>(in)), variant_(in->variant) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return look([=](const snapshot_reader& l) { return l.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const vouch::query& q) const {
+        check(defect::list_checks_nothing, [&](const auto& can) { validate(q, can.limits); });
+        return look([=](const snapshot_reader& l) { return l.list(q); });
+    }
+    [[nodiscard]] vouch::state_counts counts(std::string_view queue) const {
+        check(defect::counts_check_nothing, [&](const auto& can) { vouch::validate_queue(queue, can.limits); });
+        return look([name = std::string(queue)](const snapshot_reader& l) { return l.counts(name); });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        check(defect::counts_check_nothing, [&](const auto& can) { vouch::validate_queue(queue, can.limits); });
+        return look([name = std::string(queue)](const snapshot_reader& l) { return l.next_due(name); });
+    }
+
+    std::vector<vouch::receipt> enqueue(std::span<const vouch::draft> drafts, time_point now) {
+        if (variant_.is(defect::enqueue_has_its_own_clock)) {
+            now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
+        }
+        const bool one_by_one = variant_.is(defect::batch_is_written_up_to_the_invalid);
+        check(one_by_one ? variant_.defect : defect::enqueue_checks_nothing,
+              [&](const auto& can) { validate(drafts, can); });
+        return each(drafts, [=, can = accepted_by(variant_)](workspace&, enqueuer& on, const vouch::draft& d) {
+            if (one_by_one) {
+                validate(d, can);
+            }
+            return on.enqueue(d, now);
+        });
+    }
+    [[nodiscard]] std::vector<entry> claim(const vouch::claim_request& request) {
+        check(defect::claim_checks_nothing, [&](const auto& can) { validate(request, can.limits); });
+        return use([=](workspace& on) { return claimer(on).claim(request); });
+    }
+    [[nodiscard]] std::vector<vouch::settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        if (variant_.is(defect::settle_has_its_own_clock)) {
+            now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
+        }
+        const bool one_by_one = variant_.is(defect::settles_are_written_up_to_the_invalid);
+        check(one_by_one ? variant_.defect : defect::settle_checks_nothing,
+              [&](const auto& can) { validate(settles, can.limits); });
+        std::vector<vouch::settle> alike;
+        if (variant_.is(defect::settles_share_a_result)) {
+            settles = alike = with_shared_results(settles);
+        }
+        auto answers = each(settles, [=](workspace& on, enqueuer& batch, const vouch::settle& s) {
+            if (one_by_one) {
+                validate(std::span(&s, 1), vouch::limits{});
+            }
+            return settler(on, batch.before_batch()).settle(s, now);
+        });
+        if (variant_.is(defect::group_completes_for_the_whole_batch)) {
+            const bool any =
+                std::any_of(answers.begin(), answers.end(), [](const auto& a) { return a.group_completed; });
+            for (auto& a : answers) {
+                a.group_completed = any && a.verdict == vouch::verdict::applied;
+            }
+        }
+        if (variant_.is(defect::verdicts_are_out_of_order)) {
+            std::reverse(answers.begin(), answers.end());
+        }
+        return answers;
+    }
+    [[nodiscard]] std::vector<vouch::verdict> extend(std::span<const vouch::ticket> tickets, time_point now,
+                                                     vouch::duration lease) {
+        check(defect::extend_checks_nothing, [&](const auto& can) { validate(tickets, now, lease, can.limits); });
+        return each(tickets, [=](workspace& on, enqueuer&, const vouch::ticket& t) {
+            return settler(on).extend(t, now, lease);
+        });
+    }
+    [[nodiscard]] vouch::verdict nudge(const id& wanted, time_point now) {
+        return use([=](workspace& on) { return nudger(on).nudge(wanted, now); });
+    }
+    [[nodiscard]] vouch::verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        check(defect::cancel_checks_nothing, [&](const auto& can) { vouch::validate_error_code(error, can.limits); });
+        return use([=, code = std::string(error)](workspace& on) { return settler(on).cancel(wanted, code, now); });
+    }
+    std::size_t purge(const vouch::purge_request& request) {
+        check(defect::purge_checks_nothing, [&](const auto& can) { validate(request, can.limits); });
+        return use([=](workspace& on) { return purger(on).purge(request); });
+    }
+
+    void commit() {
+        if (!open_ && (variant_.is(defect::commit_twice_is_fine) || variant_.is(defect::closed_says_nothing))) {
+            return;
+        }
+        expect_open();
+        const auto closing = std::exchange(open_, nullptr);
+        disturb(*closing);
+        closing->commit();
+    }
+};
+
+} // namespace mutants
