@@ -32,16 +32,16 @@ class claimer {
         if (is(defect::claim_ignores_only)) {
             r.only = {};
         }
-        if (is(defect::claim_has_its_own_clock)) {
+        if (is(defect::claim_reads_a_clock)) {
             r.now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
         }
         if (is(defect::claim_takes_at_most_100)) {
             r.limit = std::min<std::size_t>(r.limit, 100);
         }
-        const bool is_unlimited = is(defect::claim_ignores_limit) || (is(defect::claim_of_zero_is_of_all) && !r.limit);
+        const bool is_unlimited = is(defect::claim_ignores_limit) || (is(defect::claim_of_zero_takes_all) && !r.limit);
         const auto wanted = is_unlimited ? std::size_t{1'000'000} : r.limit;
         std::vector<entry> taken;
-        if (is(defect::claim_goes_row_by_row)) {
+        if (is(defect::claim_selects_row_by_row)) {
             while (taken.size() < wanted && take(select(r, 1), r, taken)) {
                 workspace_.between_steps("claim row", true);
             }
@@ -87,7 +87,7 @@ class claimer {
             }
             return found;
         }
-        const bool in_other_order = is(defect::claim_goes_by_sequence) || is(defect::claim_breaks_ties_badly) ||
+        const bool in_other_order = is(defect::claim_selects_by_sequence) || is(defect::claim_breaks_ties_backwards) ||
                                     is(defect::claim_prefers_retries);
         const bool everywhere = is(defect::claim_ignores_queue);
         workspace_.snapshot.gates.walk({everywhere ? std::string{} : r.queue, time_point::min(), 0},
@@ -112,7 +112,7 @@ class claimer {
     }
 
     [[nodiscard]] bool is_before(const row& a, const row& b) const {
-        if (is(defect::claim_goes_by_sequence)) {
+        if (is(defect::claim_selects_by_sequence)) {
             return a.entry.sequence < b.entry.sequence;
         }
         if (is(defect::claim_prefers_retries)) {
@@ -130,16 +130,16 @@ class claimer {
             }
             auto changed = *stored;
             claim_one(changed, r);
-            taken.push_back(is(defect::claim_shows_what_was) ? one->entry : changed.entry);
-            if (is(defect::claim_leaves_payloads_out)) {
+            taken.push_back(is(defect::claim_returns_the_old_state) ? one->entry : changed.entry);
+            if (is(defect::claim_omits_payloads)) {
                 taken.back().payload.clear();
             }
-            if (is(defect::claim_leaves_lists_out)) {
+            if (is(defect::claim_omits_trail_and_headers)) {
                 taken.back().trail.clear();
                 taken.back().headers.clear();
             }
             const auto e = changed.entry;
-            if (is(defect::claim_deletes_the_often_lapsed) && e.lapses > 2) {
+            if (is(defect::claim_deletes_often_lapsed) && e.lapses > 2) {
                 workspace_.remove(e.id);
                 taken.pop_back();
                 continue;
@@ -156,7 +156,7 @@ class claimer {
         apply(e, request);
         const bool again = was.state == vouch::state::claimed;
         apply_lapse_defect(e, was);
-        if (is(defect::claim_keeps_epoch_again) && again) {
+        if (is(defect::claim_of_lapsed_keeps_epoch) && again) {
             e.epoch = was.epoch;
         }
         if (is(defect::claim_by_same_worker_keeps_epoch) && again && was.worker == e.worker) {
@@ -168,7 +168,7 @@ class claimer {
         if (is(defect::claim_keeps_wake_mark)) {
             e.woken = was.woken;
         }
-        if (is(defect::claim_counts_failure_of_lapsed) && again) {
+        if (is(defect::claim_counts_lapse_as_failure) && again) {
             e.failures += 1;
         }
         if (is(defect::claim_clears_error)) {
@@ -177,7 +177,7 @@ class claimer {
         if (is(defect::claim_leases_from_due)) {
             e.lease_until = e.due_at + request.lease;
         }
-        if (is(defect::claim_leases_by_its_own_clock)) {
+        if (is(defect::claim_leases_by_a_clock)) {
             e.lease_until = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now()) + request.lease;
         }
         if (is(defect::claim_forgets_updated_at)) {
@@ -189,11 +189,11 @@ class claimer {
     void apply_lapse_defect(entry& e, const entry& was) const {
         const bool again = was.state == vouch::state::claimed;
         switch (workspace_.variant.defect) {
-        case defect::claim_does_not_count_again: e.attempts = again ? was.attempts : e.attempts; break;
+        case defect::claim_counts_no_takeover: e.attempts = again ? was.attempts : e.attempts; break;
         case defect::claim_counts_the_first_lapse: e.attempts = was.attempts + 1; break;
         case defect::claim_forgives_the_second_lapse: e.attempts -= again && was.lapses == 1 ? 1U : 0U; break;
         case defect::claim_counts_no_lapse: e.lapses = was.lapses; break;
-        case defect::claim_takes_all_for_lapsed: e.lapses = was.lapses + 1; break;
+        case defect::claim_counts_all_as_lapsed: e.lapses = was.lapses + 1; break;
         case defect::claim_of_waiting_clears_lapses: e.lapses = again ? e.lapses : 0; break;
         default: break;
         }
@@ -203,11 +203,11 @@ class claimer {
         std::sort(taken.begin(), taken.end(), [](const entry& a, const entry& b) {
             return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
         });
-        if (is(defect::claim_answers_by_sequence)) {
+        if (is(defect::claim_returns_by_sequence)) {
             std::sort(taken.begin(), taken.end(),
                       [](const entry& a, const entry& b) { return a.sequence < b.sequence; });
         }
-        if (is(defect::claim_answers_backwards)) {
+        if (is(defect::claim_returns_in_reverse)) {
             std::reverse(taken.begin(), taken.end());
         }
         return taken;

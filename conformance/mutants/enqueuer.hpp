@@ -27,7 +27,7 @@ class enqueuer {
 
     [[nodiscard]] receipt enqueue(const vouch::draft& d, time_point now) {
         if (const auto stored = seen().find(stored_id_like(d.id)); stored && !is(defect::enqueue_overwrites)) {
-            if (const auto same = holder(d); same && is(defect::key_comes_before_id)) {
+            if (const auto same = holder(d); same && is(defect::key_is_checked_before_id)) {
                 return {receipt::kind::duplicate, same->entry.id};
             }
             if (is(defect::same_id_is_refused)) {
@@ -40,10 +40,10 @@ class enqueuer {
         if (is(defect::enqueue_ignores_due_at)) {
             fresh.due_at = now;
         }
-        if (is(defect::due_by_default_is_never)) {
+        if (is(defect::default_due_is_never)) {
             fresh.due_at = d.due_at.value_or(time_point::max());
         }
-        if (is(defect::result_does_not_end)) {
+        if (is(defect::result_leaves_pending)) {
             fresh.state = vouch::state::pending;
         }
         if (!d.predecessor.is_nil()) {
@@ -54,7 +54,7 @@ class enqueuer {
             return {receipt::kind::duplicate, is(defect::duplicate_names_the_draft) ? d.id : same->entry.id};
         }
         fresh.sequence = workspace_.next_sequence();
-        if (is(defect::successor_keeps_its_place) && !d.predecessor.is_nil()) {
+        if (is(defect::successor_takes_the_old_sequence) && !d.predecessor.is_nil()) {
             swap_sequences(d.predecessor, r);
         }
         inserted_ += 1;
@@ -76,7 +76,7 @@ class enqueuer {
 
     /// The id under which this store would find it.
     [[nodiscard]] id stored_id_like(const id& given) const {
-        if (is(defect::ids_have_half_their_bits)) {
+        if (is(defect::ids_keep_half_their_bits)) {
             for (const auto& r : workspace_.snapshot.all_rows()) {
                 if (r->entry.id.low == given.low) {
                     return r->entry.id;
@@ -108,13 +108,13 @@ class enqueuer {
                                   [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
             });
         }
-        if (is(defect::key_counts_in_part)) {
+        if (is(defect::key_is_compared_in_part)) {
             return loosely([&](const entry& e) {
                 return e.queue == d.queue && !e.key.empty() && e.key.substr(0, 64) == d.key.substr(0, 64);
             });
         }
-        const auto same = seen().find_by_key(d.queue, d.key, !is(defect::duplicate_is_of_the_oldest));
-        if (same && is(defect::key_is_for_the_living) && is_terminal(same->entry.state)) {
+        const auto same = seen().find_by_key(d.queue, d.key, !is(defect::duplicate_names_the_oldest));
+        if (same && is(defect::key_is_unique_among_live_only) && is_terminal(same->entry.state)) {
             return nullptr;
         }
         if (same && is(defect::key_is_free_after_death) && same->entry.state == vouch::state::dead) {
@@ -128,20 +128,20 @@ class enqueuer {
         auto& fresh = to.entry;
         const auto dead = seen().find(d.predecessor);
         if (!dead) {
-            return is(defect::successor_of_nobody) ? receipt{receipt::kind::inserted, d.id} : receipt{};
+            return is(defect::successor_of_absent) ? receipt{receipt::kind::inserted, d.id} : receipt{};
         }
         const bool may = dead->entry.state == vouch::state::dead ||
-                         (is(defect::successor_of_the_living) && vouch::is_live(dead->entry.state)) ||
-                         (is(defect::successor_of_success) && dead->entry.state == vouch::state::succeeded);
+                         (is(defect::successor_of_live) && vouch::is_live(dead->entry.state)) ||
+                         (is(defect::successor_of_succeeded) && dead->entry.state == vouch::state::succeeded);
         if (!may || (dead->entry.queue != d.queue && !is(defect::successor_in_any_queue))) {
             return {};
         }
-        if (const auto has = seen().successor_of(dead->entry); has && !is(defect::successor_twice)) {
+        if (const auto has = seen().successor_of(dead->entry); has && !is(defect::second_successor_is_inserted)) {
             if (is(defect::second_successor_is_refused)) {
                 return {};
             }
             return {receipt::kind::duplicate,
-                    is(defect::successor_is_called_predecessor) ? d.predecessor : has->entry.id};
+                    is(defect::duplicate_names_the_predecessor) ? d.predecessor : has->entry.id};
         }
         to.replaces = dead->entry.sequence;
         fresh.key = is(defect::successor_loses_key) ? std::string{} : dead->entry.key;
@@ -150,8 +150,8 @@ class enqueuer {
         fresh.generation = is(defect::successor_is_first_generation) ? 1 : dead->entry.generation + 1;
         fresh.attempts = is(defect::successor_inherits_attempts) ? dead->entry.attempts : 0;
         fresh.lapses = is(defect::successor_inherits_lapses) ? dead->entry.lapses : 0;
-        fresh.due_at = is(defect::successor_is_due_as_before) ? dead->entry.due_at : fresh.due_at;
-        if (is(defect::successor_changes_the_dead)) {
+        fresh.due_at = is(defect::successor_keeps_due_at) ? dead->entry.due_at : fresh.due_at;
+        if (is(defect::successor_changes_its_predecessor)) {
             auto changed = *dead;
             changed.entry.updated_at = fresh.created_at;
             workspace_.put(std::move(changed));
@@ -175,13 +175,13 @@ class enqueuer {
                 is_blocked = is_blocked || (vouch::is_live(other->entry.state) && other->entry.lane == e.lane);
             }
         }
-        if (is(defect::lane_is_held_by_the_dead) && !e.lane.empty()) {
+        if (is(defect::lane_is_held_by_dead) && !e.lane.empty()) {
             for (const auto& other : workspace_.snapshot.in_queue(e.queue)) {
                 is_blocked = is_blocked || (other->entry.state == vouch::state::dead && other->entry.lane == e.lane);
             }
         }
         if (const auto head = workspace_.snapshot.next_in_lane(e.queue, e.lane);
-            head && is(defect::lane_passes_the_future) && head->entry.due_at > e.created_at) {
+            head && is(defect::lane_passes_future) && head->entry.due_at > e.created_at) {
             is_blocked = false;
         }
         if (is(defect::lane_is_ignored)) {

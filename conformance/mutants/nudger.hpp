@@ -35,7 +35,7 @@ class nudger {
         const bool is_blocked = !stored->gate && vouch::is_live(stored->entry.state);
         workspace_.between_steps("nudge", is(defect::nudge_reads_then_writes));
         if (answer == verdict::applied) {
-            if (is(defect::nudge_forgets_claimed) && is_claimed) {
+            if (is(defect::nudge_ignores_claimed) && is_claimed) {
                 r.entry.woken = false;
             }
             if (is(defect::nudge_clears_lapses)) {
@@ -53,9 +53,9 @@ class nudger {
                 r.gate = stored->gate;
             }
             workspace_.put(std::move(r));
-        } else if ((is(defect::nudge_moves_the_due_back) && answer == verdict::repeated && !is_claimed) ||
+        } else if ((is(defect::nudge_postpones_the_due) && answer == verdict::repeated && !is_claimed) ||
                    is(defect::no_op_nudge_touches_updated_at)) {
-            r.entry.due_at = is(defect::nudge_moves_the_due_back) ? now : r.entry.due_at;
+            r.entry.due_at = is(defect::nudge_postpones_the_due) ? now : r.entry.due_at;
             r.entry.updated_at = now;
             r.gate = is_blocked ? std::nullopt : gate_of(r.entry);
             workspace_.put(std::move(r));

@@ -66,7 +66,7 @@ class open_transaction {
         {
             const std::lock_guard lock(shared_->mutex);
             shared_->writer = std::this_thread::get_id();
-            if (variant().is(trait::skips_touched) || variant().is(defect::claim_skips_touched_for_ever)) {
+            if (variant().is(trait::skips_touched) || variant().is(defect::claim_skips_touched_forever)) {
                 workspace_.passed_over.clear();
                 for (const auto& [who, ids] : shared_->touched) {
                     if (who != this) {
@@ -98,7 +98,7 @@ class open_transaction {
         try {
             hooks().step("the begin of a commit");
         } catch (...) {
-            if (variant().is(defect::failed_commit_keeps_the_turn)) {
+            if (variant().is(defect::failed_commit_keeps_the_lock)) {
                 is_over_ = true;
                 throw;
             }
@@ -159,7 +159,7 @@ class open_transaction {
 
     [[nodiscard]] bool is_race() const noexcept {
         using enum defect;
-        for (const auto d : {enqueue_checks_then_inserts, claim_selects_then_updates, claim_goes_row_by_row,
+        for (const auto d : {enqueue_checks_then_inserts, claim_selects_then_updates, claim_selects_row_by_row,
                              settle_reads_then_writes, extend_reads_then_writes, nudge_reads_then_writes,
                              cancel_reads_then_writes, group_is_counted_too_early, group_is_counted_twice}) {
             if (variant().is(d)) {
@@ -256,7 +256,7 @@ class open_transaction {
             }
         }
         if (!holds) {
-            if (variant().is(defect::conflict_is_kept)) {
+            if (variant().is(defect::conflict_keeps_its_writes)) {
                 shared_->committed = on_top();
             }
             throw vouch::error(vouch::error_kind::conflict, "plain: somebody else has committed first");
@@ -268,7 +268,7 @@ class open_transaction {
     /// With the mutex locked.
     void end() noexcept {
         is_over_ = true;
-        if (!variant().is(defect::claim_skips_touched_for_ever)) {
+        if (!variant().is(defect::claim_skips_touched_forever)) {
             shared_->touched.erase(this);
         }
         shared_->shown = shared_->committed;

@@ -36,13 +36,13 @@ inline void apply_settle_defect(const workspace& on, entry& e, const entry& was,
     case succeed_resets_attempts: e.attempts = is_success ? 0 : e.attempts; break;
     case retry_ignores_at: e.due_at = retry ? now : e.due_at; break;
     case retry_keeps_due: e.due_at = retry ? was.due_at : e.due_at; break;
-    case retry_at_past_is_now: e.due_at = retry ? std::max(e.due_at, now) : e.due_at; break;
+    case retry_in_the_past_becomes_now: e.due_at = retry ? std::max(e.due_at, now) : e.due_at; break;
     case retry_counts_no_failure: e.failures = retry ? was.failures : e.failures; break;
     case retry_forgets_error: e.last_error = retry ? was.last_error : e.last_error; break;
     case retry_becomes_pending: e.state = retry ? vouch::state::pending : e.state; break;
-    case retry_gives_attempt_back: e.attempts -= retry ? 1U : 0U; break;
+    case retry_returns_the_attempt: e.attempts -= retry ? 1U : 0U; break;
     case retry_forgets_wake: e.due_at = retry ? unwoken : e.due_at; break;
-    case retry_buries_the_exhausted:
+    case retry_buries_exhausted:
         if (retry && e.attempts_max > 0 && e.attempts >= e.attempts_max) {
             e.state = vouch::state::dead;
         }
@@ -63,7 +63,7 @@ inline void apply_settle_defect(const workspace& on, entry& e, const entry& was,
     case release_makes_due_now: e.due_at = release && !release->at ? now : e.due_at; break;
     case release_counts_a_failure: e.failures += release ? 1U : 0U; break;
     case release_forgets_wake: e.due_at = release ? unwoken : e.due_at; break;
-    case release_takes_epoch_back: e.epoch -= release ? 1U : 0U; break;
+    case release_lowers_epoch: e.epoch -= release ? 1U : 0U; break;
     case advance_keeps_attempts: e.attempts = advance ? was.attempts : e.attempts; break;
     case advance_drops_progress: e.progress = advance ? was.progress : e.progress; break;
     case advance_ignores_at: e.due_at = advance ? now : e.due_at; break;
@@ -76,7 +76,7 @@ inline void apply_settle_defect(const workspace& on, entry& e, const entry& was,
     case retry_keeps_lapses: e.lapses = retry ? was.lapses : e.lapses; break;
     case bury_keeps_lapses: e.lapses = is_burial ? was.lapses : e.lapses; break;
     case release_clears_lapses: e.lapses = release ? 0 : e.lapses; break;
-    case release_gives_lapse_back: e.lapses -= release && e.lapses > 0 ? 1U : 0U; break;
+    case release_subtracts_a_lapse: e.lapses -= release && e.lapses > 0 ? 1U : 0U; break;
     case advance_keeps_lapses: e.lapses = advance ? was.lapses : e.lapses; break;
     case wake_is_always_now: e.due_at = was.woken && !is_terminal(e.state) ? now : e.due_at; break;
     case settle_keeps_wake_mark: e.woken = was.woken; break;

@@ -50,7 +50,7 @@ class plain_fixture {
     /// Places that nobody has opened for long are forgotten: a run has thousands.
     [[nodiscard]] std::shared_ptr<shared_state> state_at(const place& at) {
         for (const auto& k : states_) {
-            if (k.at == at || variant_.is(defect::places_share_everything)) {
+            if (k.at == at || variant_.is(defect::locations_share_everything)) {
                 return k.on;
             }
         }

@@ -76,7 +76,7 @@ class plain_store {
 
     [[nodiscard]] transaction begin() {
         shared_->hooks->step("begin");
-        if (shared_->is(defect::wakes_stay_with_the_handle)) {
+        if (shared_->is(defect::wakes_stay_in_the_handle)) {
             const std::lock_guard lock(shared_->mutex);
             shared_->last_writer = this;
         }
@@ -102,7 +102,7 @@ class plain_store {
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
         vouch::validate_queue(queue, capabilities_of(shared_->variant).limits);
         const std::lock_guard lock(shared_->mutex);
-        if (shared_->is(defect::wakes_stay_with_the_handle) && shared_->last_writer != this) {
+        if (shared_->is(defect::wakes_stay_in_the_handle) && shared_->last_writer != this) {
             return 0;
         }
         return shared_->wakes[std::string(queue)];
@@ -119,7 +119,7 @@ class plain_store {
         std::unique_lock lock(shared_->mutex);
         auto& wakes = shared_->wakes[std::string(queue)];
         const auto is_different = [&] { return wakes != seen; };
-        if (shared_->is(defect::wait_sleeps_on)) {
+        if (shared_->is(defect::wait_ignores_wakes)) {
             shared_->wakes_changed.wait_for(lock, stop, at_most, [] { return false; });
         } else {
             shared_->wakes_changed.wait_for(lock, stop, at_most, is_different);

@@ -41,7 +41,7 @@ class plain_transaction {
 
     template <class Validate>
     void check(defect unless, const Validate& validate_it) const {
-        if (!open_ && variant_.is(defect::closed_says_nothing)) {
+        if (!open_ && variant_.is(defect::closed_accepts_calls)) {
             return;
         }
         expect_open();
@@ -51,10 +51,10 @@ class plain_transaction {
         try {
             validate_it(accepted_by(variant_));
         } catch (const vouch::error& e) {
-            if (e.kind() != vouch::error_kind::invalid_argument || variant_.is(defect::invalid_closes)) {
+            if (e.kind() != vouch::error_kind::invalid_argument || variant_.is(defect::invalid_argument_closes)) {
                 open_ = nullptr;
             }
-            if (variant_.is(defect::invalid_is_called_misuse)) {
+            if (variant_.is(defect::invalid_is_reported_as_misuse)) {
                 throw vouch::error(vouch::error_kind::misuse, e.what());
             }
             throw;
@@ -74,7 +74,7 @@ class plain_transaction {
     template <class Operation>
     auto use(const Operation& operation) const {
         using answer = decltype(operation(std::declval<workspace&>()));
-        if (!open_ && variant_.is(defect::closed_says_nothing)) {
+        if (!open_ && variant_.is(defect::closed_accepts_calls)) {
             return answer{};
         }
         expect_open();
@@ -82,7 +82,7 @@ class plain_transaction {
             disturb(*open_);
             return open_->use(operation);
         } catch (const vouch::error& e) {
-            if (e.kind() != vouch::error_kind::invalid_argument && !variant_.is(defect::error_leaves_it_open)) {
+            if (e.kind() != vouch::error_kind::invalid_argument && !variant_.is(defect::error_leaves_open)) {
                 open_ = nullptr;
             }
             throw;
@@ -145,10 +145,10 @@ class plain_transaction {
     }
 
     std::vector<vouch::receipt> enqueue(std::span<const vouch::draft> drafts, time_point now) {
-        if (variant_.is(defect::enqueue_has_its_own_clock)) {
+        if (variant_.is(defect::enqueue_reads_a_clock)) {
             now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
         }
-        const bool one_by_one = variant_.is(defect::batch_is_written_up_to_the_invalid);
+        const bool one_by_one = variant_.is(defect::batch_is_written_up_to_the_invalid_item);
         check(one_by_one ? variant_.defect : defect::enqueue_checks_nothing,
               [&](const auto& can) { validate(drafts, can); });
         return each(drafts, [=, can = accepted_by(variant_)](workspace&, enqueuer& on, const vouch::draft& d) {
@@ -163,10 +163,10 @@ class plain_transaction {
         return use([=](workspace& on) { return claimer(on).claim(request); });
     }
     [[nodiscard]] std::vector<vouch::settlement> settle(std::span<const vouch::settle> settles, time_point now) {
-        if (variant_.is(defect::settle_has_its_own_clock)) {
+        if (variant_.is(defect::settle_reads_a_clock)) {
             now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
         }
-        const bool one_by_one = variant_.is(defect::settles_are_written_up_to_the_invalid);
+        const bool one_by_one = variant_.is(defect::settles_are_written_up_to_the_invalid_item);
         check(one_by_one ? variant_.defect : defect::settle_checks_nothing,
               [&](const auto& can) { validate(settles, can.limits); });
         std::vector<vouch::settle> alike;
@@ -211,7 +211,7 @@ class plain_transaction {
     }
 
     void commit() {
-        if (!open_ && (variant_.is(defect::commit_twice_is_fine) || variant_.is(defect::closed_says_nothing))) {
+        if (!open_ && (variant_.is(defect::commit_twice_is_accepted) || variant_.is(defect::closed_accepts_calls))) {
             return;
         }
         expect_open();

@@ -21,7 +21,7 @@ class purger {
 
     [[nodiscard]] std::size_t purge(const vouch::purge_request& request) {
         std::size_t limit = request.limit;
-        if (is(defect::purge_ignores_limit) || (is(defect::purge_of_zero_is_of_all) && limit == 0)) {
+        if (is(defect::purge_ignores_limit) || (is(defect::purge_of_zero_takes_all) && limit == 0)) {
             limit = 1'000'000;
         }
         if (is(defect::purge_takes_at_most_100)) {
@@ -50,13 +50,13 @@ class purger {
         for (const auto& r : is(defect::purge_ignores_queue) ? workspace_.snapshot.all_rows()
                                                              : workspace_.snapshot.in_queue(request.queue)) {
             const auto& e = r->entry;
-            const auto ended = is(defect::purge_goes_by_creation) ? e.created_at : e.updated_at;
+            const auto ended = is(defect::purge_compares_creation_time) ? e.created_at : e.updated_at;
             const bool is_old =
                 is(defect::purge_includes_the_boundary) ? ended <= request.before : ended < request.before;
             const bool fits = !request.state || e.state == *request.state || is(defect::purge_ignores_state);
             const bool is_over = is_terminal(e.state) ||
-                                 (is(defect::purge_takes_the_living) && e.state == vouch::state::pending) ||
-                                 (is(defect::purge_takes_the_lapsed) && e.state == vouch::state::claimed);
+                                 (is(defect::purge_takes_pending) && e.state == vouch::state::pending) ||
+                                 (is(defect::purge_takes_claimed) && e.state == vouch::state::claimed);
             const bool is_last = !workspace_.snapshot.successor_of(e) || is(defect::purge_takes_predecessors_alone);
             if (is_old && fits && is_over && is_last) {
                 found.push_back(r);

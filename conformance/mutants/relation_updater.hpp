@@ -29,11 +29,11 @@ class relation_updater {
         if (counts_now) {
             workspace_.between_steps("group", true);
         }
-        const bool gives_way = (is(defect::lane_passes_the_retrying) && e.state == vouch::state::retrying) ||
-                               (is(defect::lane_passes_the_released) && e.state == vouch::state::pending &&
+        const bool gives_way = (is(defect::lane_passes_retrying) && e.state == vouch::state::retrying) ||
+                               (is(defect::lane_passes_released) && e.state == vouch::state::pending &&
                                 e.progress == before.entry.progress) ||
                                (is(defect::lane_passes_between_steps) && e.progress != before.entry.progress) ||
-                               (is(defect::lane_passes_the_future) && !has_ended && e.due_at > now);
+                               (is(defect::lane_passes_future) && !has_ended && e.due_at > now);
         workspace_.put(std::move(r));
         if (!e.lane.empty() && (has_ended || gives_way)) {
             open_lane(e, before.gate.has_value(), gives_way, now);
@@ -47,8 +47,8 @@ class relation_updater {
         if (!has_ended || e.group.empty()) {
             return is(defect::group_completes_on_any_settle) && !e.group.empty() && unfinished(e) == 1;
         }
-        if (e.state == vouch::state::dead && !is(defect::group_completes_with_its_dead)) {
-            return is(defect::group_completes_on_burial) && unfinished(e) == 1;
+        if (e.state == vouch::state::dead && !is(defect::group_counts_dead_as_done)) {
+            return is(defect::group_completes_on_bury) && unfinished(e) == 1;
         }
         if (is(defect::group_completes_each_time)) {
             return true;
@@ -65,11 +65,11 @@ class relation_updater {
         for (const auto& r : workspace_.snapshot.members(of.group)) {
             const auto& e = r->entry;
             const bool is_replaced =
-                workspace_.snapshot.successor_of(e) != nullptr && !is(defect::group_waits_for_the_replaced);
+                workspace_.snapshot.successor_of(e) != nullptr && !is(defect::group_waits_for_replaced);
             const bool is_done =
                 e.state == vouch::state::succeeded ||
-                (e.state == vouch::state::dead && (is_replaced || is(defect::group_completes_with_its_dead)));
-            const bool is_here = e.queue == of.queue || !is(defect::group_ends_at_the_queue);
+                (e.state == vouch::state::dead && (is_replaced || is(defect::group_counts_dead_as_done)));
+            const bool is_here = e.queue == of.queue || !is(defect::group_is_limited_to_the_queue);
             const bool is_counted = e.sequence <= of.sequence || !is(defect::group_forgets_later_members);
             n += !is_done && is_here && is_counted ? 1U : 0U;
         }
@@ -83,7 +83,7 @@ class relation_updater {
             return;
         }
         auto next = workspace_.snapshot.next_in_lane(e.queue, e.lane, gives_way ? e.sequence : 0);
-        if (is(defect::lane_waits_for_the_cancelled) && next) {
+        if (is(defect::lane_waits_for_cancelled) && next) {
             for (const auto& r : workspace_.snapshot.in_queue(e.queue)) {
                 const bool is_between = r->entry.sequence > e.sequence && r->entry.sequence < next->entry.sequence;
                 if (is_between && r->entry.lane == e.lane) {
@@ -91,10 +91,10 @@ class relation_updater {
                 }
             }
         }
-        if (is(defect::lane_opens_behind_any_end) && !was_head) {
+        if (is(defect::lane_opens_after_any_end) && !was_head) {
             next = workspace_.snapshot.next_in_lane(e.queue, e.lane, e.sequence);
         }
-        if (is(defect::lane_goes_by_due)) {
+        if (is(defect::lane_orders_by_due)) {
             for (auto r = next; r; r = workspace_.snapshot.next_in_lane(e.queue, e.lane, r->entry.sequence)) {
                 next = r->entry.due_at < next->entry.due_at ? r : next;
             }
@@ -117,21 +117,21 @@ class relation_updater {
 
     [[nodiscard]] bool wakes_parent(const entry& e) const {
         if (!vouch::is_terminal(e.state)) {
-            return is(defect::parent_wakes_on_any_settle);
+            return is(defect::parent_is_nudged_by_any_settle);
         }
         const bool is_cancelled = e.state == vouch::state::dead && !e.last_attempt_at;
-        return !(is(defect::parent_sleeps) || (is(defect::parent_sleeps_on_cancel) && is_cancelled) ||
-                 (is(defect::parent_sleeps_on_death) && e.state == vouch::state::dead) ||
-                 (is(defect::parent_sleeps_on_success) && e.state == vouch::state::succeeded));
+        return !(is(defect::parent_is_not_nudged) || (is(defect::parent_is_not_nudged_by_cancel) && is_cancelled) ||
+                 (is(defect::parent_is_not_nudged_by_death) && e.state == vouch::state::dead) ||
+                 (is(defect::parent_is_not_nudged_by_success) && e.state == vouch::state::succeeded));
     }
 
     void wake(const entry& ended, time_point now) {
         const auto& parent = ended.parent;
         const auto p = workspace_.snapshot.find(parent);
-        if (p && is(defect::parent_sleeps_in_another_queue) && p->entry.queue != ended.queue) {
+        if (p && is(defect::parent_is_not_nudged_in_another_queue) && p->entry.queue != ended.queue) {
             return;
         }
-        if (p && is(defect::parent_is_not_marked) && p->entry.state == vouch::state::claimed) {
+        if (p && is(defect::claimed_parent_is_not_marked) && p->entry.state == vouch::state::claimed) {
             return;
         }
         if (p && is(defect::parent_waits_for_all_children)) {

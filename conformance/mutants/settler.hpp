@@ -56,7 +56,7 @@ class settler {
             r.entry.updated_at = now;
             workspace_.put(std::move(r));
         }
-        if (is(defect::rejected_settle_says_applied) && answer == verdict::stale) {
+        if (is(defect::rejected_settle_reports_applied) && answer == verdict::stale) {
             answer = verdict::applied;
         }
         return {workspace_.answer(verb_row::settle, what, at, answer), completed};
@@ -119,10 +119,10 @@ class settler {
         auto r = *stored;
         const auto& was = stored->entry;
         const auto at = standing_of(was, now);
-        if (is(defect::cancel_takes_the_held) && at == standing::held) {
+        if (is(defect::cancel_accepts_held) && at == standing::held) {
             r.entry.lease_until = now;
         }
-        if (is(defect::cancel_spares_the_lapsed) && at == standing::lapsed) {
+        if (is(defect::cancel_rejects_lapsed) && at == standing::lapsed) {
             return verdict::stale;
         }
         const auto answer = apply(r.entry, vouch::cancel{error}, now);
@@ -147,15 +147,15 @@ class settler {
         auto& given = s.ticket.epoch;
         const auto present = r.entry.epoch;
         const bool is_over = vouch::is_terminal(was.entry.state);
-        if (is(defect::settle_ignores_epoch) || (is(defect::settle_takes_later_epochs) && given > present) ||
-            (is(defect::settle_takes_the_epoch_before) && given + 1 == present) ||
-            (is(defect::settle_goes_by_worker) && given < present && r.entry.worker == r.worker_before)) {
+        if (is(defect::settle_ignores_epoch) || (is(defect::settle_accepts_later_epochs) && given > present) ||
+            (is(defect::settle_accepts_the_previous_epoch) && given + 1 == present) ||
+            (is(defect::settle_compares_workers) && given < present && r.entry.worker == r.worker_before)) {
             given = present;
         }
-        if (is(defect::settle_goes_by_time) && at == standing::lapsed) {
+        if (is(defect::settle_rejects_lapsed) && at == standing::lapsed) {
             return verdict::stale;
         }
-        if (given == present && ((is(defect::settle_overwrites_the_ended) && is_over) ||
+        if (given == present && ((is(defect::settle_overwrites_terminal) && is_over) ||
                                  (is(defect::settle_works_twice) && at == standing::waiting && present > 0))) {
             r.entry.state = vouch::state::claimed;
         }

@@ -90,7 +90,7 @@ struct shared_state {
 
     void crash() {
         const std::lock_guard lock(mutex);
-        if (is(defect::crash_loses_the_claimed)) {
+        if (is(defect::crash_loses_claimed)) {
             for (const auto& r : committed.all_rows()) {
                 if (r->entry.state == vouch::state::claimed) {
                     committed.remove(r->entry.id);

@@ -48,8 +48,8 @@ struct variant {
     /// Transactions side by side, each on the work as it was at its begin.
     [[nodiscard]] bool is_optimistic() const noexcept {
         return is(trait::conflicts_at_commit) || is(trait::skips_touched) || is(defect::commit_overwrites) ||
-               is(defect::commit_checks_only_its_rows) || is(defect::conflict_is_kept) ||
-               is(defect::begin_sees_uncommitted) || is(defect::claim_skips_touched_for_ever);
+               is(defect::commit_checks_only_its_rows) || is(defect::conflict_keeps_its_writes) ||
+               is(defect::begin_sees_uncommitted) || is(defect::claim_skips_touched_forever);
     }
 };
 

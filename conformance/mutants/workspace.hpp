@@ -159,7 +159,7 @@ struct workspace {
             }
             break;
         case defect::headers_are_sorted: std::stable_sort(e.headers.begin(), e.headers.end()); break;
-        case defect::headers_have_one_of_each_name: {
+        case defect::headers_keep_one_of_each_name: {
             std::set<std::string> names;
             std::erase_if(e.headers, [&](const auto& h) { return !names.insert(h.first).second; });
             break;
