@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stores that claim wrongly.
+// Mutants whose claims are wrong.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ inline const std::vector<violation> claim_mutants{
       {"claim prefers retries", defect::claim_prefers_retries},
       {"claim selects then updates", defect::claim_selects_then_updates},
       {"claim selects row by row", defect::claim_selects_row_by_row}}},
-    {"Claim: returns them by (due_at, sequence), as they are after the claim.",
+    {"Claim: returns them ordered by (due_at, sequence), as they are after the claim.",
      {{"claim returns by sequence", defect::claim_returns_by_sequence},
       {"claim returns in reverse", defect::claim_returns_in_reverse},
       {"claim returns the old state", defect::claim_returns_the_old_state},
@@ -41,11 +41,11 @@ inline const std::vector<violation> claim_mutants{
       {"claim ignores only", defect::claim_ignores_only},
       {"claim ignores worker", defect::claim_ignores_worker},
       {"claim ignores lease", defect::claim_ignores_lease}}},
-    {"A takeover after the first lapse in a row is no attempt, later ones are.",
+    {"A takeover after the first lapse in a row is not an attempt; later takeovers are.",
      {{"claim counts no takeover", defect::claim_counts_no_takeover},
       {"claim counts the first lapse", defect::claim_counts_the_first_lapse},
       {"claim forgives the second lapse", defect::claim_forgives_the_second_lapse}}},
-    {"lapses: claims in a row that ended with their lease.",
+    {"lapses: the number of claims in a row whose lease has expired.",
      {{"claim counts no lapse", defect::claim_counts_no_lapse},
       {"claim counts all as lapsed", defect::claim_counts_all_as_lapsed},
       {"claim of waiting clears lapses", defect::claim_of_waiting_clears_lapses},
@@ -62,9 +62,9 @@ inline const std::vector<violation> claim_mutants{
     {"A claim does not touch due_at.", {{"claim moves due at", defect::claim_moves_due_at}}},
     {"Only purge removes entries.",
      {{"claim deletes often lapsed", defect::claim_deletes_often_lapsed}, {"cancel deletes", defect::cancel_deletes}}},
-    {"A claim may pass over entries another open transaction has touched, and only those.",
+    {"A claim may skip entries that another open transaction has touched, and only those.",
      {{"claim skips touched forever", defect::claim_skips_touched_forever}}},
-    {"No store reads a clock.",
+    {"A store never reads a clock.",
      {{"claim reads a clock", defect::claim_reads_a_clock},
       {"claim leases by a clock", defect::claim_leases_by_a_clock},
       {"settle reads a clock", defect::settle_reads_a_clock},

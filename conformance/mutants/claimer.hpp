@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a plain store claims, and how it purges.
+// The claim of a plain store, with the defects it may have.
 #pragma once
 
 #include <algorithm>
@@ -124,7 +124,7 @@ class claimer {
 
     bool take(const std::vector<row_ptr>& chosen, const vouch::claim_request& r, std::vector<entry>& taken) {
         for (const auto& one : chosen) {
-            const auto stored = workspace_.snapshot.find(one->entry.id); // somebody may have been here
+            const auto stored = workspace_.snapshot.find(one->entry.id); // another transaction may have removed it
             if (!stored) {
                 continue;
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everything that can be wrong with a plain store; `mutants.hpp` says which sentence of the contract each one breaks.
+// All defects a plain store can have, in the order of the `*_mutants.hpp` files, which name the sentence of the
+// contract that each one violates.
 #pragma once
 
 #include <cstdint>
@@ -225,7 +226,7 @@ enum class defect : std::uint16_t {
     time_is_unsigned,
     time_ends_in_2038,
 
-    // together
+    // relations
     group_completes_on_any_settle,
     group_completes_each_time,
     group_completes_for_the_whole_batch,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stores that take drafts in wrongly, or lose part of them.
+// Mutants that enqueue, validate or store drafts wrongly.
 #pragma once
 
 #include <vector>
@@ -24,22 +24,22 @@ inline const std::vector<violation> draft_mutants{
       {"duplicate names the draft", defect::duplicate_names_the_draft},
       {"duplicate names the oldest", defect::duplicate_names_the_oldest},
       {"enqueue checks then inserts", defect::enqueue_checks_then_inserts}}},
-    {"A later draft of the same batch sees the earlier ones.",
+    {"A later draft of a batch sees the earlier ones.",
      {{"batch does not see itself", defect::batch_does_not_see_itself}}},
     {"due_at: when it may run; default now.",
      {{"enqueue ignores due at", defect::enqueue_ignores_due_at},
       {"default due is never", defect::default_due_is_never}}},
     {"A draft that carries a result is born succeeded.", {{"result leaves pending", defect::result_leaves_pending}}},
-    {"Requeue: refused unless the predecessor is stored, dead and of the queue.",
+    {"Requeue: refused unless the predecessor is stored, dead and in the same queue.",
      {{"successor of absent", defect::successor_of_absent},
       {"successor of live", defect::successor_of_live},
       {"successor of succeeded", defect::successor_of_succeeded},
       {"successor in any queue", defect::successor_in_any_queue}}},
-    {"At most one successor per dead entry; asking again is a duplicate of it.",
+    {"At most one successor per dead entry; a second one is a duplicate of the first.",
      {{"second successor is inserted", defect::second_successor_is_inserted},
       {"second successor is refused", defect::second_successor_is_refused},
       {"duplicate names the predecessor", defect::duplicate_names_the_predecessor}}},
-    {"A successor has generation+1, takes key, group and lane over, starts afresh with a new sequence.",
+    {"A successor has generation+1, the same key, group and lane, a new sequence and no attempts.",
      {{"successor is first generation", defect::successor_is_first_generation},
       {"successor loses key", defect::successor_loses_key},
       {"successor loses group", defect::successor_loses_group},
@@ -53,7 +53,7 @@ inline const std::vector<violation> draft_mutants{
     {"An invalid item rejects its whole batch before anything is written.",
      {{"batch is written up to the invalid item", defect::batch_is_written_up_to_the_invalid_item},
       {"settles are written up to the invalid item", defect::settles_are_written_up_to_the_invalid_item}}},
-    {"Everything is bounded by named limits; what is wrong is refused at the boundary.",
+    {"Everything is bounded by named limits; invalid arguments are refused before anything is written.",
      {{"enqueue checks nothing", defect::enqueue_checks_nothing},
       {"claim checks nothing", defect::claim_checks_nothing},
       {"settle checks nothing", defect::settle_checks_nothing},
@@ -80,7 +80,7 @@ inline const std::vector<violation> draft_mutants{
       {"failures have eight bits", defect::failures_have_eight_bits},
       {"epoch has eight bits", defect::epoch_has_eight_bits},
       {"attempts max has sixteen bits", defect::attempts_max_has_sixteen_bits}}},
-    {"Microsecond UTC.",
+    {"Times are UTC in microseconds.",
      {{"time is in seconds", defect::time_is_in_seconds},
       {"time is in milliseconds", defect::time_is_in_milliseconds},
       {"time is unsigned", defect::time_is_unsigned},

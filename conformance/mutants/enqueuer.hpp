@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a plain store takes drafts in.
+// The enqueue of a plain store, with the defects it may have. One object handles one batch.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +74,7 @@ class enqueuer {
         return is(defect::batch_does_not_see_itself) ? before_batch_ : workspace_.snapshot;
     }
 
-    /// The id under which this store would find it.
+    /// The stored id that this store takes for the given one.
     [[nodiscard]] id stored_id_like(const id& given) const {
         if (is(defect::ids_keep_half_their_bits)) {
             for (const auto& r : workspace_.snapshot.all_rows()) {
@@ -86,7 +86,7 @@ class enqueuer {
         return given;
     }
 
-    /// Who has the draft's key.
+    /// The row that holds the draft's key.
     [[nodiscard]] row_ptr holder(const vouch::draft& d) const {
         if (d.key.empty() || is(defect::key_is_ignored)) {
             return nullptr;
@@ -123,7 +123,7 @@ class enqueuer {
         return same;
     }
 
-    /// Makes the successor of a dead entry, or says why not.
+    /// Makes `to` the successor of the draft's predecessor. Any receipt but `inserted` says why it cannot.
     [[nodiscard]] receipt inherit(const vouch::draft& d, row& to) {
         auto& fresh = to.entry;
         const auto dead = seen().find(d.predecessor);

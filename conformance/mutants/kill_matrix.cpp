@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether the suite has teeth: every broken store must be killed by a clause, with every seed, and every merely odd one
-// must pass. Prints which clause of which layer killed which, after how many calls of the store and milliseconds; the
-// last line is `killed N of N`.
+// Tests the suite itself: a clause must kill every mutant, with every seed, and every conforming store must pass.
+// Prints, for each mutant, the clause that killed it, in the column of the clause's layer, with the calls and
+// milliseconds it took. The last line is `killed N of N`.
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -29,7 +29,7 @@ struct arguments {
     std::string show{};
     std::string clause{};
     std::size_t seeds = 20;
-    std::size_t jobs = std::thread::hardware_concurrency() + 1; ///< some only sleep
+    std::size_t jobs = std::thread::hardware_concurrency() + 1; ///< some mutants only sleep
     bool quick = false;
     bool standard = false;
     bool list = false;
@@ -37,16 +37,18 @@ struct arguments {
     bool is_wrong = false;
 };
 
-constexpr const char* usage = "  --only NAME      those whose name contains it\n"
-                              "  --seeds N        each with N seeds, 20 if not said; all must kill\n"
-                              "  --quick          the quick budget only\n"
-                              "  --standard       the odd ones with the standard budget, too; many minutes\n"
-                              "  --jobs N         so many at a time, one more than processors if not said\n"
-                              "  --coverage FILE  run every clause instead, and write down who breaks which\n"
-                              "  --show NAME      print what the suite says of this one, and nothing else\n"
-                              "  --clause ID      for --show: only clauses whose id begins so\n"
-                              "  --list           print the mutants and exit\n"
-                              "  --verbose        say what was seen\n";
+constexpr const char* usage =
+    "usage: conformance_mutants [OPTION]...\n"
+    "  --only TEXT      only stores whose name contains TEXT\n"
+    "  --seeds N        test each mutant with N seeds (default 20); every seed must kill it\n"
+    "  --quick          use the quick profile only\n"
+    "  --standard       test conforming stores with the standard profile, too (many minutes)\n"
+    "  --jobs N         test N stores at a time (default: the number of processors plus one)\n"
+    "  --coverage FILE  run every clause, and write to FILE which mutant breaks which clauses\n"
+    "  --show NAME      print the first failure of this mutant and exit\n"
+    "  --clause ID      with --show: only clauses whose id begins with ID\n"
+    "  --list           print the mutants and exit\n"
+    "  --verbose        print what each failure saw\n";
 
 arguments parse(int argc, char** argv) {
     arguments out;
@@ -91,8 +93,8 @@ std::vector<subject> subjects(const arguments& args) {
         for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
             c.task.seeds.push_back(seed);
         }
-        c.task.may_take_long = c.must_pass ? args.standard : !args.quick;
-        c.task.patience = c.must_pass ? 300 : c.task.patience; // no busy machine makes a store wrong
+        c.task.tries_standard = c.must_pass ? args.standard : !args.quick;
+        c.task.seconds_per_clause = c.must_pass ? 300 : c.task.seconds_per_clause; // slow is not wrong
         c.task.explains = args.verbose;
         if (c.name.find(args.only) != std::string::npos) {
             all.push_back(std::move(c));
@@ -108,7 +110,7 @@ std::vector<subject> subjects(const arguments& args) {
         }
     }
     if (!covers) {
-        subject conforming{.name = "conforming: sqlite, each handle as in a process of its own",
+        subject conforming{.name = "conforming: sqlite, each handle in its own process",
                            .statement = &mutants::separate_handles,
                            .must_pass = true};
         conforming.task.wants_all = true;
@@ -141,8 +143,8 @@ void print_head() {
     std::printf(" %5s %8s %8s\n", "seeds", "calls", "ms");
 }
 
-/// One line: who, by which clause in the column of its layer, with how many seeds, and what the first of them took. A
-/// mark says that the store hung or crashed.
+/// Prints one row: the name, the killing clause in the column of its layer, the number of seeds that killed, and what
+/// the first kill took. A `!` after the clause means that the store hung, crashed or threw.
 void print_row(const subject& c, const arguments& args) {
     std::printf("%-52s", c.name.c_str());
     for (const auto& layer : layers()) {
@@ -161,7 +163,7 @@ void print_row(const subject& c, const arguments& args) {
                 static_cast<unsigned long long>(first.calls), first.milliseconds,
                 is_dead && first.profile != "quick" ? " standard" : "",
                 is_dead == c.must_pass ? (is_dead ? " REJECTED" : " SURVIVES") : "",
-                c.trouble.empty() ? "" : (" " + c.trouble).c_str());
+                c.error.empty() ? "" : (" " + c.error).c_str());
     std::size_t printed = 0;
     for (const auto& d : c.kills) {
         if (args.verbose || (c.must_pass && ++printed <= 5)) {
@@ -172,7 +174,7 @@ void print_row(const subject& c, const arguments& args) {
     std::fflush(stdout);
 }
 
-/// Rewrites that would change nothing.
+/// Prints and counts the rewrites that match no statement.
 std::size_t count_idle_rewrites() {
     namespace sql = vouch::sqlite::detail;
     std::size_t idle = 0;
@@ -181,7 +183,8 @@ std::size_t count_idle_rewrites() {
         if (std::none_of(s.begin(), s.end(), [&](const auto& one) {
                 return mutants::rewritten(sql::text_of(one.which, "vouch_"), r).has_value();
             })) {
-            std::printf("sqlite: %s: no statement has %s\n", std::string(r.name).c_str(), r.from);
+            std::printf("sqlite: %s: no statement matches %s; adapt the rewrite in sqlite_rewrites.hpp\n",
+                        std::string(r.name).c_str(), r.from);
             idle += 1;
         }
     }
@@ -198,7 +201,7 @@ int judge(const arguments& args) {
         all, args.jobs, [](subject&) {},
         [&](const subject& c) {
             print_row(c, args);
-            wrong += c.trouble.empty() ? 0U : 1U;
+            wrong += c.error.empty() ? 0U : 1U;
             if (c.must_pass) {
                 wrong += c.kills.empty() ? 0U : 1U;
             } else if (c.seeds_that_kill() == args.seeds) {
@@ -215,7 +218,8 @@ int judge(const arguments& args) {
     return survivors.empty() && wrong == 0 ? 0 : 1;
 }
 
-/// Every mutant meets every example; the clauses that play a whole budget are enough once two mutants have broken them.
+/// Runs every example against every mutant. A clause that uses a whole budget is skipped once two mutants have broken
+/// it.
 int cover(const arguments& args) {
     auto all = subjects(args);
     std::map<std::string, std::size_t> broken;
@@ -228,8 +232,8 @@ int cover(const arguments& args) {
                 c.task.skipped.insert(std::string(clause.id));
             }
         }
-        c.task.may_take_long = false;
-        c.task.patience = 10;
+        c.task.tries_standard = false;
+        c.task.seconds_per_clause = 10;
     };
     const auto note = [&](const subject& c) {
         auto& clauses = by_name[c.name];
@@ -239,7 +243,7 @@ int cover(const arguments& args) {
         std::fprintf(stderr, "%zu of %zu: %s\n", ++ended, all.size(), c.name.c_str());
     };
     mutants::run_all(all, args.jobs, begins, note);
-    // Who broke nothing but what needed no more proof is args for one clause.
+    // A mutant without a kill may have broken only skipped clauses: find one of them.
     std::vector<subject> rest;
     for (const auto& c : all) {
         if (by_name[c.name].empty()) {
@@ -249,7 +253,8 @@ int cover(const arguments& args) {
     mutants::run_all(
         rest, args.jobs, [](subject&) {}, note);
     std::ofstream file(args.coverage);
-    file << "# Which clauses each mutant breaks with the quick budget. Written by `kill_matrix --coverage`.\n";
+    file << "# The clauses that each mutant breaks with the quick profile. Written by `conformance_mutants "
+            "--coverage`.\n";
     for (const auto& c : all) {
         file << c.name << ":";
         for (const auto& clause : by_name[c.name]) {
@@ -271,11 +276,11 @@ int show_failure_of(Fixture& fixture, const arguments& args) {
             return 0;
         }
     }
-    std::fprintf(stderr, "it does not fail so\n");
+    std::fprintf(stderr, "the mutant breaks no such clause with the quick profile\n");
     return 1;
 }
 
-/// The first failure of this mutant, as its author would see it.
+/// Prints the first failure of a mutant as the author of such a store would see it.
 int show(const arguments& args) {
     for (const auto& m : mutants::all_mutants()) {
         if (m.name == args.show) {
@@ -283,7 +288,7 @@ int show(const arguments& args) {
                                          [&](auto& fixture) { return show_failure_of(fixture, args); });
         }
     }
-    std::fprintf(stderr, "no such mutant\n");
+    std::fprintf(stderr, "there is no such mutant; --list prints their names\n");
     return 1;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The broken stores, as data: a name in plain words, the sentence of the contract that is not kept, and what is wrong.
-// They were written from the contract alone. None of them may pass the suite.
+// All mutants, as data: the name, the sentence of the contract that it violates, and the defect. They were written from
+// the contract alone, without looking at the checks. None of them may pass the suite.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ namespace mutants {
 struct mutant {
     std::string name{};
     std::string sentence{};
-    mutants::variant variant{};         ///< of a plain store
-    const rewrite* statement = nullptr; ///< set: it is the SQLite store, with a statement of its rewritten
+    mutants::variant variant{};         ///< of the plain store
+    const rewrite* statement = nullptr; ///< set: the SQLite store with this rewrite
 };
 
 namespace detail {
@@ -40,7 +40,7 @@ inline void add_violations(std::vector<mutant>& to, std::span<const violation> s
     }
 }
 
-/// One for each field that a store can forget and still go on.
+/// One for each field that a store can forget and still work.
 inline void add_forgotten_fields(std::vector<mutant>& to) {
     constexpr std::array required{"id", "queue", "sequence", "state", "lease_until"};
     vouch::entry any;
@@ -68,7 +68,7 @@ inline constexpr std::array standings{
     named_standing{vouch::standing::lapsed, "lapsed"},   named_standing{vouch::standing::succeeded, "succeeded"},
     named_standing{vouch::standing::dead, "dead"},       named_standing{vouch::standing::absent, "absent"}};
 
-/// One for each cell of the table of verdicts, that of extend apart from that of settle.
+/// One for each cell of the verdict table; settle and extend have separate cells.
 inline void add_wrong_verdicts(std::vector<mutant>& to) {
     struct line {
         verb_row verb;
@@ -90,7 +90,7 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
                                       (l.asked == asked::settle_behind && s.at == vouch::standing::absent);
             if (!is_same_cell) {
                 to.push_back({std::string(l.name) + " of " + std::string(s.name) + " has the wrong verdict",
-                              "Every verb on every entry has its verdict.",
+                              "Each verb returns the verdict that the table gives for the entry's state.",
                               {.defect = defect::verdict_is_wrong, .cell = {l.verb, l.asked, s.at}}});
             }
         }
@@ -118,18 +118,18 @@ struct conforming_store {
     mutants::trait trait;
 };
 
-/// Stores that are unlike the others and break nothing. All of them must pass.
+/// Unusual stores that violate nothing. All of them must pass.
 inline constexpr std::array conforming_stores{
-    conforming_store{"the plain store, which blocks at begin", trait::none},
+    conforming_store{"the plain store, where begin waits", trait::none},
     conforming_store{"is slow", trait::slow},
-    conforming_store{"notices conflicts only at commit", trait::conflicts_at_commit},
-    conforming_store{"claims around what others have touched", trait::skips_touched},
+    conforming_store{"detects conflicts at commit", trait::conflicts_at_commit},
+    conforming_store{"skips what other transactions have touched", trait::skips_touched},
     conforming_store{"leaves gaps between sequences", trait::leaves_gaps},
-    conforming_store{"has no groups, lanes and wakes", trait::does_without},
-    conforming_store{"has a conflict now and then", trait::conflicts_at_random},
+    conforming_store{"has no groups, lanes or wakes", trait::lacks_capabilities},
+    conforming_store{"has random conflicts", trait::conflicts_at_random},
     conforming_store{"has larger limits", trait::has_larger_limits},
-    conforming_store{"wakes every queue with every commit", trait::wakes_for_anything},
-    conforming_store{"counts sequences over rollbacks", trait::forgets_nothing},
+    conforming_store{"wakes every queue at every commit", trait::wakes_every_queue},
+    conforming_store{"does not reset sequences on rollback", trait::keeps_counting},
 };
 
 } // namespace mutants

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A transaction of a plain store: it works on a copy of the snapshot, and commit puts that in the place of the old one.
+// An open transaction of a plain store: it works on a copy of the committed snapshot, which commit then replaces.
 //
-// Usually one is open at a time. Side by side, by trait or by mistake, each starts from the snapshot as it was; commit
-// then carries out everything once more on the present one, and what does not come out as before is a conflict.
+// Usually one transaction is open at a time. In an optimistic variant several are open, each on the snapshot that was
+// committed when it began. Commit then repeats every operation on the present snapshot; a different answer is a
+// conflict.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +31,7 @@ class open_transaction {
         if (!shared_->variant.is_optimistic()) {
             if (shared_->is_writing && shared_->writer == std::this_thread::get_id()) {
                 throw vouch::error(vouch::error_kind::misuse,
-                                   "plain: begin while this thread has a transaction open would wait for ever");
+                                   "plain: this thread has a transaction open; begin would wait forever");
             }
             shared_->wait_for_turn(lock);
         }
@@ -56,11 +57,11 @@ class open_transaction {
 
     void conflict_at_random() const {
         if (variant().is(trait::conflicts_at_random) && !is_spared_ && hooks().conflict_is_due()) {
-            throw vouch::error(vouch::error_kind::conflict, "plain: for no particular reason");
+            throw vouch::error(vouch::error_kind::conflict, "plain: a random conflict; repeat the transaction");
         }
     }
 
-    /// Runs `operation(workspace)` and remembers it, in case commit has to do it again.
+    /// Runs `operation(workspace)` and logs it, in case commit has to repeat it.
     template <class Operation>
     auto use(const Operation& operation) {
         {
@@ -96,7 +97,7 @@ class open_transaction {
 
     void commit() {
         try {
-            hooks().step("the begin of a commit");
+            hooks().step("the start of a commit");
         } catch (...) {
             if (variant().is(defect::failed_commit_keeps_the_lock)) {
                 is_over_ = true;
@@ -151,7 +152,7 @@ class open_transaction {
         d.snapshot = from;
         d.variant = shared_->variant;
         d.gap = shared_->is(trait::leaves_gaps) ? 1'000'000'007U : 0U;
-        const bool counts = variant().is_optimistic() || is_race() || variant().is(trait::forgets_nothing);
+        const bool counts = variant().is_optimistic() || is_race() || variant().is(trait::keeps_counting);
         if (counts) {
             d.counter = [g = shared_.get()] { return ++g->sequences; };
         }
@@ -169,7 +170,7 @@ class open_transaction {
         return false;
     }
 
-    /// The present snapshot with everything this transaction wrote on top, whatever it was written over.
+    /// The committed snapshot, overwritten with everything this transaction wrote.
     [[nodiscard]] snapshot on_top() const {
         auto merged = shared_->committed;
         for (const auto& one : workspace_.written) {
@@ -212,7 +213,7 @@ class open_transaction {
         shared_->synced = shared_->committed;
         auto next = workspace_.snapshot;
         if (variant().is_optimistic()) {
-            next = merged(); // or throws `conflict`, and the destructor ends it
+            next = merged(); // throws `conflict`: the destructor rolls back
         }
         if (variant().is(defect::commit_shows_half) && workspace_.written.size() > 1) {
             if (const auto r = next.find(*workspace_.written.begin())) {
@@ -259,13 +260,14 @@ class open_transaction {
             if (variant().is(defect::conflict_keeps_its_writes)) {
                 shared_->committed = on_top();
             }
-            throw vouch::error(vouch::error_kind::conflict, "plain: somebody else has committed first");
+            throw vouch::error(vouch::error_kind::conflict,
+                               "plain: another transaction has committed first; repeat this one");
         }
         workspace_.woken_queues = again.woken_queues.empty() ? workspace_.woken_queues : again.woken_queues;
         return again.snapshot;
     }
 
-    /// With the mutex locked.
+    /// Requires the mutex.
     void end() noexcept {
         is_over_ = true;
         if (!variant().is(defect::claim_skips_touched_forever)) {
@@ -283,7 +285,7 @@ class open_transaction {
     workspace workspace_{};
     std::vector<std::function<bool(workspace&)>> log_{};
     bool is_over_ = false;
-    bool is_spared_ = false; ///< the one before had a conflict
+    bool is_spared_ = false; ///< the previous transaction had a conflict at random
 };
 
 } // namespace mutants

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What may go wrong with the life of an entry when a claim ends: one line for each field and outcome.
+// The defects of settle and cancel that concern a single field of the entry.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace mutants {
 
-/// `e` is as it should be; `was` is before the settle.
+/// Changes `e`, which the settle has left correct. `was` is the entry before the settle.
 inline void apply_settle_defect(const workspace& on, entry& e, const entry& was, const vouch::outcome& how,
                                 time_point now) {
     const auto* const retry = std::get_if<vouch::retry>(&how);
@@ -88,7 +88,7 @@ inline void apply_settle_defect(const workspace& on, entry& e, const entry& was,
     }
 }
 
-/// The same for a cancellation.
+/// The same for a cancel.
 inline void apply_cancel_defect(const workspace& on, entry& e, const entry& was) {
     using enum defect;
     switch (on.variant.defect) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a plain store says it can do, and what it accepts. They differ only in a mutant.
+// What a plain store declares, and what it accepts. The two differ only in mutants.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace mutants {
 
 [[nodiscard]] inline vouch::capabilities capabilities_of(const variant& t) {
     vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .durable = true, .shared = true};
-    if (t.is(trait::does_without)) {
+    if (t.is(trait::lacks_capabilities)) {
         can.groups = can.lanes = can.wakes = false;
     }
     can.lanes = can.lanes && !t.is(defect::lanes_are_off_and_accepted);
@@ -26,7 +26,7 @@ namespace mutants {
     return can;
 }
 
-/// What the boundary lets pass; less or more than it should, if that is what is wrong.
+/// What validation accepts; in some mutants more or less than the store declares.
 [[nodiscard]] inline vouch::capabilities accepted_by(const variant& t) {
     auto can = capabilities_of(t);
     can.lanes = can.lanes || t.is(defect::lanes_are_off_and_accepted);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Opens plain stores of one variant for the suite, with every hook a fixture may have.
+// Opens plain stores of one variant for the suite and keeps what they have committed, per location. Has every hook that
+// a fixture may have. Safe for concurrent use.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +48,7 @@ class plain_fixture {
         std::shared_ptr<shared_state> on;
     };
 
-    /// Places that nobody has opened for long are forgotten: a run has thousands.
+    /// Drops locations without an open handle once there are many: a run has thousands.
     [[nodiscard]] std::shared_ptr<shared_state> state_at(const place& at) {
         for (const auto& k : states_) {
             if (k.at == at || variant_.is(defect::locations_share_everything)) {

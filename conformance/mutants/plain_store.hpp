@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A small, correct store, plainly written on top of the contract's own functions, and the fixture that opens it. It is
-// the body of most mutants: a `variant` says what is wrong with it, and by default nothing is.
-//
-// It claims everything a store may claim. What is committed is kept per place by the fixture.
+// A small, correct store in memory, written on the contract's own functions. Most mutants are this store with a defect:
+// its `variant` says which, and the default is none. It declares every capability. Safe for concurrent use.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +34,8 @@ class plain_store {
         }
     }
 
-    template <class Look>
-    auto look(const Look& look) const {
+    template <class Read>
+    auto read(const Read& read) const {
         snapshot seen;
         {
             std::unique_lock lock(shared_->mutex);
@@ -49,12 +47,12 @@ class plain_store {
                 seen = shared_->synced;
             }
         }
-        return look(
+        return read(
             snapshot_reader(shared_->is(defect::handle_keeps_its_first_view) ? first_view_ : seen, shared_->variant));
     }
 
     std::shared_ptr<shared_state> shared_;
-    std::shared_ptr<int> handle_; ///< counts the handles
+    std::shared_ptr<int> handle_; ///< expires with the last handle
     snapshot first_view_{};
 
   public:
@@ -84,19 +82,19 @@ class plain_store {
     }
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
-        return look([&](const snapshot_reader& l) { return l.find(wanted); });
+        return read([&](const snapshot_reader& r) { return r.find(wanted); });
     }
     [[nodiscard]] std::vector<entry> list(const vouch::query& q) const {
         check(defect::list_checks_nothing, [&](const auto& can) { validate(q, can.limits); });
-        return look([&](const snapshot_reader& l) { return l.list(q); });
+        return read([&](const snapshot_reader& r) { return r.list(q); });
     }
     [[nodiscard]] vouch::state_counts counts(std::string_view queue) const {
         check(defect::counts_check_nothing, [&](const auto& can) { vouch::validate_queue(queue, can.limits); });
-        return look([&](const snapshot_reader& l) { return l.counts(queue); });
+        return read([&](const snapshot_reader& r) { return r.counts(queue); });
     }
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
         check(defect::counts_check_nothing, [&](const auto& can) { vouch::validate_queue(queue, can.limits); });
-        return look([&](const snapshot_reader& l) { return l.next_due(queue); });
+        return read([&](const snapshot_reader& r) { return r.next_due(queue); });
     }
 
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The transaction type of the plain store: it validates arguments, closes itself after errors, and passes each operation
-// to the class that carries it out. Used by one thread at a time.
+// The transaction type of the plain store: it validates arguments, closes itself after errors, and passes each
+// operation to the class that carries it out. Used by one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -61,12 +61,12 @@ class plain_transaction {
         }
     }
 
-    /// What may happen to any call.
+    /// The delays, faults and conflicts that may affect any call.
     void disturb(open_transaction& in) const {
         if (variant_.is(trait::slow)) {
             std::this_thread::sleep_for(std::chrono::microseconds{20});
         }
-        in.hooks().step("the begin of an operation");
+        in.hooks().step("the start of an operation");
         in.conflict_at_random();
     }
 
@@ -101,15 +101,15 @@ class plain_transaction {
         });
     }
 
-    template <class Look>
-    auto look(const Look& look) const {
-        return use([look, in = open_.get()](workspace& on) {
+    template <class Read>
+    auto read(const Read& read) const {
+        return use([read, in = open_.get()](workspace& on) {
             const bool is_blind = on.is(defect::own_writes_are_invisible);
-            return look(snapshot_reader(is_blind ? in->read_snapshot() : on.snapshot, on.variant));
+            return read(snapshot_reader(is_blind ? in->read_snapshot() : on.snapshot, on.variant));
         });
     }
 
-    /// As if neighbours whose claims succeed at the same epoch did so with the result of the first.
+    /// Gives neighbours that succeed at the same epoch the result of the first.
     [[nodiscard]] static std::vector<vouch::settle> with_shared_results(std::span<const vouch::settle> settles) {
         std::vector<vouch::settle> out(settles.begin(), settles.end());
         const auto succeeds = [&](std::size_t n) { return std::holds_alternative<vouch::succeed>(out[n].outcome); };
@@ -121,7 +121,7 @@ class plain_transaction {
         return out;
     }
 
-    mutable std::unique_ptr<open_transaction> open_; // null: closed; a read that fails closes too
+    mutable std::unique_ptr<open_transaction> open_; // null: closed; a failed read closes it too
     variant variant_;
 
   public:
@@ -129,19 +129,19 @@ class plain_transaction {
         : open_(std::make_unique<open_transaction>(in)), variant_(in->variant) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
-        return look([=](const snapshot_reader& l) { return l.find(wanted); });
+        return read([=](const snapshot_reader& r) { return r.find(wanted); });
     }
     [[nodiscard]] std::vector<entry> list(const vouch::query& q) const {
         check(defect::list_checks_nothing, [&](const auto& can) { validate(q, can.limits); });
-        return look([=](const snapshot_reader& l) { return l.list(q); });
+        return read([=](const snapshot_reader& r) { return r.list(q); });
     }
     [[nodiscard]] vouch::state_counts counts(std::string_view queue) const {
         check(defect::counts_check_nothing, [&](const auto& can) { vouch::validate_queue(queue, can.limits); });
-        return look([name = std::string(queue)](const snapshot_reader& l) { return l.counts(name); });
+        return read([name = std::string(queue)](const snapshot_reader& r) { return r.counts(name); });
     }
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
         check(defect::counts_check_nothing, [&](const auto& can) { vouch::validate_queue(queue, can.limits); });
-        return look([name = std::string(queue)](const snapshot_reader& l) { return l.next_due(name); });
+        return read([name = std::string(queue)](const snapshot_reader& r) { return r.next_due(name); });
     }
 
     std::vector<vouch::receipt> enqueue(std::span<const vouch::draft> drafts, time_point now) {

@@ -27,25 +27,25 @@ class purger {
         if (is(defect::purge_takes_at_most_100)) {
             limit = std::min<std::size_t>(limit, 100);
         }
-        std::vector<row_ptr> going;
-        for (const auto& r : candidates(request)) {
-            if (going.size() < limit) {
-                add_generations(*r, going);
+        std::vector<row_ptr> purged;
+        for (const auto& r : purgeable(request)) {
+            if (purged.size() < limit) {
+                add_generations(*r, purged);
             }
         }
-        going.resize(std::min(going.size(), limit)); // the elder generations go first
+        purged.resize(std::min(purged.size(), limit)); // older generations come first
         workspace_.between_steps("purge", false);
-        for (const auto& r : going) {
+        for (const auto& r : purged) {
             workspace_.remove(r->entry.id);
         }
-        return is(defect::purge_does_not_count) ? 0 : going.size();
+        return is(defect::purge_does_not_count) ? 0 : purged.size();
     }
 
   private:
     [[nodiscard]] bool is(defect d) const noexcept { return workspace_.is(d); }
 
-    /// What may go, oldest first, but for what is needed.
-    [[nodiscard]] std::vector<row_ptr> candidates(const vouch::purge_request& request) const {
+    /// The newest generations that are old enough, oldest first. `is_needed` is not checked yet.
+    [[nodiscard]] std::vector<row_ptr> purgeable(const vouch::purge_request& request) const {
         std::vector<row_ptr> found;
         for (const auto& r : is(defect::purge_ignores_queue) ? workspace_.snapshot.all_rows()
                                                              : workspace_.snapshot.in_queue(request.queue)) {
@@ -70,7 +70,7 @@ class purger {
         return found;
     }
 
-    void add_generations(const row& newest, std::vector<row_ptr>& going) const {
+    void add_generations(const row& newest, std::vector<row_ptr>& purged) const {
         std::vector<row_ptr> chain;
         for (auto r = workspace_.snapshot.find(newest.entry.id); r; r = workspace_.snapshot.predecessor_of(*r)) {
             if (is_needed(*r)) {
@@ -81,7 +81,7 @@ class purger {
                 break;
             }
         }
-        going.insert(going.end(), chain.rbegin(), chain.rend());
+        purged.insert(purged.end(), chain.rbegin(), chain.rend());
     }
 
     [[nodiscard]] bool is_needed(const row& r) const {

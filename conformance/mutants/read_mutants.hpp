@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stores that do not see well, and that clean up too much.
+// Mutants whose reads, purges or wakes are wrong.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace mutants {
 
 inline const std::vector<violation> read_mutants{
-    {"find gives the entry with its payload, or nothing.",
+    {"find returns the entry with its payload, or nothing.",
      {{"find omits payload", defect::find_omits_payload}, {"find hides terminal", defect::find_hides_terminal}}},
     {"list: one path, then filters.",
      {{"list ignores state", defect::list_ignores_state},
@@ -22,7 +22,7 @@ inline const std::vector<violation> read_mutants{
       {"list of group has one queue", defect::list_of_group_has_one_queue},
       {"list of children has live only", defect::list_of_children_has_live_only},
       {"list of key has newest only", defect::list_of_key_has_newest_only}}},
-    {"list: by ascending sequence, a page after a sequence, 0 finds nothing.",
+    {"list: by ascending sequence, after a given sequence; a limit of 0 returns nothing.",
      {{"list ignores limit", defect::list_ignores_limit},
       {"list of zero returns all", defect::list_of_zero_returns_all},
       {"list returns at most 100", defect::list_returns_at_most_100},
@@ -31,12 +31,12 @@ inline const std::vector<violation> read_mutants{
       {"list repeats the edge", defect::list_repeats_the_edge},
       {"list is reversed", defect::list_is_reversed},
       {"list orders by due", defect::list_orders_by_due}}},
-    {"list: every field but the payload, which is on request.",
+    {"list: every field; the payload only on request.",
      {{"list always has payloads", defect::list_always_has_payloads},
       {"list never has payloads", defect::list_never_has_payloads},
       {"list omits headers", defect::list_omits_headers},
       {"list omits lapses", defect::list_omits_lapses}}},
-    {"counts: every state of the queue.",
+    {"counts: the number of entries in every state of the queue.",
      {{"counts ignore queue", defect::counts_ignore_queue},
       {"counts omit blocked", defect::counts_omit_blocked},
       {"counts omit replaced", defect::counts_omit_replaced},
@@ -60,12 +60,12 @@ inline const std::vector<violation> read_mutants{
       {"purge takes pending", defect::purge_takes_pending},
       {"purge takes claimed", defect::purge_takes_claimed},
       {"purge does not count", defect::purge_does_not_count}}},
-    {"Purge: none that a live entry still needs: same group, its parent, its successor.",
+    {"Purge: never an entry that a live entry still needs: same group, its parent, its successor.",
      {{"purge ignores groups", defect::purge_ignores_groups},
       {"purge ignores children", defect::purge_ignores_children},
       {"purge takes predecessors alone", defect::purge_takes_predecessors_alone},
       {"purge leaves predecessors", defect::purge_leaves_predecessors}}},
-    {"wakes: a number that changes with every commit that may have brought work nearer, and a wait for it.",
+    {"wakes: a number that changes with every commit that may have made work due sooner; wait returns when it changes.",
      {{"wakes never change", defect::wakes_never_change},
       {"wake is for new work only", defect::wake_is_for_new_work_only},
       {"wake comes before commit", defect::wake_comes_before_commit},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stores in which entries do not get on with each other: groups, lanes, parents.
+// Mutants whose groups, lanes, parents or capabilities are wrong.
 #pragma once
 
 #include <vector>
@@ -9,17 +9,17 @@
 namespace mutants {
 
 inline const std::vector<violation> relation_mutants{
-    {"group_completed on the settle that takes the members not yet succeeded from one to zero, once.",
+    {"group_completed: once, on the settle that takes the number of members not yet succeeded from one to zero.",
      {{"group completes on any settle", defect::group_completes_on_any_settle},
       {"group completes each time", defect::group_completes_each_time},
       {"group completes for the whole batch", defect::group_completes_for_the_whole_batch},
       {"group is counted too early", defect::group_is_counted_too_early},
       {"group is counted twice", defect::group_is_counted_twice}}},
-    {"A dead member counts until it has a successor, which then counts in its place.",
+    {"A dead member counts until it has a successor, which then counts instead.",
      {{"group counts dead as done", defect::group_counts_dead_as_done},
       {"group completes on bury", defect::group_completes_on_bury},
       {"group waits for replaced", defect::group_waits_for_replaced}}},
-    {"Groups: across queues; a later member opens the group again.",
+    {"Groups span queues; a later member reopens the group.",
      {{"group is limited to the queue", defect::group_is_limited_to_the_queue},
       {"group forgets later members", defect::group_forgets_later_members}}},
     {"Lanes: the head is the live entry of lowest sequence and holds its lane until terminal.",
@@ -33,12 +33,12 @@ inline const std::vector<violation> relation_mutants{
       {"lane opens after any end", defect::lane_opens_after_any_end},
       {"lane ignores queue", defect::lane_ignores_queue},
       {"lane is held by dead", defect::lane_is_held_by_dead}}},
-    {"When an entry becomes terminal the next entry of its lane gets its gate.",
+    {"When an entry becomes terminal, the next entry of its lane gets a gate.",
      {{"lane stays shut after death", defect::lane_stays_shut_after_death},
       {"lane stays shut after success", defect::lane_stays_shut_after_success},
       {"lane stays shut after cancel", defect::lane_stays_shut_after_cancel},
       {"lane waits for cancelled", defect::lane_waits_for_cancelled}}},
-    {"Blocked entries have no gate and keep their due_at for when their turn comes.",
+    {"Blocked entries have no gate and keep their due_at until they head the lane.",
      {{"blocked is due", defect::blocked_is_due},
       {"blocked loses due at", defect::blocked_loses_due_at},
       {"lane makes the next due", defect::lane_makes_the_next_due},
@@ -52,7 +52,7 @@ inline const std::vector<violation> relation_mutants{
       {"parent is not nudged in another queue", defect::parent_is_not_nudged_in_another_queue},
       {"parent waits for all children", defect::parent_waits_for_all_children},
       {"parent is nudged by any settle", defect::parent_is_nudged_by_any_settle}}},
-    {"A capability that is off is refused, never ignored.",
+    {"A draft that uses a capability that is off is refused; the field is never ignored.",
      {{"lanes are off and accepted", defect::lanes_are_off_and_accepted},
       {"groups are off and accepted", defect::groups_are_off_and_accepted},
       {"capabilities change", defect::capabilities_change}}},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the end of an entry means for the entries related to it: the next one in its lane, its parent and its group.
+// Writes a changed row and, when the entry has ended, updates the entries related to it: the next in its lane, its
+// parent and its group.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,7 @@ class relation_updater {
   public:
     explicit relation_updater(workspace& on) : workspace_(on) {}
 
-    /// Writes what a verb made of the row. If it has ended, tells whom that concerns; says whether its group is
-    /// complete.
+    /// Writes `r` over `before`. Returns whether that completes its group.
     bool write(const row& before, row r, time_point now) {
         const auto e = r.entry;
         const bool has_ended = vouch::is_terminal(e.state);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a plain store carries out what became of a claim, nudges, cancellations, and what the end of an entry means for
-// its lane, its parent and its group.
+// The settle, extend and cancel of a plain store, with the defects they may have.
 #pragma once
 
 #include <chrono>
@@ -27,7 +26,7 @@ class settler {
     using asked = vouch::asked;
 
     explicit settler(workspace& on) : workspace_(on) {}
-    /// `before` is the snapshot in which the batch began.
+    /// `before` is the snapshot before the batch.
     settler(workspace& on, const snapshot& before) : workspace_(on), before_(&before) {}
 
     [[nodiscard]] vouch::settlement settle(const vouch::settle& s, time_point now) {

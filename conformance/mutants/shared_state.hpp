@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What all handles and transactions of one plain store share: the committed snapshot, whose turn it is, who waits; and the
-// machinery underneath, which a test may make pause or fail.
+// What all handles and transactions of one plain store share: the committed snapshot, the turn to write, and the wake
+// counters. The mutex guards every member that is neither const nor atomic.
 #pragma once
 
 #include <algorithm>
@@ -34,24 +34,24 @@ struct shared_state {
     std::condition_variable turn_over{};
     std::condition_variable_any wakes_changed{};
     snapshot committed{};
-    snapshot synced{}; ///< what outlives a crash, in stores that take their time
-    snapshot shown{};  ///< with what is not committed, in stores that show it
+    snapshot synced{}; ///< one commit behind; what some mutants read or restore
+    snapshot shown{};  ///< with uncommitted writes, which some mutants show
     std::uint64_t version = 0;
     bool is_writing = false;
     std::thread::id writer{};
-    std::map<const void*, std::set<id>> touched{}; ///< by open transactions
+    std::map<const void*, std::set<id>> touched{}; ///< the entries each open transaction has touched
     std::map<std::string, std::uint64_t, std::less<>> wakes{};
-    std::vector<row> leaked{}; ///< rolled back, and remembered all the same
+    std::vector<row> leaked{}; ///< rolled back, but restored by a reopen in one mutant
     std::weak_ptr<int> handles{};
     bool was_open = false;
-    const void* last_writer = nullptr; ///< the handle, in stores that tell nobody else
+    const void* last_writer = nullptr; ///< the handle, for the mutant whose wakes stay in one
     std::atomic<std::uint64_t> sequences = 0;
     std::atomic<std::uint64_t> calls = 0;
 
     [[nodiscard]] bool is(defect d) const noexcept { return variant.is(d); }
     [[nodiscard]] bool is(trait h) const noexcept { return variant.is(h); }
 
-    // Turns. All with the mutex locked.
+    // The turn to write. These require the mutex.
 
     void wait_for_turn(std::unique_lock<std::mutex>& lock) {
         turn_over.wait(lock, [&] { return !is_writing; });
@@ -64,7 +64,7 @@ struct shared_state {
     }
 
     void wake(const std::vector<std::string>& queues) {
-        if (is(trait::wakes_for_anything)) {
+        if (is(trait::wakes_every_queue)) {
             for (auto& [queue, n] : wakes) {
                 n += 1;
             }
@@ -75,7 +75,7 @@ struct shared_state {
         wakes_changed.notify_all();
     }
 
-    // Life and death of the process.
+    // Opening and crashing.
 
     void open_handle() {
         const std::lock_guard lock(mutex);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a plain store reads: a snapshot, and what is wrong with the eyes.
+// The reads of a plain store on a snapshot, with the defects they may have.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,10 @@ namespace mutants {
 
 class snapshot_reader {
   public:
-    snapshot_reader(const snapshot& at, const variant& how) : at_(at), variant_(how) {}
+    snapshot_reader(const snapshot& at, const variant& how) : snapshot_(at), variant_(how) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
-        const auto found = at_.find(wanted);
+        const auto found = snapshot_.find(wanted);
         if (!found || (is(defect::find_hides_terminal) && is_terminal(found->entry.state))) {
             return std::nullopt;
         }
@@ -78,10 +78,11 @@ class snapshot_reader {
 
     [[nodiscard]] vouch::state_counts counts(std::string_view queue) const {
         vouch::state_counts n;
-        for (const auto& r : is(defect::counts_ignore_queue) ? at_.all_rows() : at_.in_queue(std::string(queue))) {
+        for (const auto& r :
+             is(defect::counts_ignore_queue) ? snapshot_.all_rows() : snapshot_.in_queue(std::string(queue))) {
             const auto& e = r->entry;
             const bool is_hidden = (is(defect::counts_omit_blocked) && !r->gate && vouch::is_live(e.state)) ||
-                                   (is(defect::counts_omit_replaced) && at_.successor_of(e));
+                                   (is(defect::counts_omit_replaced) && snapshot_.successor_of(e));
             const auto as = is(defect::counts_show_retrying_as_pending) && e.state == vouch::state::retrying
                                 ? vouch::state::pending
                                 : e.state;
@@ -108,9 +109,9 @@ class snapshot_reader {
             next = next && !is(defect::next_due_is_the_last) ? std::min(*next, gate) : gate;
             return everywhere || is(defect::next_due_is_due_at) || is(defect::next_due_is_the_last);
         };
-        at_.gates.walk({everywhere ? std::string{} : name, time_point::min(), 0}, walk);
+        snapshot_.gates.walk({everywhere ? std::string{} : name, time_point::min(), 0}, walk);
         if (is(defect::next_due_shows_blocked)) {
-            for (const auto& r : at_.in_queue(name)) {
+            for (const auto& r : snapshot_.in_queue(name)) {
                 if (!r->gate && vouch::is_live(r->entry.state)) {
                     next = next ? std::min(*next, r->entry.due_at) : r->entry.due_at;
                 }
@@ -140,18 +141,19 @@ class snapshot_reader {
         using path = vouch::query::path;
         auto found = [&] {
             switch (q.by) {
-            case path::group: return at_.members(q.group);
-            case path::parent: return at_.children_of(q.parent);
+            case path::group: return snapshot_.members(q.group);
+            case path::parent: return snapshot_.children_of(q.parent);
             case path::key:
             case path::dead:
             case path::live:
             case path::all: break;
             }
-            return at_.in_queue(q.queue);
+            return snapshot_.in_queue(q.queue);
         }();
         if (q.by == path::key) {
             std::erase_if(found, [&](const row_ptr& r) {
-                return r->entry.key != q.key || (is(defect::list_of_key_has_newest_only) && at_.successor_of(r->entry));
+                return r->entry.key != q.key ||
+                       (is(defect::list_of_key_has_newest_only) && snapshot_.successor_of(r->entry));
             });
         }
         if (q.by == path::group && is(defect::list_of_group_has_one_queue) && !found.empty()) {
@@ -164,7 +166,7 @@ class snapshot_reader {
         return found;
     }
 
-    const snapshot& at_;
+    const snapshot& snapshot_;
     const variant& variant_;
 };
 

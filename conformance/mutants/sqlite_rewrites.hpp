@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Defects of the SQLite store, as changes to the text of its statements. Every parameter stays in use, so that the
+// Mutants of the SQLite store, as changes to the text of its statements. Every parameter stays in use, so that the
 // statement still runs.
 //
-// Transactions of one process take turns, so a missing lock shows only among several: those marked `separate` are opened
-// as if each handle were in a process of its own. Left out is a write without the fence of epoch and state: between the
-// BEGIN IMMEDIATE of a transaction and its end nobody else can write, so there the fence never has anything to stop.
+// Transactions of one process take turns, so a missing lock shows only between processes. Rewrites marked `separate`
+// open each handle as if it were in its own process. There is no mutant that writes without comparing epoch and state:
+// no other transaction can write between BEGIN IMMEDIATE and the end, so that comparison never fails.
 #pragma once
 
 #include <array>
@@ -18,23 +18,23 @@ namespace mutants {
 struct rewrite {
     std::string_view name;
     std::string_view sentence;
-    const char* from;      ///< a regular expression over the statement on one line
-    const char* to;        ///< what it becomes, everywhere in the statement
+    const char* from;      ///< a regular expression, matched against the statement on one line
+    const char* to;        ///< replaces every match
     bool separate = false; ///< handles share nothing but the file
 };
 
-/// The statement as this store has it; none if it is not concerned.
+/// The rewritten statement; none if nothing matches.
 [[nodiscard]] inline std::optional<std::string> rewritten(std::string_view statement, const rewrite& by) {
     const auto line = std::regex_replace(std::string(statement), std::regex("\\s+"), " ");
     const std::regex from(by.from);
     return std::regex_search(line, from) ? std::optional(std::regex_replace(line, from, by.to)) : std::nullopt;
 }
 
-/// No defect: handles that share nothing but the file.
-inline constexpr rewrite separate_handles{"handles separate", "", "^$", "", true};
+/// Not a mutant: changes no statement; handles share nothing but the file.
+inline constexpr rewrite separate_handles{"separate handles", "", "^$", "", true};
 
 inline constexpr std::array rewrites{
-    rewrite{"does not lock at begin", "Nobody else comes between the reads and the writes of a transaction.",
+    rewrite{"does not lock at begin", "No other transaction writes between the reads and the writes of a transaction.",
             R"(^BEGIN IMMEDIATE$)", "BEGIN", true},
     rewrite{"rollback commits", "Rollback leaves nothing.", R"(^ROLLBACK$)", "COMMIT"},
 
@@ -56,11 +56,11 @@ inline constexpr std::array rewrites{
             "$1 (e.shelf = ?2 OR e.state < 3)"},
     rewrite{"counts no takeover", "A takeover after a second lapse is an attempt.", R"(state <> 2 OR lapses > 0)",
             "state <> 2"},
-    rewrite{"counts the first lapse", "A takeover after the first lapse in a row is no attempt.",
+    rewrite{"counts the first lapse", "A takeover after the first lapse in a row is not an attempt.",
             R"(state <> 2 OR lapses > 0)", "1"},
-    rewrite{"counts no lapses", "lapses: claims in a row that ended with their lease.",
+    rewrite{"counts no lapses", "lapses: the number of claims in a row whose lease has expired.",
             R"(lapses = lapses \+ \(state = 2\),)", ""},
-    rewrite{"counts every claim as lapsed", "lapses: claims in a row that ended with their lease.",
+    rewrite{"counts every claim as lapsed", "lapses: the number of claims in a row whose lease has expired.",
             R"(lapses \+ \(state = 2\))", "lapses + 1"},
     rewrite{"reads no lapses", "A committed entry is complete to the byte.", R"(e\.lapses, e\.failures, (.*) e\.trail)",
             "0, e.failures, $1 e.trail"},
@@ -91,30 +91,30 @@ inline constexpr std::array rewrites{
             R"(CASE WHEN e\.state = 2 THEN e\.gate END, e\.woken, e\.worker)", "e.gate, e.woken, e.worker"},
     rewrite{"extends nothing", "extend: lease_until = max(lease_until, now + lease).", R"(SET gate = \?4, woken = \?5)",
             "SET gate = max(gate, 0 * ?4), woken = ?5"},
-    rewrite{"stores an empty result on bury", "bury{error, result}: none is none.", R"(result = \?8)",
+    rewrite{"stores an empty result on bury", "bury{error, result}: without a result there is none.", R"(result = \?8)",
             "result = ifnull(?8, x'')"},
-    rewrite{"does not store the end time", "Purge: that ended before `before`.", R"(gate = \?9, shelf)",
+    rewrite{"does not store the end time", "Purge: only entries that ended before `before`.", R"(gate = \?9, shelf)",
             "gate = NULL, shelf"},
-    rewrite{"stores the lease end as the end time", "Purge: that ended before `before`.", R"(gate = \?5, result = \?4)",
-            "result = ?4"},
+    rewrite{"stores the lease end as the end time", "Purge: only entries that ended before `before`.",
+            R"(gate = \?5, result = \?4)", "result = ?4"},
     rewrite{"keeps the epoch on cancel", "cancel: epoch+1 if it was claimed.", R"(epoch = \?6,)",
             "epoch = max(epoch, 0 * ?6),"},
-    rewrite{"forgets the parent", "When an entry becomes terminal its parent is nudged.", R"(r\.lane, r\.parent FROM)",
-            "r.lane, NULL FROM"},
+    rewrite{"forgets the parent", "When an entry becomes terminal by any verb, its parent is nudged.",
+            R"(r\.lane, r\.parent FROM)", "r.lane, NULL FROM"},
     rewrite{"does not index dead entries", "list: (queue, dead).", R"(^INSERT INTO vouch_dead VALUES \(\?1, \?2\))",
             "SELECT ?1, ?2"},
 
-    rewrite{"never opens a lane", "The next entry of its lane gets its gate.", R"(SET gate = due_at)",
-            "SET gate = NULL"},
+    rewrite{"never opens a lane", "When an entry becomes terminal, the next entry of its lane gets a gate.",
+            R"(SET gate = due_at)", "SET gate = NULL"},
     rewrite{"lets terminal entries hold their lane", "The head is the live entry of lowest sequence.",
             R"(SET is_live = 0)", "SET is_live = 1"},
     rewrite{"lets drafts pass a retrying head", "The head holds its lane until terminal.", R"(is_live = 1 LIMIT 1)",
             "is_live = 1 AND sequence NOT IN (SELECT sequence FROM vouch_entries WHERE state = 1) LIMIT 1"},
-    rewrite{"counts replaced members", "The successor counts in the place of the dead one.",
+    rewrite{"counts replaced members", "A successor counts instead of the dead entry.",
             R"(unfinished = unfinished \+ \?2)", "unfinished = unfinished + max(?2, 1)"},
     rewrite{"counts dead members as finished", "A dead member counts until it has a successor.",
             R"(unfinished = unfinished - \?2 (WHERE name = \?1 RETURNING))", "unfinished = unfinished - max(?2, 1) $1"},
-    rewrite{"counts purged members", "group_completed when no member is left that has not succeeded.",
+    rewrite{"counts purged members", "group_completed: when every member has succeeded.",
             R"((members = members - 1), unfinished = unfinished - \?2)", "$1, unfinished = unfinished - 0 * ?2"},
 
     rewrite{"names the oldest duplicate", "A stored (queue, key) is a duplicate of the newest.",
@@ -126,23 +126,24 @@ inline constexpr std::array rewrites{
     rewrite{"reuses sequences", "Sequences are never reused.", R"(SET value = \?1 WHERE name = 'sequence_floor')",
             "SET value = value WHERE ?1 > 0 AND name = 'sequence_floor'"},
 
-    rewrite{"repeats the last row of a page", "list: only sequences greater than this.", R"(sequence > (\?[12]) AND)",
-            "sequence >= $1 AND"},
+    rewrite{"repeats the last row of a page", "list: only sequences greater than `after`.",
+            R"(sequence > (\?[12]) AND)", "sequence >= $1 AND"},
     rewrite{"lists in reverse", "list: by ascending sequence.", R"(ORDER BY (\w)\.sequence LIMIT \?5)",
             "ORDER BY $1.sequence DESC LIMIT ?5"},
     rewrite{"lists every topic", "list: exactly this topic.", R"(OR (e\.)?topic = (\?[34])\))",
             "OR $1topic = $2 OR 1)"},
-    rewrite{"lists every state", "list: filters.", R"(OR (e\.)?state = (\?[23])\) AND)", "OR $1state = $2 OR 1) AND"},
+    rewrite{"lists every state", "list: exactly this state.", R"(OR (e\.)?state = (\?[23])\) AND)",
+            "OR $1state = $2 OR 1) AND"},
     rewrite{"does not count blocked", "Blocked entries are counted.", R"(sum\(state = 0\))",
             "sum(state = 0 AND gate IS NOT NULL)"},
-    rewrite{"next_due ignores claimed", "next_due: lease end if claimed.", R"(gate >= (-\d+) ORDER BY gate)",
-            "gate >= $1 AND state <> 2 ORDER BY gate"},
-    rewrite{"purges the boundary", "Purge: that ended before `before`.", R"(gate < \?3)", "gate <= ?3"},
+    rewrite{"next_due ignores claimed", "next_due: the end of the lease of a claimed entry.",
+            R"(gate >= (-\d+) ORDER BY gate)", "gate >= $1 AND state <> 2 ORDER BY gate"},
+    rewrite{"purges the boundary", "Purge: only entries that ended before `before`.", R"(gate < \?3)", "gate <= ?3"},
     rewrite{"purges newest first", "Purge: oldest first.", R"(ORDER BY gate, sequence$)",
             "ORDER BY gate DESC, sequence"},
-    rewrite{"purges what a group needs", "Purge: none that a live entry still needs: same group.", R"(g\.live > 0)",
-            "g.live > 1000000"},
-    rewrite{"purges what children need", "Purge: none that a live entry still needs: its parent.",
+    rewrite{"purges what a group needs", "Purge: never an entry that a live entry still needs: same group.",
+            R"(g\.live > 0)", "g.live > 1000000"},
+    rewrite{"purges what children need", "Purge: never an entry that a live entry still needs: its parent.",
             R"(c\.is_live = 1\))", "c.is_live = 1 AND c.sequence < 0)"},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A store to be judged, what has become of it so far, and all of them at once, some at a time.
+// A store under test with its results so far, and a function that tests many of them, several at a time.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@
 
 namespace mutants {
 
-/// Calls `use(fixture)` with one that opens stores of this variant, or SQLite stores with this statement rewritten.
+/// Calls `use(fixture)`. The fixture opens plain stores of this variant or, if `statement` is set, SQLite stores with
+/// that rewrite.
 template <class Use>
 auto with_fixture(const mutants::variant& variant, const rewrite* statement, const Use& use) {
     if (statement != nullptr) {
@@ -39,17 +40,17 @@ struct subject {
     mutants::variant variant{};
     const rewrite* statement = nullptr;
     bool must_pass = false;
-    search_options task{}; ///< what is left to do
+    search_options task{}; ///< what remains to be tested
     std::vector<kill_record> kills{};
-    std::string trouble{};
+    std::string error{};
 
     void search(std::FILE* to) const {
         with_fixture(variant, statement, [&](auto& fixture) { kill_search(fixture, task, to).run(); });
     }
 
-    /// Takes in what a child has said. Says whether another one has to go on, because it did not come to the end.
+    /// Adds the result of a child. Returns whether another child must continue, because this one ended early.
     [[nodiscard]] bool record(const child_result& result) {
-        trouble += result.trouble;
+        error += result.error;
         kills.insert(kills.end(), result.kills.begin(), result.kills.end());
         if (!result.was_cut_off) {
             return false;
@@ -62,7 +63,7 @@ struct subject {
         std::erase_if(task.seeds, [&](const auto seed) { return seed <= last.seed; });
         task.killer = last.clause;
         constexpr std::size_t known_to_hang = 2;
-        task.patience = last.how == "hangs" ? known_to_hang : task.patience;
+        task.seconds_per_clause = last.how == "hangs" ? known_to_hang : task.seconds_per_clause;
         return !task.seeds.empty();
     }
 
@@ -75,7 +76,8 @@ struct subject {
     }
 };
 
-/// Runs all, `jobs` at a time. `begins` may change what is to be done; `done` is called in the order of their ends.
+/// Tests all subjects, `jobs` at a time. Calls `begins` before each child, which may change the subject's task, and
+/// `done` as each subject is finished.
 inline void run_all(std::vector<subject>& all, std::size_t jobs, const std::function<void(subject&)>& begins,
                     const std::function<void(const subject&)>& done) {
     struct child {

@@ -25,7 +25,7 @@ class test_hooks {
         const std::lock_guard lock(mutex_);
         seam_ = f ? std::make_shared<callback>(std::move(f)) : nullptr;
     }
-    /// Between two steps: others may go on here, as far as nobody holds them up.
+    /// Calls the seam between two steps. Other transactions may run meanwhile.
     void pause(std::string_view step) {
         std::shared_ptr<callback> f;
         {
@@ -41,19 +41,19 @@ class test_hooks {
         left_ = n;
         return failed_.exchange(false);
     }
-    /// Throws if it is this step that is to fail.
+    /// Throws `io` if this is the step that must fail.
     void step(std::string_view what, bool in_doubt = false) {
         auto left = left_.load();
         while (left > 0 && !left_.compare_exchange_weak(left, left - 1)) {
         }
         if (left == 1) {
             failed_ = true;
-            throw vouch::error(vouch::error_kind::io, "plain: the machinery failed at " + std::string(what),
+            throw vouch::error(vouch::error_kind::io, "plain: injected failure at " + std::string(what),
                                {.in_doubt = in_doubt});
         }
     }
 
-    /// Every so often, in the stores that have conflicts for no reason; the transaction after that one is spared.
+    /// True at regular intervals, for stores with random conflicts. The next transaction is then spared.
     bool conflict_is_due() {
         constexpr std::uint64_t often = 53;
         const bool is = ++calls_ % often == 0;

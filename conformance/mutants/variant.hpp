@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is wrong with a plain store, or merely odd about it. One value at run time, so that the store is compiled once.
+// How a plain store differs from the default: by one defect, or by a trait that the contract allows. It is a value at
+// run time, so that the store is compiled once.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +14,21 @@
 
 namespace mutants {
 
-/// Legal ways of being a store.
+/// Behaviour that the contract allows.
 enum class trait : std::uint8_t {
     none,                ///< one transaction at a time; the next one waits at begin
-    slow,                ///< takes its time over every call
-    conflicts_at_commit, ///< transactions run side by side, and those that cannot be put in a row end in `conflict`
-    skips_touched,       ///< the same, and a claim passes over what another open transaction has touched
-    leaves_gaps,         ///< in its sequences, which begin high
-    does_without,        ///< groups, lanes and wakes
-    conflicts_at_random, ///< now and then any operation or commit
+    slow,                ///< sleeps in every call
+    conflicts_at_commit, ///< transactions overlap; those that are not serializable end in `conflict`
+    skips_touched,       ///< the same, and a claim skips what another open transaction has touched
+    leaves_gaps,         ///< between sequences, which begin high
+    lacks_capabilities,  ///< no groups, lanes or wakes
+    conflicts_at_random, ///< any operation or commit may end in `conflict`
     has_larger_limits,   ///< for payloads, results and progress
-    wakes_for_anything,  ///< every commit wakes every queue
-    forgets_nothing,     ///< takes its sequences from a counter that rollbacks do not turn back
+    wakes_every_queue,   ///< every commit wakes every queue
+    keeps_counting,      ///< sequences come from a counter that rollbacks do not reset
 };
 
-/// Who is answered wrongly: every verb has its row of verdicts.
+/// The rows of the verdict table.
 enum class verb_row : std::uint8_t { none, settle, extend, nudge, cancel };
 
 struct cell {
@@ -38,14 +39,14 @@ struct cell {
 
 struct variant {
     mutants::defect defect = defect::none;
-    std::string_view field{}; ///< of `defect::field_is_forgotten`
-    mutants::cell cell{};     ///< of `defect::verdict_is_wrong`
+    std::string_view field{}; ///< for `defect::field_is_forgotten`
+    mutants::cell cell{};     ///< for `defect::verdict_is_wrong`
     mutants::trait trait = trait::none;
 
     [[nodiscard]] bool is(mutants::defect d) const noexcept { return defect == d; }
     [[nodiscard]] bool is(mutants::trait h) const noexcept { return trait == h; }
 
-    /// Transactions side by side, each on the work as it was at its begin.
+    /// Transactions overlap; each works on the snapshot committed when it began.
     [[nodiscard]] bool is_optimistic() const noexcept {
         return is(trait::conflicts_at_commit) || is(trait::skips_touched) || is(defect::commit_overwrites) ||
                is(defect::commit_checks_only_its_rows) || is(defect::conflict_keeps_its_writes) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A sentence of the contract, and the plain stores that do not keep it.
+// A sentence of the contract, and the mutants of the plain store that violate it.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the verbs of a plain store work on: the transaction's snapshot, and every place where a row is written. Here fields
-// get lost and bytes are cut, if that is what is wrong.
+// The state on which the operations of a plain transaction work: its snapshot and what it has written. Every row is
+// written through `put`, which is where a mutant loses fields or truncates bytes.
 #pragma once
 
 #include <algorithm>
@@ -27,13 +27,13 @@ namespace mutants {
 struct workspace {
     mutants::snapshot snapshot{};
     mutants::variant variant{};
-    std::set<id> written{};                   ///< everything this transaction has changed
-    std::set<id> passed_over{};               ///< what claims leave alone, because others have touched it
-    std::vector<std::string> woken_queues{};  ///< queues in which work may have come nearer
+    std::set<id> written{};     ///< every entry this transaction has changed
+    std::set<id> passed_over{}; ///< entries that claims skip because another open transaction has touched them
+    std::vector<std::string> woken_queues{};  ///< queues in which work may be due sooner
     std::uint64_t gap = 0;                    ///< skipped before each sequence
-    std::function<std::uint64_t()> counter{}; ///< of sequences, if they do not come from the snapshot
+    std::function<std::uint64_t()> counter{}; ///< of sequences; empty: the snapshot's last one is used
 
-    /// Between two steps; with `drops` the store is left to others there, which is the mistake.
+    /// Called between two steps. `releases` is the defect: other transactions may write in between.
     std::function<void(std::string_view step, bool releases)> between_steps{};
 
     [[nodiscard]] bool is(defect d) const noexcept { return variant.is(d); }
@@ -67,13 +67,13 @@ struct workspace {
         }
     }
 
-    /// The answer as this store gives it.
+    /// The verdict as this store reports it, which is wrong in the variant's cell.
     [[nodiscard]] vouch::verdict answer(verb_row verb, vouch::asked asked, vouch::standing at, vouch::verdict v) const {
         const auto& wrong = variant.cell;
         if (!is(defect::verdict_is_wrong) || wrong.verb != verb || wrong.standing != at) {
             return v;
         }
-        // Whether something absent or terminal was nudged again makes no difference.
+        // First and repeated nudges of an absent or terminal entry share a cell.
         const bool either = verb == verb_row::nudge && at >= vouch::standing::succeeded;
         if (wrong.asked != asked && !either && at != vouch::standing::absent) {
             return v;
