@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What may go wrong with the life of an entry when a claim ends: one line for each field and outcome.
+// The defects of settle and cancel that concern a single field of the entry.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,13 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/outcome.hpp>
 
-#include "desk.hpp"
+#include "workspace.hpp"
 
 namespace mutants {
 
-/// `e` is as it should be; `was` is before the settle.
-inline void settle_wrongly(const desk& on, entry& e, const entry& was, const vouch::outcome& how, time_point now) {
+/// Changes `e`, which the settle has left correct. `was` is the entry before the settle.
+inline void apply_settle_defect(const workspace& on, entry& e, const entry& was, const vouch::outcome& how,
+                                time_point now) {
     const auto* const retry = std::get_if<vouch::retry>(&how);
     const auto* const release = std::get_if<vouch::release>(&how);
     const auto* const advance = std::get_if<vouch::advance>(&how);
@@ -21,7 +22,7 @@ inline void settle_wrongly(const desk& on, entry& e, const entry& was, const vou
     const bool is_burial = std::holds_alternative<vouch::bury>(how);
     const auto unwoken = retry ? retry->at : release ? release->at.value_or(was.due_at) : e.due_at;
     using enum defect;
-    switch (on.temper.defect) {
+    switch (on.variant.defect) {
     case succeed_drops_result:
         if (is_success) {
             e.result.reset();
@@ -35,13 +36,13 @@ inline void settle_wrongly(const desk& on, entry& e, const entry& was, const vou
     case succeed_resets_attempts: e.attempts = is_success ? 0 : e.attempts; break;
     case retry_ignores_at: e.due_at = retry ? now : e.due_at; break;
     case retry_keeps_due: e.due_at = retry ? was.due_at : e.due_at; break;
-    case retry_at_past_is_now: e.due_at = retry ? std::max(e.due_at, now) : e.due_at; break;
+    case retry_in_the_past_becomes_now: e.due_at = retry ? std::max(e.due_at, now) : e.due_at; break;
     case retry_counts_no_failure: e.failures = retry ? was.failures : e.failures; break;
     case retry_forgets_error: e.last_error = retry ? was.last_error : e.last_error; break;
     case retry_becomes_pending: e.state = retry ? vouch::state::pending : e.state; break;
-    case retry_gives_attempt_back: e.attempts -= retry ? 1U : 0U; break;
+    case retry_returns_the_attempt: e.attempts -= retry ? 1U : 0U; break;
     case retry_forgets_wake: e.due_at = retry ? unwoken : e.due_at; break;
-    case retry_buries_the_exhausted:
+    case retry_buries_exhausted:
         if (retry && e.attempts_max > 0 && e.attempts >= e.attempts_max) {
             e.state = vouch::state::dead;
         }
@@ -62,7 +63,7 @@ inline void settle_wrongly(const desk& on, entry& e, const entry& was, const vou
     case release_makes_due_now: e.due_at = release && !release->at ? now : e.due_at; break;
     case release_counts_a_failure: e.failures += release ? 1U : 0U; break;
     case release_forgets_wake: e.due_at = release ? unwoken : e.due_at; break;
-    case release_takes_epoch_back: e.epoch -= release ? 1U : 0U; break;
+    case release_lowers_epoch: e.epoch -= release ? 1U : 0U; break;
     case advance_keeps_attempts: e.attempts = advance ? was.attempts : e.attempts; break;
     case advance_drops_progress: e.progress = advance ? was.progress : e.progress; break;
     case advance_ignores_at: e.due_at = advance ? now : e.due_at; break;
@@ -75,7 +76,7 @@ inline void settle_wrongly(const desk& on, entry& e, const entry& was, const vou
     case retry_keeps_lapses: e.lapses = retry ? was.lapses : e.lapses; break;
     case bury_keeps_lapses: e.lapses = is_burial ? was.lapses : e.lapses; break;
     case release_clears_lapses: e.lapses = release ? 0 : e.lapses; break;
-    case release_gives_lapse_back: e.lapses -= release && e.lapses > 0 ? 1U : 0U; break;
+    case release_subtracts_a_lapse: e.lapses -= release && e.lapses > 0 ? 1U : 0U; break;
     case advance_keeps_lapses: e.lapses = advance ? was.lapses : e.lapses; break;
     case wake_is_always_now: e.due_at = was.woken && !is_terminal(e.state) ? now : e.due_at; break;
     case settle_keeps_wake_mark: e.woken = was.woken; break;
@@ -87,10 +88,10 @@ inline void settle_wrongly(const desk& on, entry& e, const entry& was, const vou
     }
 }
 
-/// The same for a cancellation.
-inline void cancel_wrongly(const desk& on, entry& e, const entry& was) {
+/// The same for a cancel.
+inline void apply_cancel_defect(const workspace& on, entry& e, const entry& was) {
     using enum defect;
-    switch (on.temper.defect) {
+    switch (on.variant.defect) {
     case cancel_keeps_epoch: e.epoch = was.epoch; break;
     case cancel_always_raises_epoch: e.epoch = was.epoch + 1; break;
     case cancel_forgets_error: e.last_error = was.last_error; break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the verbs of a plain store work on: the transaction's world, and every place where a row is written. Here fields
-// get lost and bytes are cut, if that is what is wrong.
+// The state on which the operations of a plain transaction work: its snapshot and what it has written. Every row is
+// written through `put`, which is where a mutant loses fields or truncates bytes.
 #pragma once
 
 #include <algorithm>
@@ -19,72 +19,72 @@
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/contract/verdict.hpp>
 
-#include "temper.hpp"
-#include "world.hpp"
+#include "snapshot.hpp"
+#include "variant.hpp"
 
 namespace mutants {
 
-struct desk {
-    mutants::world world{};
-    mutants::temper temper{};
-    std::set<id> written{};                   ///< everything this transaction has changed
-    std::set<id> passed_over{};               ///< what claims leave alone, because others have touched it
-    std::vector<std::string> stirred{};       ///< queues in which work may have come nearer
+struct workspace {
+    mutants::snapshot snapshot{};
+    mutants::variant variant{};
+    std::set<id> written{};     ///< every entry this transaction has changed
+    std::set<id> passed_over{}; ///< entries that claims skip because another open transaction has touched them
+    std::vector<std::string> woken_queues{};  ///< queues in which work may be due sooner
     std::uint64_t gap = 0;                    ///< skipped before each sequence
-    std::function<std::uint64_t()> counter{}; ///< of sequences, if they do not come from the world
+    std::function<std::uint64_t()> counter{}; ///< of sequences; empty: the snapshot's last one is used
 
-    /// Between two steps; with `drops` the store is left to others there, which is the mistake.
-    std::function<void(std::string_view step, bool drops)> between{};
+    /// Called between two steps. `releases` is the defect: other transactions may write in between.
+    std::function<void(std::string_view step, bool releases)> between_steps{};
 
-    [[nodiscard]] bool is(defect d) const noexcept { return temper.is(d); }
+    [[nodiscard]] bool is(defect d) const noexcept { return variant.is(d); }
 
-    [[nodiscard]] std::uint64_t next_sequence() { return counter ? counter() : world.last_sequence + 1 + gap; }
+    [[nodiscard]] std::uint64_t next_sequence() { return counter ? counter() : snapshot.last_sequence + 1 + gap; }
 
     void put(row r) {
-        spoil(r.entry);
+        corrupt(r.entry);
         if (is(defect::blocked_is_due) && vouch::is_live(r.entry.state)) {
             r.gate = gate_of(r.entry);
         }
-        const auto before = world.find(r.entry.id);
+        const auto before = snapshot.find(r.entry.id);
         const bool is_nearer = r.gate && r.entry.state != vouch::state::claimed &&
                                (!before || before->gate != r.gate || before->entry.state == vouch::state::claimed);
         const bool is_opened = before && !before->gate && vouch::is_live(before->entry.state);
         if (is_nearer && !(is(defect::wake_forgets_opened_lanes) && is_opened)) {
-            stir(r.entry.queue, before != nullptr);
+            note_wake(r.entry.queue, before != nullptr);
         }
         written.insert(r.entry.id);
-        world.put(std::move(r));
+        snapshot.put(std::move(r));
     }
 
     void remove(const id& gone) {
         written.insert(gone);
-        world.remove(gone);
+        snapshot.remove(gone);
         if (is(defect::purge_frees_sequences)) {
-            world.last_sequence = 0;
-            for (const auto& r : world.everything()) {
-                world.last_sequence = std::max(world.last_sequence, r->entry.sequence);
+            snapshot.last_sequence = 0;
+            for (const auto& r : snapshot.all_rows()) {
+                snapshot.last_sequence = std::max(snapshot.last_sequence, r->entry.sequence);
             }
         }
     }
 
-    /// The answer as this store gives it.
-    [[nodiscard]] vouch::verdict say(verb_row verb, verdict_row asked, verdict_column at, vouch::verdict v) const {
-        const auto& wrong = temper.cell;
-        if (!is(defect::verdict_is_wrong) || wrong.verb != verb || wrong.standing != at) {
+    /// The verdict as this store reports it, which is wrong in the variant's cell.
+    [[nodiscard]] vouch::verdict answer(verb_row verb, verdict_row row, verdict_column at, vouch::verdict v) const {
+        const auto& wrong = variant.cell;
+        if (!is(defect::verdict_is_wrong) || wrong.verb != verb || wrong.column != at) {
             return v;
         }
-        // Whether something absent or terminal was nudged again makes no difference.
+        // First and repeated nudges of an absent or terminal entry share a cell.
         const bool either = verb == verb_row::nudge && at >= verdict_column::succeeded;
-        if (wrong.asked != asked && !either && at != verdict_column::absent) {
+        if (wrong.row != row && !either && at != verdict_column::absent) {
             return v;
         }
         return static_cast<vouch::verdict>((static_cast<unsigned>(v) + 1U) % vouch::all_verdicts.size());
     }
 
   private:
-    void stir(const std::string& queue, bool was_there) {
+    void note_wake(const std::string& queue, bool was_there) {
         if (!(is(defect::wake_is_for_new_work_only) && was_there)) {
-            stirred.push_back(queue);
+            woken_queues.push_back(queue);
         }
     }
 
@@ -116,12 +116,12 @@ struct desk {
         }
     }
 
-    void spoil(entry& e) const {
-        switch (temper.defect) {
+    void corrupt(entry& e) const {
+        switch (variant.defect) {
         case defect::field_is_forgotten:
             vouch::for_each_field(
                 [&](std::string_view name, auto& value) {
-                    if (name == temper.field) {
+                    if (name == variant.field) {
                         value = std::remove_cvref_t<decltype(value)>{};
                     }
                 },
@@ -159,7 +159,7 @@ struct desk {
             }
             break;
         case defect::headers_are_sorted: std::stable_sort(e.headers.begin(), e.headers.end()); break;
-        case defect::headers_have_one_of_each_name: {
+        case defect::headers_keep_one_of_each_name: {
             std::set<std::string> names;
             std::erase_if(e.headers, [&](const auto& h) { return !names.insert(h.first).second; });
             break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a plain store takes drafts in.
+// The enqueue of a plain store, with the defects it may have. One object handles one batch.
 #pragma once
 
 #include <algorithm>
@@ -15,19 +15,19 @@
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
 
-#include "desk.hpp"
+#include "workspace.hpp"
 
 namespace mutants {
 
-class enqueuing {
+class enqueuer {
   public:
     using receipt = vouch::receipt;
 
-    explicit enqueuing(desk& on) : on_(on), at_first_(on.world) {}
+    explicit enqueuer(workspace& on) : workspace_(on), before_batch_(on.snapshot) {}
 
     [[nodiscard]] receipt enqueue(const vouch::draft& d, time_point now) {
-        if (const auto stored = seen().find(known(d.id)); stored && !is(defect::enqueue_overwrites)) {
-            if (const auto same = holder(d); same && is(defect::key_comes_before_id)) {
+        if (const auto stored = seen().find(stored_id_like(d.id)); stored && !is(defect::enqueue_overwrites)) {
+            if (const auto same = holder(d); same && is(defect::key_is_checked_before_id)) {
                 return {receipt::kind::duplicate, same->entry.id};
             }
             if (is(defect::same_id_is_refused)) {
@@ -40,10 +40,10 @@ class enqueuing {
         if (is(defect::enqueue_ignores_due_at)) {
             fresh.due_at = now;
         }
-        if (is(defect::due_by_default_is_never)) {
+        if (is(defect::default_due_is_never)) {
             fresh.due_at = d.due_at.value_or(time_point::max());
         }
-        if (is(defect::result_does_not_end)) {
+        if (is(defect::result_leaves_pending)) {
             fresh.state = vouch::state::pending;
         }
         if (!d.predecessor.is_nil()) {
@@ -53,29 +53,31 @@ class enqueuing {
         } else if (const auto same = holder(d)) {
             return {receipt::kind::duplicate, is(defect::duplicate_names_the_draft) ? d.id : same->entry.id};
         }
-        fresh.sequence = on_.next_sequence();
-        if (is(defect::successor_keeps_its_place) && !d.predecessor.is_nil()) {
-            take_place_of(d.predecessor, r);
+        fresh.sequence = workspace_.next_sequence();
+        if (is(defect::successor_takes_the_old_sequence) && !d.predecessor.is_nil()) {
+            swap_sequences(d.predecessor, r);
         }
         inserted_ += 1;
         if (is(defect::enqueue_keeps_1000_of_a_batch) && inserted_ > 1000) {
             return {receipt::kind::inserted, d.id};
         }
-        on_.between("enqueue", is(defect::enqueue_checks_then_inserts));
+        workspace_.between_steps("enqueue", is(defect::enqueue_checks_then_inserts));
         insert(std::move(r));
         return {receipt::kind::inserted, d.id};
     }
 
-    [[nodiscard]] const world& at_first() const noexcept { return at_first_; }
+    [[nodiscard]] const snapshot& before_batch() const noexcept { return before_batch_; }
 
   private:
-    [[nodiscard]] bool is(defect d) const noexcept { return on_.is(d); }
-    [[nodiscard]] const world& seen() const { return is(defect::batch_does_not_see_itself) ? at_first_ : on_.world; }
+    [[nodiscard]] bool is(defect d) const noexcept { return workspace_.is(d); }
+    [[nodiscard]] const snapshot& seen() const {
+        return is(defect::batch_does_not_see_itself) ? before_batch_ : workspace_.snapshot;
+    }
 
-    /// The id under which this store would find it.
-    [[nodiscard]] id known(const id& given) const {
-        if (is(defect::ids_have_half_their_bits)) {
-            for (const auto& r : on_.world.everything()) {
+    /// The stored id that this store takes for the given one.
+    [[nodiscard]] id stored_id_like(const id& given) const {
+        if (is(defect::ids_keep_half_their_bits)) {
+            for (const auto& r : workspace_.snapshot.all_rows()) {
                 if (r->entry.id.low == given.low) {
                     return r->entry.id;
                 }
@@ -84,14 +86,14 @@ class enqueuing {
         return given;
     }
 
-    /// Who has the draft's key.
+    /// The row that holds the draft's key.
     [[nodiscard]] row_ptr holder(const vouch::draft& d) const {
         if (d.key.empty() || is(defect::key_is_ignored)) {
             return nullptr;
         }
         const auto loosely = [&](auto&& fits) {
             row_ptr found;
-            for (const auto& r : seen().everything()) {
+            for (const auto& r : seen().all_rows()) {
                 found = fits(r->entry) ? r : found;
             }
             return found;
@@ -106,13 +108,13 @@ class enqueuing {
                                   [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
             });
         }
-        if (is(defect::key_counts_in_part)) {
+        if (is(defect::key_is_compared_in_part)) {
             return loosely([&](const entry& e) {
                 return e.queue == d.queue && !e.key.empty() && e.key.substr(0, 64) == d.key.substr(0, 64);
             });
         }
-        const auto same = seen().keyed(d.queue, d.key, !is(defect::duplicate_is_of_the_oldest));
-        if (same && is(defect::key_is_for_the_living) && is_terminal(same->entry.state)) {
+        const auto same = seen().find_by_key(d.queue, d.key, !is(defect::duplicate_names_the_oldest));
+        if (same && is(defect::key_is_unique_among_live_only) && is_terminal(same->entry.state)) {
             return nullptr;
         }
         if (same && is(defect::key_is_free_after_death) && same->entry.state == vouch::state::dead) {
@@ -121,25 +123,25 @@ class enqueuing {
         return same;
     }
 
-    /// Makes the successor of a dead entry, or says why not.
+    /// Makes `to` the successor of the draft's predecessor. Any receipt but `inserted` says why it cannot.
     [[nodiscard]] receipt inherit(const vouch::draft& d, row& to) {
         auto& fresh = to.entry;
         const auto dead = seen().find(d.predecessor);
         if (!dead) {
-            return is(defect::successor_of_nobody) ? receipt{receipt::kind::inserted, d.id} : receipt{};
+            return is(defect::successor_of_absent) ? receipt{receipt::kind::inserted, d.id} : receipt{};
         }
         const bool may = dead->entry.state == vouch::state::dead ||
-                         (is(defect::successor_of_the_living) && vouch::is_live(dead->entry.state)) ||
-                         (is(defect::successor_of_success) && dead->entry.state == vouch::state::succeeded);
+                         (is(defect::successor_of_live) && vouch::is_live(dead->entry.state)) ||
+                         (is(defect::successor_of_succeeded) && dead->entry.state == vouch::state::succeeded);
         if (!may || (dead->entry.queue != d.queue && !is(defect::successor_in_any_queue))) {
             return {};
         }
-        if (const auto has = seen().successor_of(dead->entry); has && !is(defect::successor_twice)) {
+        if (const auto has = seen().successor_of(dead->entry); has && !is(defect::second_successor_is_inserted)) {
             if (is(defect::second_successor_is_refused)) {
                 return {};
             }
             return {receipt::kind::duplicate,
-                    is(defect::successor_is_called_predecessor) ? d.predecessor : has->entry.id};
+                    is(defect::duplicate_names_the_predecessor) ? d.predecessor : has->entry.id};
         }
         to.replaces = dead->entry.sequence;
         fresh.key = is(defect::successor_loses_key) ? std::string{} : dead->entry.key;
@@ -148,38 +150,38 @@ class enqueuing {
         fresh.generation = is(defect::successor_is_first_generation) ? 1 : dead->entry.generation + 1;
         fresh.attempts = is(defect::successor_inherits_attempts) ? dead->entry.attempts : 0;
         fresh.lapses = is(defect::successor_inherits_lapses) ? dead->entry.lapses : 0;
-        fresh.due_at = is(defect::successor_is_due_as_before) ? dead->entry.due_at : fresh.due_at;
-        if (is(defect::successor_changes_the_dead)) {
+        fresh.due_at = is(defect::successor_keeps_due_at) ? dead->entry.due_at : fresh.due_at;
+        if (is(defect::successor_changes_its_predecessor)) {
             auto changed = *dead;
             changed.entry.updated_at = fresh.created_at;
-            on_.put(std::move(changed));
+            workspace_.put(std::move(changed));
         }
         return {receipt::kind::inserted, d.id};
     }
 
-    void take_place_of(const id& dead, row& fresh) {
-        auto moved = *on_.world.find(dead);
+    void swap_sequences(const id& dead, row& fresh) {
+        auto moved = *workspace_.snapshot.find(dead);
         std::swap(moved.entry.sequence, fresh.entry.sequence);
         fresh.replaces = moved.entry.sequence;
-        on_.remove(dead);
-        on_.put(std::move(moved));
+        workspace_.remove(dead);
+        workspace_.put(std::move(moved));
     }
 
     void insert(row r) {
         const auto& e = r.entry;
-        bool is_blocked = !e.lane.empty() && on_.world.next_in_lane(e.queue, e.lane) != nullptr;
+        bool is_blocked = !e.lane.empty() && workspace_.snapshot.next_in_lane(e.queue, e.lane) != nullptr;
         if (is(defect::lane_ignores_queue) && !e.lane.empty()) {
-            for (const auto& other : on_.world.everything()) {
+            for (const auto& other : workspace_.snapshot.all_rows()) {
                 is_blocked = is_blocked || (vouch::is_live(other->entry.state) && other->entry.lane == e.lane);
             }
         }
-        if (is(defect::lane_is_held_by_the_dead) && !e.lane.empty()) {
-            for (const auto& other : on_.world.in_queue(e.queue)) {
+        if (is(defect::lane_is_held_by_dead) && !e.lane.empty()) {
+            for (const auto& other : workspace_.snapshot.in_queue(e.queue)) {
                 is_blocked = is_blocked || (other->entry.state == vouch::state::dead && other->entry.lane == e.lane);
             }
         }
-        if (const auto head = on_.world.next_in_lane(e.queue, e.lane);
-            head && is(defect::lane_passes_the_future) && head->entry.due_at > e.created_at) {
+        if (const auto head = workspace_.snapshot.next_in_lane(e.queue, e.lane);
+            head && is(defect::lane_passes_future) && head->entry.due_at > e.created_at) {
             is_blocked = false;
         }
         if (is(defect::lane_is_ignored)) {
@@ -191,11 +193,11 @@ class enqueuing {
         if (is(defect::blocked_loses_due_at) && is_blocked) {
             r.entry.due_at = e.created_at;
         }
-        on_.put(std::move(r));
+        workspace_.put(std::move(r));
     }
 
-    desk& on_;
-    world at_first_;
+    workspace& workspace_;
+    snapshot before_batch_;
     std::size_t inserted_ = 0;
 };
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A sentence of the contract, and the plain stores that do not keep it.
+// A sentence of the contract, and the mutants of the plain store that violate it.
 #pragma once
 
 #include <string_view>
 #include <vector>
 
-#include "temper.hpp"
+#include "variant.hpp"
 
 namespace mutants {
 
-struct breach {
+struct violation {
     struct by {
         std::string_view name;
         mutants::defect defect;

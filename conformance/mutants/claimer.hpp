@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a plain store claims, and how it purges.
+// The claim of a plain store, with the defects it may have.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/contract/request.hpp>
 
-#include "desk.hpp"
+#include "workspace.hpp"
 
 namespace mutants {
 
-class claiming {
+class claimer {
   public:
-    explicit claiming(desk& on) : on_(on) {}
+    explicit claimer(workspace& on) : workspace_(on) {}
 
     [[nodiscard]] std::vector<entry> claim(vouch::claim_request r) {
         if (is(defect::claim_ignores_lease)) {
@@ -32,59 +32,37 @@ class claiming {
         if (is(defect::claim_ignores_only)) {
             r.only = {};
         }
-        if (is(defect::claim_has_its_own_clock)) {
+        if (is(defect::claim_reads_a_clock)) {
             r.now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
         }
         if (is(defect::claim_takes_at_most_100)) {
             r.limit = std::min<std::size_t>(r.limit, 100);
         }
-        const bool is_unlimited = is(defect::claim_ignores_limit) || (is(defect::claim_of_zero_is_of_all) && !r.limit);
+        const bool is_unlimited = is(defect::claim_ignores_limit) || (is(defect::claim_of_zero_takes_all) && !r.limit);
         const auto wanted = is_unlimited ? std::size_t{1'000'000} : r.limit;
         std::vector<entry> taken;
-        if (is(defect::claim_goes_row_by_row)) {
+        if (is(defect::claim_selects_row_by_row)) {
             while (taken.size() < wanted && take(select(r, 1), r, taken)) {
-                on_.between("claim row", true);
+                workspace_.between_steps("claim row", true);
             }
         } else {
             auto chosen = select(r, wanted + (is(defect::claim_marks_one_more) ? 1 : 0));
-            on_.between("claim", is(defect::claim_selects_then_updates));
+            workspace_.between_steps("claim", is(defect::claim_selects_then_updates));
             take(chosen, r, taken);
             taken.resize(std::min(taken.size(), wanted));
         }
         return in_order(std::move(taken));
     }
 
-    [[nodiscard]] std::size_t purge(const vouch::purge_request& request) {
-        std::size_t limit = request.limit;
-        if (is(defect::purge_ignores_limit) || (is(defect::purge_of_zero_is_of_all) && limit == 0)) {
-            limit = 1'000'000;
-        }
-        if (is(defect::purge_takes_at_most_100)) {
-            limit = std::min<std::size_t>(limit, 100);
-        }
-        std::vector<row_ptr> going;
-        for (const auto& r : candidates(request)) {
-            if (going.size() < limit) {
-                add_generations(*r, going);
-            }
-        }
-        going.resize(std::min(going.size(), limit)); // the elder generations go first
-        on_.between("purge", false);
-        for (const auto& r : going) {
-            on_.remove(r->entry.id);
-        }
-        return is(defect::purge_does_not_count) ? 0 : going.size();
-    }
-
   private:
-    [[nodiscard]] bool is(defect d) const noexcept { return on_.is(d); }
+    [[nodiscard]] bool is(defect d) const noexcept { return workspace_.is(d); }
 
     [[nodiscard]] bool may_take(const row& r, const vouch::claim_request& request) const {
         const auto& e = r.entry;
-        if (on_.passed_over.contains(e.id)) {
+        if (workspace_.passed_over.contains(e.id)) {
             return false;
         }
-        switch (on_.temper.defect) {
+        switch (workspace_.variant.defect) {
         case defect::claim_is_due_before_now: return *r.gate < request.now;
         case defect::claim_skips_lapsed: return e.state != vouch::state::claimed;
         case defect::claim_skips_retrying: return e.state != vouch::state::retrying;
@@ -98,7 +76,7 @@ class claiming {
     [[nodiscard]] std::vector<row_ptr> select(const vouch::claim_request& r, std::size_t limit) const {
         std::vector<row_ptr> found;
         if (!r.only.is_nil()) {
-            const auto e = on_.world.find(r.only);
+            const auto e = workspace_.snapshot.find(r.only);
             const bool is_open = e && e->gate && *e->gate <= r.now && may_take(*e, r);
             const bool is_forced = e && vouch::is_live(e->entry.state) &&
                                    ((is(defect::claim_of_one_ignores_due) && e->gate) ||
@@ -109,22 +87,22 @@ class claiming {
             }
             return found;
         }
-        const bool in_other_order = is(defect::claim_goes_by_sequence) || is(defect::claim_breaks_ties_badly) ||
+        const bool in_other_order = is(defect::claim_selects_by_sequence) || is(defect::claim_breaks_ties_backwards) ||
                                     is(defect::claim_prefers_retries);
         const bool everywhere = is(defect::claim_ignores_queue);
-        on_.world.gates.walk({everywhere ? std::string{} : r.queue, time_point::min(), 0},
-                             [&](const auto& key, const row_ptr& e) {
-                                 if (std::get<0>(key) != r.queue && !everywhere) {
-                                     return false;
-                                 }
-                                 if (std::get<1>(key) > r.now) {
-                                     return everywhere;
-                                 }
-                                 if (may_take(*e, r) && (found.size() < limit || in_other_order)) {
-                                     found.push_back(e);
-                                 }
-                                 return found.size() < limit || in_other_order;
-                             });
+        workspace_.snapshot.gates.walk({everywhere ? std::string{} : r.queue, time_point::min(), 0},
+                                       [&](const auto& key, const row_ptr& e) {
+                                           if (std::get<0>(key) != r.queue && !everywhere) {
+                                               return false;
+                                           }
+                                           if (std::get<1>(key) > r.now) {
+                                               return everywhere;
+                                           }
+                                           if (may_take(*e, r) && (found.size() < limit || in_other_order)) {
+                                               found.push_back(e);
+                                           }
+                                           return found.size() < limit || in_other_order;
+                                       });
         if (in_other_order) {
             std::stable_sort(found.begin(), found.end(),
                              [&](const row_ptr& a, const row_ptr& b) { return is_before(*a, *b); });
@@ -134,7 +112,7 @@ class claiming {
     }
 
     [[nodiscard]] bool is_before(const row& a, const row& b) const {
-        if (is(defect::claim_goes_by_sequence)) {
+        if (is(defect::claim_selects_by_sequence)) {
             return a.entry.sequence < b.entry.sequence;
         }
         if (is(defect::claim_prefers_retries)) {
@@ -146,27 +124,27 @@ class claiming {
 
     bool take(const std::vector<row_ptr>& chosen, const vouch::claim_request& r, std::vector<entry>& taken) {
         for (const auto& one : chosen) {
-            const auto stored = on_.world.find(one->entry.id); // somebody may have been here
+            const auto stored = workspace_.snapshot.find(one->entry.id); // another transaction may have removed it
             if (!stored) {
                 continue;
             }
             auto changed = *stored;
             claim_one(changed, r);
-            taken.push_back(is(defect::claim_shows_what_was) ? one->entry : changed.entry);
-            if (is(defect::claim_leaves_payloads_out)) {
+            taken.push_back(is(defect::claim_returns_the_old_state) ? one->entry : changed.entry);
+            if (is(defect::claim_omits_payloads)) {
                 taken.back().payload.clear();
             }
-            if (is(defect::claim_leaves_lists_out)) {
+            if (is(defect::claim_omits_trail_and_headers)) {
                 taken.back().trail.clear();
                 taken.back().headers.clear();
             }
             const auto e = changed.entry;
-            if (is(defect::claim_deletes_the_often_lapsed) && e.lapses > 2) {
-                on_.remove(e.id);
+            if (is(defect::claim_deletes_often_lapsed) && e.lapses > 2) {
+                workspace_.remove(e.id);
                 taken.pop_back();
                 continue;
             }
-            on_.put(std::move(changed));
+            workspace_.put(std::move(changed));
         }
         return !chosen.empty();
     }
@@ -177,8 +155,8 @@ class claiming {
         r.worker_before = e.worker;
         apply(e, request);
         const bool again = was.state == vouch::state::claimed;
-        count_lapse_wrongly(e, was);
-        if (is(defect::claim_keeps_epoch_again) && again) {
+        apply_lapse_defect(e, was);
+        if (is(defect::claim_of_lapsed_keeps_epoch) && again) {
             e.epoch = was.epoch;
         }
         if (is(defect::claim_by_same_worker_keeps_epoch) && again && was.worker == e.worker) {
@@ -190,7 +168,7 @@ class claiming {
         if (is(defect::claim_keeps_wake_mark)) {
             e.woken = was.woken;
         }
-        if (is(defect::claim_counts_failure_of_lapsed) && again) {
+        if (is(defect::claim_counts_lapse_as_failure) && again) {
             e.failures += 1;
         }
         if (is(defect::claim_clears_error)) {
@@ -199,7 +177,7 @@ class claiming {
         if (is(defect::claim_leases_from_due)) {
             e.lease_until = e.due_at + request.lease;
         }
-        if (is(defect::claim_leases_by_its_own_clock)) {
+        if (is(defect::claim_leases_by_a_clock)) {
             e.lease_until = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now()) + request.lease;
         }
         if (is(defect::claim_forgets_updated_at)) {
@@ -208,14 +186,14 @@ class claiming {
         r.gate = e.lease_until;
     }
 
-    void count_lapse_wrongly(entry& e, const entry& was) const {
+    void apply_lapse_defect(entry& e, const entry& was) const {
         const bool again = was.state == vouch::state::claimed;
-        switch (on_.temper.defect) {
-        case defect::claim_does_not_count_again: e.attempts = again ? was.attempts : e.attempts; break;
+        switch (workspace_.variant.defect) {
+        case defect::claim_counts_no_takeover: e.attempts = again ? was.attempts : e.attempts; break;
         case defect::claim_counts_the_first_lapse: e.attempts = was.attempts + 1; break;
         case defect::claim_forgives_the_second_lapse: e.attempts -= again && was.lapses == 1 ? 1U : 0U; break;
         case defect::claim_counts_no_lapse: e.lapses = was.lapses; break;
-        case defect::claim_takes_all_for_lapsed: e.lapses = was.lapses + 1; break;
+        case defect::claim_counts_all_as_lapsed: e.lapses = was.lapses + 1; break;
         case defect::claim_of_waiting_clears_lapses: e.lapses = again ? e.lapses : 0; break;
         default: break;
         }
@@ -225,68 +203,17 @@ class claiming {
         std::sort(taken.begin(), taken.end(), [](const entry& a, const entry& b) {
             return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
         });
-        if (is(defect::claim_answers_by_sequence)) {
+        if (is(defect::claim_returns_by_sequence)) {
             std::sort(taken.begin(), taken.end(),
                       [](const entry& a, const entry& b) { return a.sequence < b.sequence; });
         }
-        if (is(defect::claim_answers_backwards)) {
+        if (is(defect::claim_returns_in_reverse)) {
             std::reverse(taken.begin(), taken.end());
         }
         return taken;
     }
 
-    // Purge.
-
-    /// What may go, oldest first, but for what is needed.
-    [[nodiscard]] std::vector<row_ptr> candidates(const vouch::purge_request& request) const {
-        std::vector<row_ptr> found;
-        for (const auto& r :
-             is(defect::purge_ignores_queue) ? on_.world.everything() : on_.world.in_queue(request.queue)) {
-            const auto& e = r->entry;
-            const auto ended = is(defect::purge_goes_by_creation) ? e.created_at : e.updated_at;
-            const bool is_old =
-                is(defect::purge_includes_the_boundary) ? ended <= request.before : ended < request.before;
-            const bool fits = !request.state || e.state == *request.state || is(defect::purge_ignores_state);
-            const bool is_over = is_terminal(e.state) ||
-                                 (is(defect::purge_takes_the_living) && e.state == vouch::state::pending) ||
-                                 (is(defect::purge_takes_the_lapsed) && e.state == vouch::state::claimed);
-            const bool is_last = !on_.world.successor_of(e) || is(defect::purge_takes_predecessors_alone);
-            if (is_old && fits && is_over && is_last) {
-                found.push_back(r);
-            }
-        }
-        std::sort(found.begin(), found.end(), [&](const row_ptr& x, const row_ptr& y) {
-            const auto& a = is(defect::purge_takes_newest_first) ? y->entry : x->entry;
-            const auto& b = is(defect::purge_takes_newest_first) ? x->entry : y->entry;
-            return std::tie(a.updated_at, a.sequence) < std::tie(b.updated_at, b.sequence);
-        });
-        return found;
-    }
-
-    void add_generations(const row& newest, std::vector<row_ptr>& going) const {
-        std::vector<row_ptr> chain;
-        for (auto r = on_.world.find(newest.entry.id); r; r = on_.world.predecessor_of(*r)) {
-            if (is_needed(*r)) {
-                return;
-            }
-            chain.push_back(r);
-            if (is(defect::purge_leaves_predecessors) || is(defect::purge_takes_predecessors_alone)) {
-                break;
-            }
-        }
-        going.insert(going.end(), chain.rbegin(), chain.rend());
-    }
-
-    [[nodiscard]] bool is_needed(const row& r) const {
-        const auto has_live = [](const std::vector<row_ptr>& some) {
-            return std::any_of(some.begin(), some.end(), [](const auto& x) { return vouch::is_live(x->entry.state); });
-        };
-        const auto& e = r.entry;
-        return (!e.group.empty() && !is(defect::purge_ignores_groups) && has_live(on_.world.members(e.group))) ||
-               (!is(defect::purge_ignores_children) && has_live(on_.world.children_of(e.id)));
-    }
-
-    desk& on_;
+    workspace& workspace_;
 };
 
 } // namespace mutants

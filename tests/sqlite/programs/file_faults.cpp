@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A worker on a SQLite file that gets into trouble: the disk is full, the file is locked, read-only, corrupt, deleted.
-// Each time the error says what is wrong, no committed entry is lost, nothing is done twice, and the worker goes on
-// when the cause has gone: by itself where waiting helps, when it is run again where a person had to do something.
+// A worker meets faults of its SQLite file: the disk is full; the file is locked, read-only, corrupt or deleted. Each
+// time the error names the fault, no committed entry is lost, and no entry is handled twice. When the fault is gone the
+// worker continues: by itself if waiting helps, or when it is run again if a person had to repair something.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -43,7 +43,7 @@ namespace {
 
 const std::string queue = "q";
 
-/// Keeps the errors it sees.
+/// Counts the store errors it observes.
 class error_watch {
   public:
     void on(const vouch::event& e) noexcept {
@@ -64,7 +64,7 @@ class error_watch {
 };
 
 template <class Predicate>
-[[nodiscard]] bool comes_true(Predicate&& p) {
+[[nodiscard]] bool eventually(Predicate&& p) {
     for (int i = 0; i < 20'000; ++i) {
         if (p()) {
             return true;
@@ -75,9 +75,9 @@ template <class Predicate>
 }
 
 /// A producer and a worker on one file.
-class business {
+class workload {
   public:
-    explicit business(const std::string& path)
+    explicit workload(const std::string& path)
         : store_(path, {.busy_limit = 150ms}),
           worker_(outbox_, {.poll_interval = 20ms, .store_backoff = {.base = 5ms, .max = 50ms}}) {
         routes_.on("t", [this](vouch::delivery& d) {
@@ -87,12 +87,12 @@ class business {
         worker_.serve(routes_, {.queue = queue, .lease = 10s});
         worker_.observe(errors_);
     }
-    ~business() { stop_.request_stop(); }
+    ~workload() { stop_.request_stop(); }
 
     [[nodiscard]] error_watch& errors() noexcept { return errors_; }
     [[nodiscard]] store& file() noexcept { return store_; }
 
-    /// What went wrong, if anything; what was committed is expected to be done in the end.
+    /// Emits an entry. Returns the error, if any. A committed entry is expected to be handled in the end.
     std::optional<vouch::error> produce(std::size_t payload_size = 10) {
         const auto name = std::to_string(next_++);
         try {
@@ -105,11 +105,11 @@ class business {
     }
     void produce_many(int count) {
         for (int i = 0; i < count; ++i) {
-            expect(!produce(), "nothing is wrong yet");
+            expect(!produce(), "emit works before the fault");
         }
     }
 
-    /// The worker, on a thread of its own.
+    /// Runs the worker on another thread.
     void start() {
         stop_ = {};
         ended_ = false;
@@ -126,9 +126,9 @@ class business {
         stop_.request_stop();
         thread_.join();
     }
-    /// What it ended with, by itself.
+    /// Waits until the worker ends by itself. Returns the error it threw.
     [[nodiscard]] std::optional<vouch::error> wait() {
-        expect(comes_true([&] { return ended_.load(); }), "the worker ends by itself");
+        expect(eventually([&] { return ended_.load(); }), "the worker ends by itself");
         stop();
         return std::exchange(thrown_, std::nullopt);
     }
@@ -140,12 +140,12 @@ class business {
         return calls_.size();
     }
     [[nodiscard]] bool all_is_done() {
-        return comes_true([&] { return handled() == committed_.size(); });
+        return eventually([&] { return handled() == committed_.size(); });
     }
-    /// After the trouble: everything that was committed is done, each once.
+    /// After the fault: every committed entry has been handled exactly once.
     void check(const char* what) {
         expect(all_is_done(), what);
-        expect(comes_true([&] { return store_.counts(queue)[state::succeeded] == committed_.size(); }), what);
+        expect(eventually([&] { return store_.counts(queue)[state::succeeded] == committed_.size(); }), what);
         const std::lock_guard lock(mutex_);
         for (const auto& payload : committed_) {
             expect(calls_[payload] == 1, what);
@@ -170,11 +170,11 @@ class business {
     std::jthread thread_{};
 };
 
-void say(const char* trouble, const vouch::error& e) {
-    std::printf("%-10s %s: %s\n", trouble, name_of(e.kind()).data(), e.what());
+void print_error(const char* fault, const vouch::error& e) {
+    std::printf("%-10s %s: %s\n", fault, name_of(e.kind()).data(), e.what());
 }
 
-/// A disk of our own, of two megabytes, in a name space of our own. Nothing if this machine does not allow it.
+/// Mounts a disk of two megabytes in a private mount namespace. Returns false if this machine does not allow it.
 [[nodiscard]] bool mount_small_disk(const std::string& at) {
     std::filesystem::create_directory(at);
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
@@ -186,7 +186,7 @@ void say(const char* trouble, const vouch::error& e) {
 
 void full_disk(const std::string& folder) {
     if (!mount_small_disk(folder)) {
-        std::printf("full       SKIPPED: this machine lets nobody mount a small disk; nothing was shown\n");
+        std::printf("full       SKIPPED: this machine does not allow mounting a small disk\n");
         return;
     }
     const auto ballast = folder + "/ballast";
@@ -197,132 +197,132 @@ void full_disk(const std::string& folder) {
         }
     };
     fill(256); // half of it
-    business b(folder + "/work.db");
+    workload b(folder + "/work.db");
     b.start();
     b.produce_many(20);
-    expect(b.all_is_done(), "work before the trouble");
+    expect(b.all_is_done(), "entries are handled before the fault");
     b.stop();
     std::optional<vouch::error> wrong;
     for (std::size_t i = 0; i < 1000 && !wrong; ++i) {
         wrong = b.produce(20'000);
     }
-    expect(wrong && wrong->kind() == error_kind::full, "a full disk is said to be full");
-    expect(wrong && !wrong->is_in_doubt(), "and there is no doubt about it");
+    expect(wrong && wrong->kind() == error_kind::full, "a full disk is reported as full");
+    expect(wrong && !wrong->is_in_doubt(), "the failed commit is not in doubt");
     if (wrong) {
-        say("full", *wrong);
+        print_error("full", *wrong);
     }
-    fill(1024); // and not a byte for the worker either, not even
+    fill(1024); // leaves no room for the worker either
     for (std::size_t i = 0; i < 1000 && !b.produce(); ++i) {
-        // where the log has room that a larger commit could not use
+        // uses up the room in the log that was too small for a larger commit
     }
     b.start();
-    expect(comes_true([&] { return b.errors().count(error_kind::full) > 2; }), "the worker says so, too");
-    expect(b.is_running(), "and goes on trying");
+    expect(eventually([&] { return b.errors().count(error_kind::full) > 2; }), "the worker reports a full disk");
+    expect(b.is_running(), "the worker keeps trying while the disk is full");
     const auto seen = b.errors().count(error_kind::full);
     std::filesystem::remove(ballast);
-    b.check("all that was committed is done when there is room again");
-    std::printf("           %zu entries committed, the worker met the full disk %zu times, all done once\n",
+    b.check("every committed entry is handled once when there is room again");
+    std::printf("           %zu entries committed, all handled once; the worker reported the full disk %zu times\n",
                 b.committed(), seen);
     b.stop();
 }
 
 void locked_file(const std::string& folder) {
     const auto path = folder + "/work.db";
-    business b(path);
+    workload b(path);
     b.produce_many(20);
     sqlite3* other = nullptr;
     sqlite3_open(path.c_str(), &other);
     sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr);
     b.start();
     const auto wrong = b.produce();
-    expect(wrong && wrong->kind() == error_kind::busy, "a locked file is said to be busy");
+    expect(wrong && wrong->kind() == error_kind::busy, "a locked file is reported as busy");
     if (wrong) {
-        say("locked", *wrong);
+        print_error("locked", *wrong);
     }
-    expect(comes_true([&] { return b.errors().count(error_kind::busy) > 1; }), "the worker says so, too");
-    expect(b.is_running(), "and goes on trying");
+    expect(eventually([&] { return b.errors().count(error_kind::busy) > 1; }), "the worker reports a busy file");
+    expect(b.is_running(), "the worker keeps trying while the file is locked");
     sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr);
     sqlite3_close(other);
-    b.check("all is done when the lock has gone");
+    b.check("every committed entry is handled once when the lock is released");
     b.stop();
 }
 
 void deleted_file(const std::string& folder) {
     const auto path = folder + "/work.db";
-    business b(path);
+    workload b(path);
     b.start();
     b.produce_many(20);
-    expect(b.all_is_done(), "work before the trouble");
+    expect(b.all_is_done(), "entries are handled before the fault");
     b.stop();
     b.produce_many(20);
     std::filesystem::rename(path, path + ".elsewhere");
     b.start();
     const auto wrong = b.produce();
-    expect(wrong && wrong->kind() == error_kind::io, "a file that is gone is an error, though SQLite would go on");
+    expect(wrong && wrong->kind() == error_kind::io, "a missing file is an error, although SQLite would continue");
     if (wrong) {
-        say("deleted", *wrong);
+        print_error("deleted", *wrong);
     }
-    expect(comes_true([&] { return b.errors().count(error_kind::io) > 1; }), "the worker says so, too");
-    expect(b.is_running(), "and goes on trying");
-    expect(!std::filesystem::exists(path), "nobody has made an empty file in its place");
+    expect(eventually([&] { return b.errors().count(error_kind::io) > 1; }), "the worker reports the missing file");
+    expect(b.is_running(), "the worker keeps trying while the file is missing");
+    expect(!std::filesystem::exists(path), "no empty file is created in its place");
     std::filesystem::rename(path + ".elsewhere", path);
-    b.check("all is done when the file is back");
+    b.check("every committed entry is handled once when the file is back");
 
-    // A copy, as from a backup, is another file at the same path.
+    // A copy restored from a backup is another file at the same path.
     b.stop();
     b.produce_many(20);
     sqlite3* other = nullptr;
     sqlite3_open(path.c_str(), &other);
     const auto copied = sqlite3_exec(other, ("VACUUM INTO '" + path + ".backup'").c_str(), nullptr, nullptr, nullptr);
-    expect(copied == SQLITE_OK, "a copy");
+    expect(copied == SQLITE_OK, "the file can be copied");
     sqlite3_close(other);
     for (const auto* const suffix : {"", "-wal", "-shm"}) {
         std::filesystem::remove(path + suffix);
     }
     std::filesystem::rename(path + ".backup", path);
     b.start();
-    b.check("all is done from the copy that was put in its place");
+    b.check("every committed entry is handled once from a restored copy");
     b.stop();
 }
 
 void read_only_file(const std::string& folder) {
-    if (geteuid() == 0) { // whom no permission stops
+    if (geteuid() == 0) { // permissions do not stop root
         const auto above = std::filesystem::path(folder).parent_path();
         expect(chmod(above.c_str(), 0755) == 0 && chown(folder.c_str(), 65534, 65534) == 0 && setgid(65534) == 0 &&
                    setuid(65534) == 0,
-               "become nobody");
+               "the process changes to another user");
     }
     const auto path = folder + "/work.db";
     {
-        business before(path);
+        workload before(path);
         before.produce_many(20);
         chmod(path.c_str(), 0444);
     }
-    business b(path);
+    workload b(path);
     const auto wrong = b.produce();
-    expect(wrong && wrong->kind() == error_kind::read_only, "a read-only file is said to be that");
+    expect(wrong && wrong->kind() == error_kind::read_only, "a read-only file is reported as read-only");
     b.start();
     const auto thrown = b.wait();
-    expect(thrown && thrown->kind() == error_kind::read_only, "the worker stops with that error");
+    expect(thrown && thrown->kind() == error_kind::read_only, "the worker stops with the read-only error");
     if (thrown) {
-        say("read-only", *thrown);
+        print_error("read-only", *thrown);
     }
     for (const auto* const suffix : {"", "-wal", "-shm"}) {
         chmod((path + suffix).c_str(), 0644);
     }
     b.start(); // the same worker, the same store
-    expect(comes_true([&] { return b.handled() == 20; }), "it goes on when run again");
-    expect(!b.produce(11), "and so does the producer"); // longer than any before
-    expect(comes_true([&] { return b.handled() == 21; }), "and the worker with what was produced");
+    expect(eventually([&] { return b.handled() == 20; }), "the worker continues when it is run again");
+    expect(!b.produce(11), "the producer continues, too"); // with a longer payload than before
+    expect(eventually([&] { return b.handled() == 21; }), "the worker handles the new entry");
     b.stop();
-    expect(b.file().counts(queue)[state::succeeded] == 21, "all is recorded");
+    expect(b.file().counts(queue)[state::succeeded] == 21, "every entry is stored as succeeded");
 }
 
 void corrupt_file(const std::string& folder) {
     const auto path = folder + "/work.db";
     const auto good = folder + "/good.db";
     {
-        business before(path);
+        workload before(path);
         before.produce_many(20);
     }
     std::filesystem::copy_file(path, good);
@@ -331,19 +331,19 @@ void corrupt_file(const std::string& folder) {
         std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
         file.seekp(from).write(std::string(bytes, '\x5a').data(), static_cast<std::streamsize>(bytes));
     };
-    scribble(4096, static_cast<std::size_t>(size) - 4096); // all but the first page, which has the schema
+    scribble(4096, static_cast<std::size_t>(size) - 4096); // all but the first page, which holds the schema
     {
         std::optional<vouch::error> thrown;
         try {
-            business b(path);
+            workload b(path);
             b.start();
             thrown = b.wait();
         } catch (const vouch::error& e) {
-            thrown = e; // it was seen when it was opened
+            thrown = e; // detected when the file was opened
         }
-        expect(thrown && thrown->kind() == error_kind::corrupt, "scribbled pages are said to be corrupt");
+        expect(thrown && thrown->kind() == error_kind::corrupt, "overwritten pages are reported as corrupt");
         if (thrown) {
-            say("corrupt", *thrown);
+            print_error("corrupt", *thrown);
         }
     }
     scribble(0, 4096);
@@ -354,37 +354,38 @@ void corrupt_file(const std::string& folder) {
         refused = e;
     }
     expect(refused && refused->kind() == error_kind::corrupt,
-           "what is no database at all is refused when it is opened");
+           "a file that is not a database is refused when it is opened");
     for (const auto* const suffix : {"-wal", "-shm"}) {
         std::filesystem::remove(path + suffix);
     }
     std::filesystem::copy_file(good, path, std::filesystem::copy_options::overwrite_existing);
-    business b(path);
+    workload b(path);
     b.start();
-    expect(comes_true([&] { return b.file().counts(queue)[state::succeeded] == 20; }), "the good copy is worked off");
+    expect(eventually([&] { return b.file().counts(queue)[state::succeeded] == 20; }),
+           "every entry of the good copy is handled");
     b.stop();
 }
 
 } // namespace
 
 int main() {
-    const std::array<std::pair<const char*, void (*)(const std::string&)>, 5> troubles{{{"full", full_disk},
-                                                                                        {"locked", locked_file},
-                                                                                        {"deleted", deleted_file},
-                                                                                        {"read-only", read_only_file},
-                                                                                        {"corrupt", corrupt_file}}};
-    for (const auto& [name, trouble] : troubles) {
+    const std::array<std::pair<const char*, void (*)(const std::string&)>, 5> faults{{{"full", full_disk},
+                                                                                      {"locked", locked_file},
+                                                                                      {"deleted", deleted_file},
+                                                                                      {"read-only", read_only_file},
+                                                                                      {"corrupt", corrupt_file}}};
+    for (const auto& [name, fault] : faults) {
         const sqlite_test::folder in;
         const auto place = in.file(name);
-        child alone([&, trouble = trouble] {
+        child alone([&, fault = fault] {
             failures = 0;
             std::filesystem::create_directories(place);
-            trouble(place);
+            fault(place);
             return failures == 0 ? 0 : 1;
         });
         const auto ended = alone.wait();
         expect(ended.code == 0, name);
     }
-    std::printf("%s\n", failures == 0 ? "all holds" : "NOT all holds");
+    std::printf("%s\n", failures == 0 ? "all checks passed" : "SOME CHECKS FAILED");
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

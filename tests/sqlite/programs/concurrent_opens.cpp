@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Six processes, then six threads, open the same fresh file at the same moment, and again with the next file: 2,000
-// opens by processes and 600 by threads. Each creates the file and the tables or finds them; none fails.
+// Six processes, then six threads, open the same new file at the same moment, and repeat that with the next file: 2,000
+// opens by processes and 600 by threads. Each open creates the file and the tables or finds them. None may fail.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr int openers = 6;
 
-/// Lets all openers go on when the last one has come; in memory that processes share.
+/// Releases all openers when the last one has arrived. It lives in memory that the processes share.
 class start_line {
   public:
     static start_line& shared() {
@@ -45,7 +45,7 @@ class start_line {
     std::atomic<int> here_ = 0;
 };
 
-/// How many of this opener's opens failed.
+/// Returns the number of failed opens.
 int open_all(const sqlite_test::folder& in, const std::string& name, start_line& start, int rounds) {
     int failed = 0;
     for (int round = 0; round < rounds; ++round) {
@@ -70,7 +70,7 @@ void by_processes(const sqlite_test::folder& in) {
         all.emplace_back([&] { return open_all(in, "process-", start, rounds) == 0 ? 0 : 1; });
     }
     for (auto& one : all) {
-        expect(one.wait().code == 0, "a process opens every fresh file");
+        expect(one.wait().code == 0, "every process opens every new file");
     }
     std::printf("%d opens by %d processes\n", openers * rounds, openers);
 }
@@ -86,7 +86,7 @@ void by_threads(const sqlite_test::folder& in) {
     for (auto& one : all) {
         one.join();
     }
-    expect(failed == 0, "a thread opens every fresh file");
+    expect(failed == 0, "every thread opens every new file");
     std::printf("%d opens by %d threads\n", openers * rounds, openers);
 }
 
@@ -96,6 +96,6 @@ int main() {
     const sqlite_test::folder in;
     by_processes(in);
     by_threads(in);
-    std::printf("%s\n", failures == 0 ? "all holds" : "NOT all holds");
+    std::printf("%s\n", failures == 0 ? "all checks passed" : "SOME CHECKS FAILED");
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The suite against one store, on one errand: to find a clause that kills it with each of some seeds, or all clauses it
-// breaks. What happens is written down line by line, so that somebody can read it even if the store hangs or crashes.
+// Runs the suite against one store to find a clause that kills it with each of some seeds, or all clauses that it
+// breaks. Each event is written as a line at once, so that the parent process can read it if the store hangs or
+// crashes.
 #pragma once
 
 #include <cstddef>
@@ -21,49 +22,50 @@ namespace mutants {
 
 namespace suite = vouch::conformance;
 
-struct errand {
+struct search_options {
     std::vector<std::uint64_t> seeds{1};
-    std::string killer{};          ///< the clause that is tried first; none: all, in their order
-    bool wants_all = false;        ///< every clause that fails, not the first
-    bool may_take_long = true;     ///< a store that survives `quick` gets `standard`
-    std::string after{};           ///< only clauses behind this one
-    std::set<std::string> known{}; ///< clauses that need not be run
+    std::string killer{};            ///< the clause to try first; empty: all clauses, in order
+    bool wants_all = false;          ///< find every clause that fails, not only the first
+    bool tries_standard = true;      ///< try the `standard` profile on a store that survives `quick`
+    std::string after{};             ///< only clauses after this one; empty: all
+    std::set<std::string> skipped{}; ///< clauses not to run
     bool explains = false;
-    std::size_t patience = 30; ///< seconds for a clause of `quick`
+    std::size_t seconds_per_clause = 30; ///< with the `quick` profile
 };
 
 template <class Fixture>
-class hunt {
+class kill_search {
   public:
-    hunt(Fixture& fixture, const errand& what, std::FILE* to) : fixture_(fixture), errand_(what), to_(to) {}
+    kill_search(Fixture& fixture, const search_options& what, std::FILE* to)
+        : fixture_(fixture), options_(what), to_(to) {}
 
     void run() {
-        auto killer = errand_.killer;
-        for (const auto seed : errand_.seeds) {
+        auto killer = options_.killer;
+        for (const auto seed : options_.seeds) {
             std::fprintf(to_, "seed\t%llu\n", static_cast<unsigned long long>(seed));
-            if (!killer.empty() && dies(seed, suite::profile::quick, killer)) {
+            if (!killer.empty() && fails(seed, suite::profile::quick, killer)) {
                 continue;
             }
-            if (dies(seed, suite::profile::quick, {}) ||
-                (errand_.may_take_long && dies(seed, suite::profile::standard, {}))) {
+            if (fails(seed, suite::profile::quick, {}) ||
+                (options_.tries_standard && fails(seed, suite::profile::standard, {}))) {
                 killer = killer.empty() ? last_killer_ : killer;
             }
         }
     }
 
   private:
-    [[nodiscard]] bool dies(std::uint64_t seed, suite::profile profile, const std::string& clause) {
-        suite::options how{.seed = seed, .profile = profile, .clause = clause, .explains = errand_.explains};
+    [[nodiscard]] bool fails(std::uint64_t seed, suite::profile profile, const std::string& clause) {
+        suite::options how{.seed = seed, .profile = profile, .clause = clause, .explains = options_.explains};
         constexpr std::size_t longer = 300;
-        how.seconds_per_clause = profile == suite::profile::quick ? errand_.patience : longer;
-        bool has_begun = errand_.after.empty();
+        how.seconds_per_clause = profile == suite::profile::quick ? options_.seconds_per_clause : longer;
+        bool has_begun = options_.after.empty();
         std::uint64_t calls = 0;
         double milliseconds = 0;
-        bool has_died = false;
+        bool has_failed = false;
         const auto begins = [&](const suite::clause& c) {
             const std::string id(c.id);
-            const bool is_wanted = has_begun && !errand_.known.contains(id);
-            has_begun = has_begun || id == errand_.after;
+            const bool is_wanted = has_begun && !options_.skipped.contains(id);
+            has_begun = has_begun || id == options_.after;
             if (is_wanted) {
                 std::fprintf(to_, "begin\t%s\t%s\t%s\n", id.c_str(), text(name_of(c.layer)).c_str(),
                              text(name_of(profile)).c_str());
@@ -77,16 +79,16 @@ class hunt {
             if (r.result != suite::result::fail) {
                 return true;
             }
-            has_died = true;
+            has_failed = true;
             last_killer_ = r.clause.id;
             const auto what = one_line(r.failure.what + ": " + r.failure.seen + " / " + r.failure.expected);
             std::fprintf(to_, "fail\t%s\t%s\t%s\t%.0f\t%llu\t%s\n", last_killer_.c_str(),
                          text(name_of(r.clause.layer)).c_str(), text(name_of(profile)).c_str(), milliseconds,
                          static_cast<unsigned long long>(calls), what.substr(0, 2000).c_str());
-            return errand_.wants_all;
+            return options_.wants_all;
         };
         std::ignore = suite::check(fixture_, how, {}, {begins, ended});
-        return has_died;
+        return has_failed;
     }
 
     [[nodiscard]] static std::string text(std::string_view words) { return std::string(words); }
@@ -98,7 +100,7 @@ class hunt {
     }
 
     Fixture& fixture_;
-    const errand& errand_;
+    const search_options& options_;
     std::FILE* to_;
     std::string last_killer_{};
 };

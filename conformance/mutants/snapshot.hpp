@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything a plain store holds, as one value: the entries and the orders in which they are looked for.
+// Everything a plain store holds, as one value: the entries and their indexes. Copied in constant time.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +25,14 @@ using vouch::time_point;
 
 struct row {
     vouch::entry entry{};
-    std::optional<time_point> gate{}; ///< when a claim may take it; none if it is terminal or blocked in its lane
-    std::uint64_t replaces = 0;       ///< the predecessor's sequence: its id may be given to a stranger after a purge
-    std::string worker_before{};      ///< who had it before the present claim
+    std::optional<time_point> gate{}; ///< when it may be claimed; none: terminal, or blocked in its lane
+    std::uint64_t replaces = 0;       ///< the predecessor's sequence; its id may be reused after a purge
+    std::string worker_before{};      ///< of the claim before the present one
 };
 
 using row_ptr = std::shared_ptr<const row>;
 
-class world {
+class snapshot {
   public:
     using by_number = std::tuple<std::string, std::uint64_t>;
     using by_time = std::tuple<std::string, time_point, std::uint64_t>;
@@ -96,8 +96,8 @@ class world {
                      [&](const auto& k) { return std::get<0>(k) == queue && std::get<1>(k) == lane; });
     }
 
-    /// The newest generation of a key, or another one.
-    [[nodiscard]] row_ptr keyed(const std::string& queue, const std::string& key, bool newest = true) const {
+    /// The newest or the oldest generation of a key.
+    [[nodiscard]] row_ptr find_by_key(const std::string& queue, const std::string& key, bool newest = true) const {
         row_ptr found;
         keys.walk({queue, key, 0}, [&](const auto& k, const auto& r) {
             if (std::get<0>(k) != queue || std::get<1>(k) != key) {
@@ -114,7 +114,7 @@ class world {
         return found == nullptr ? nullptr : *found;
     }
 
-    /// What a row replaces, if that is still there.
+    /// The row that `r` replaces, if it is still stored.
     [[nodiscard]] row_ptr predecessor_of(const row& r) const {
         const auto found = r.replaces == 0 ? nullptr : find(r.entry.predecessor);
         return found && found->entry.sequence == r.replaces ? found : nullptr;
@@ -156,7 +156,7 @@ class world {
         return found;
     }
 
-    [[nodiscard]] std::vector<row_ptr> everything() const {
+    [[nodiscard]] std::vector<row_ptr> all_rows() const {
         std::vector<row_ptr> found;
         rows.walk([&](const auto&, const auto& r) {
             found.push_back(r);
@@ -185,7 +185,7 @@ class world {
             gates.erase({e.queue, *old.gate, e.sequence});
         }
         lanes.erase({e.queue, e.lane, e.sequence});
-        // Keys and successors may have been given to somebody else by a store that does not look.
+        // In some mutants another entry may have taken the key or the successor.
         if (const auto* const r = keys.find({e.queue, e.key, e.generation}); r != nullptr && (*r)->entry.id == e.id) {
             keys.erase({e.queue, e.key, e.generation});
         }

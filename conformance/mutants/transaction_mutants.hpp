@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Stores that do not keep their transactions, or forget.
+// Mutants whose transactions, durability or sharing are wrong.
 #pragma once
 
 #include <vector>
 
-#include "breach.hpp"
+#include "violation.hpp"
 
 namespace mutants {
 
-inline const std::vector<breach> broken_transactions{
+inline const std::vector<violation> transaction_mutants{
     {"Uncommitted work is invisible.",
      {{"uncommitted is visible", defect::uncommitted_is_visible},
       {"begin sees uncommitted", defect::begin_sees_uncommitted},
@@ -19,28 +19,28 @@ inline const std::vector<breach> broken_transactions{
       {"rollback keeps epochs", defect::rollback_keeps_epochs},
       {"rollback keeps lapses", defect::rollback_keeps_lapses},
       {"rollback keeps settles", defect::rollback_keeps_settles}}},
-    {"All of it is seen after commit.",
+    {"Everything a transaction wrote is visible after commit.",
      {{"commit loses the last of many", defect::commit_loses_the_last_of_many},
       {"enqueue keeps 1000 of a batch", defect::enqueue_keeps_1000_of_a_batch},
       {"reads are one commit behind", defect::reads_are_one_commit_behind}}},
     {"Reads on a writer see its own writes; reads on the store never wait for writers.",
      {{"own writes are invisible", defect::own_writes_are_invisible},
       {"reads wait for writers", defect::reads_wait_for_writers}}},
-    {"A conflict: rolled back, and of the parties one gets through.",
+    {"A conflict is rolled back, and one of the conflicting transactions always succeeds.",
      {{"commit overwrites", defect::commit_overwrites},
       {"commit checks only its rows", defect::commit_checks_only_its_rows},
-      {"conflict is kept", defect::conflict_is_kept}}},
+      {"conflict keeps its writes", defect::conflict_keeps_its_writes}}},
     {"After any error but invalid_argument the transaction is closed; using a closed one is misuse.",
-     {{"closed says nothing", defect::closed_says_nothing},
-      {"commit twice is fine", defect::commit_twice_is_fine},
-      {"invalid closes", defect::invalid_closes},
-      {"error leaves it open", defect::error_leaves_it_open}}},
-    {"Infrastructure faults throw; a commit whose outcome is unknown says so.",
+     {{"closed accepts calls", defect::closed_accepts_calls},
+      {"commit twice is accepted", defect::commit_twice_is_accepted},
+      {"invalid argument closes", defect::invalid_argument_closes},
+      {"error leaves open", defect::error_leaves_open}}},
+    {"Infrastructure faults throw; a commit whose outcome is unknown is in doubt.",
      {{"commit swallows failure", defect::commit_swallows_failure},
       {"commit hides doubt", defect::commit_hides_doubt},
-      {"failed commit keeps the turn", defect::failed_commit_keeps_the_turn}}},
-    {"Durable: committed work survives, and nothing else does.",
-     {{"crash loses the claimed", defect::crash_loses_the_claimed},
+      {"failed commit keeps the lock", defect::failed_commit_keeps_the_lock}}},
+    {"Durable: committed work survives a crash, and nothing else does.",
+     {{"crash loses claimed", defect::crash_loses_claimed},
       {"crash loses the last commit", defect::crash_loses_the_last_commit},
       {"reopen loses the last commit", defect::reopen_loses_the_last_commit},
       {"reopen finds uncommitted", defect::reopen_finds_uncommitted},
@@ -49,10 +49,10 @@ inline const std::vector<breach> broken_transactions{
       {"reopen forgets wake marks", defect::reopen_forgets_wake_marks},
       {"reopen forgets progress", defect::reopen_forgets_progress},
       {"reopen forgets lapses", defect::reopen_forgets_lapses}}},
-    {"Shared: several handles use the same work; another place is another store.",
+    {"Shared: several handles use the same entries; another location is another store.",
      {{"open releases claims", defect::open_releases_claims},
       {"handle keeps its first view", defect::handle_keeps_its_first_view},
-      {"places share everything", defect::places_share_everything}}},
+      {"locations share everything", defect::locations_share_everything}}},
     {"Sequences are never reused.",
      {{"purge frees sequences", defect::purge_frees_sequences},
       {"reopen frees sequences", defect::reopen_frees_sequences}}},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The SQLite store with one of its statements rewritten on the way to SQLite. The store itself is the shipped one.
+// Opens the SQLite store with one of its statements rewritten on the way to SQLite. The store is the shipped one; only
+// the two SQLite functions it calls are replaced.
 #pragma once
 
 #include <cstddef>
@@ -17,44 +18,44 @@
 
 #include <vouch/conformance/location.hpp>
 
-#include "rewrite.hpp"
+#include "sqlite_rewrites.hpp"
 
 namespace mutants {
 
-inline const rewrite* rewrite_in_force = nullptr; // set once, before any store is opened
+inline const rewrite* active_rewrite = nullptr; // set once, before any store is opened
 
 inline int mutated_prepare(sqlite3* db, const char* text, int bytes, unsigned flags, sqlite3_stmt** out,
                            const char** tail) {
     const std::string_view given(text, static_cast<std::size_t>(bytes));
-    const auto sql = rewrite_in_force == nullptr ? std::nullopt : rewritten(given, *rewrite_in_force);
+    const auto sql = active_rewrite == nullptr ? std::nullopt : rewritten(given, *active_rewrite);
     if (!sql) {
         return sqlite3_prepare_v3(db, text, bytes, flags, out, tail);
     }
     const int rc = sqlite3_prepare_v3(db, sql->c_str(), static_cast<int>(sql->size()), flags, out, nullptr);
-    if (rc == SQLITE_ERROR) { // a mutant that cannot run proves nothing
-        std::fprintf(stderr, "the rewritten statement is wrong: %s\n%s\n", sqlite3_errmsg(db), sql->c_str());
+    if (rc == SQLITE_ERROR) { // a statement that does not run proves nothing
+        std::fprintf(stderr, "the rewritten statement does not compile: %s\n%s\n", sqlite3_errmsg(db), sql->c_str());
         std::_Exit(5);
     }
     return rc;
 }
 
-/// The store asks for the file's name to find those of its process who have it open, too. Apart, each is told another
-/// way to the same file.
+/// The store uses the file's name to find the other handles of its process. If handles are `separate`, each gets
+/// another name for the same file.
 inline const char* separate_filename(sqlite3* db, const char* schema) {
     const char* const name = sqlite3_db_filename(db, schema);
-    if (rewrite_in_force == nullptr || !rewrite_in_force->apart || name == nullptr) {
+    if (active_rewrite == nullptr || !active_rewrite->separate || name == nullptr) {
         return name;
     }
     static std::mutex mutex;
-    static std::map<std::string, std::size_t> ways;
-    static std::deque<std::string> names; // kept, as SQLite keeps its own
+    static std::map<std::string, std::size_t> aliases;
+    static std::deque<std::string> names; // SQLite's names live as long as the connection; these live longer
     const std::lock_guard lock(mutex);
-    std::string way(name);
-    const auto slash = way.rfind('/');
-    for (auto n = ++ways[way]; n > 0; --n) {
-        way.insert(slash, "/.");
+    std::string alias(name);
+    const auto slash = alias.rfind('/');
+    for (auto n = ++aliases[alias]; n > 0; --n) {
+        alias.insert(slash, "/.");
     }
-    return names.emplace_back(std::move(way)).c_str();
+    return names.emplace_back(std::move(alias)).c_str();
 }
 
 } // namespace mutants
