@@ -12,10 +12,10 @@
 #include <vouch/vouch.hpp>
 
 #include "arguments.hpp"
-#include "changing.hpp"
 #include "database.hpp"
 #include "output.hpp"
 #include "sagas.hpp"
+#include "write_commands.hpp"
 
 namespace tool {
 

@@ -10,11 +10,11 @@
 #include <vouch/vouch.hpp>
 
 #include "arguments.hpp"
-#include "changing.hpp"
 #include "database.hpp"
-#include "looking.hpp"
 #include "output.hpp"
+#include "read_commands.hpp"
 #include "requeue_all.hpp"
+#include "write_commands.hpp"
 
 namespace {
 

@@ -30,11 +30,11 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
-#include <vouch/memory/ledger.hpp>
-#include <vouch/memory/purging.hpp>
-#include <vouch/memory/reading.hpp>
+#include <vouch/memory/detail/entry_reader.hpp>
+#include <vouch/memory/detail/entry_writer.hpp>
+#include <vouch/memory/detail/ledger.hpp>
+#include <vouch/memory/detail/purger.hpp>
 #include <vouch/memory/seam.hpp>
-#include <vouch/memory/writing.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -15,9 +15,9 @@
 
 #include <sqlite3.h>
 
-#include <vouch/sqlite/error.hpp>
+#include <vouch/sqlite/detail/result_codes.hpp>
+#include <vouch/sqlite/detail/statement.hpp>
 #include <vouch/sqlite/schema.hpp>
-#include <vouch/sqlite/statement.hpp>
 #include <vouch/sqlite/store.hpp>
 
 namespace vouch {

@@ -13,9 +13,9 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/state.hpp>
-#include <vouch/sqlite/error.hpp>
+#include <vouch/sqlite/detail/result_codes.hpp>
+#include <vouch/sqlite/detail/statement.hpp>
 #include <vouch/sqlite/schema.hpp>
-#include <vouch/sqlite/statement.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -14,8 +14,8 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/error.hpp>
-#include <vouch/sqlite/error.hpp>
-#include <vouch/sqlite/statement.hpp>
+#include <vouch/sqlite/detail/result_codes.hpp>
+#include <vouch/sqlite/detail/statement.hpp>
 
 namespace vouch {
 inline namespace v0 {

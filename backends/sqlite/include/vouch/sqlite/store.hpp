@@ -27,14 +27,14 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
-#include <vouch/sqlite/enqueuing.hpp>
-#include <vouch/sqlite/error.hpp>
-#include <vouch/sqlite/file.hpp>
+#include <vouch/sqlite/detail/draft_inserter.hpp>
+#include <vouch/sqlite/detail/entry_reader.hpp>
+#include <vouch/sqlite/detail/entry_writer.hpp>
+#include <vouch/sqlite/detail/file.hpp>
+#include <vouch/sqlite/detail/purger.hpp>
+#include <vouch/sqlite/detail/result_codes.hpp>
+#include <vouch/sqlite/detail/session.hpp>
 #include <vouch/sqlite/options.hpp>
-#include <vouch/sqlite/purging.hpp>
-#include <vouch/sqlite/reading.hpp>
-#include <vouch/sqlite/session.hpp>
-#include <vouch/sqlite/writing.hpp>
 
 namespace vouch {
 inline namespace v0 {

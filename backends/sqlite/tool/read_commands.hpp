@@ -14,10 +14,10 @@
 
 #include "arguments.hpp"
 #include "database.hpp"
-#include "older.hpp"
+#include "older_schema.hpp"
 #include "output.hpp"
 #include "sagas.hpp"
-#include "waiting.hpp"
+#include "wait_reason.hpp"
 
 namespace tool {
 

@@ -18,7 +18,7 @@
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/sqlite/error.hpp>
+#include <vouch/sqlite/detail/result_codes.hpp>
 
 namespace vouch {
 inline namespace v0 {

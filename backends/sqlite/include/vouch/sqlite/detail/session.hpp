@@ -12,10 +12,10 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/id.hpp>
-#include <vouch/sqlite/connection.hpp>
-#include <vouch/sqlite/shelf.hpp>
-#include <vouch/sqlite/sql.hpp>
-#include <vouch/sqlite/statement.hpp>
+#include <vouch/sqlite/detail/connection.hpp>
+#include <vouch/sqlite/detail/partition.hpp>
+#include <vouch/sqlite/detail/sql.hpp>
+#include <vouch/sqlite/detail/statement.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -13,9 +13,9 @@
 
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/state.hpp>
-#include <vouch/memory/ledger.hpp>
-#include <vouch/memory/row.hpp>
-#include <vouch/memory/timeline.hpp>
+#include <vouch/memory/detail/ledger.hpp>
+#include <vouch/memory/detail/row.hpp>
+#include <vouch/memory/detail/timeline.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <utility>
 
-#include <vouch/memory/heap.hpp>
+#include <vouch/memory/detail/heap.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -13,7 +13,7 @@
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
-#include <vouch/sqlite/statement.hpp>
+#include <vouch/sqlite/detail/statement.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -15,13 +15,13 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/error.hpp>
-#include <vouch/sqlite/connection.hpp>
-#include <vouch/sqlite/error.hpp>
-#include <vouch/sqlite/hub.hpp>
+#include <vouch/sqlite/detail/connection.hpp>
+#include <vouch/sqlite/detail/file_registry.hpp>
+#include <vouch/sqlite/detail/result_codes.hpp>
+#include <vouch/sqlite/detail/sql.hpp>
+#include <vouch/sqlite/detail/watch.hpp>
 #include <vouch/sqlite/options.hpp>
 #include <vouch/sqlite/schema.hpp>
-#include <vouch/sqlite/sql.hpp>
-#include <vouch/sqlite/watch.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -12,12 +12,12 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
-#include <vouch/sqlite/connection.hpp>
-#include <vouch/sqlite/row.hpp>
-#include <vouch/sqlite/session.hpp>
-#include <vouch/sqlite/shelf.hpp>
-#include <vouch/sqlite/sql.hpp>
-#include <vouch/sqlite/statement.hpp>
+#include <vouch/sqlite/detail/connection.hpp>
+#include <vouch/sqlite/detail/partition.hpp>
+#include <vouch/sqlite/detail/row.hpp>
+#include <vouch/sqlite/detail/session.hpp>
+#include <vouch/sqlite/detail/sql.hpp>
+#include <vouch/sqlite/detail/statement.hpp>
 
 namespace vouch {
 inline namespace v0 {

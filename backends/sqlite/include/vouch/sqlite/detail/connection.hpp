@@ -22,13 +22,13 @@
 
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/id.hpp>
-#include <vouch/sqlite/error.hpp>
+#include <vouch/sqlite/detail/partition.hpp>
+#include <vouch/sqlite/detail/result_codes.hpp>
+#include <vouch/sqlite/detail/sql.hpp>
+#include <vouch/sqlite/detail/statement.hpp>
+#include <vouch/sqlite/detail/turnstile.hpp>
 #include <vouch/sqlite/options.hpp>
 #include <vouch/sqlite/schema.hpp>
-#include <vouch/sqlite/shelf.hpp>
-#include <vouch/sqlite/sql.hpp>
-#include <vouch/sqlite/statement.hpp>
-#include <vouch/sqlite/turnstile.hpp>
 
 namespace vouch {
 inline namespace v0 {

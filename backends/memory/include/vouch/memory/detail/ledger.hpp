@@ -23,8 +23,8 @@
 
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/lifecycle.hpp>
-#include <vouch/memory/hash_index.hpp>
-#include <vouch/memory/row.hpp>
+#include <vouch/memory/detail/hash_index.hpp>
+#include <vouch/memory/detail/row.hpp>
 #include <vouch/memory/seam.hpp>
 
 namespace vouch {

@@ -23,7 +23,7 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/error.hpp>
-#include <vouch/sqlite/watch.hpp>
+#include <vouch/sqlite/detail/watch.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -17,8 +17,8 @@
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/verdict.hpp>
-#include <vouch/memory/ledger.hpp>
-#include <vouch/memory/row.hpp>
+#include <vouch/memory/detail/ledger.hpp>
+#include <vouch/memory/detail/row.hpp>
 
 namespace vouch {
 inline namespace v0 {

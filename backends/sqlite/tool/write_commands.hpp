@@ -16,8 +16,8 @@
 
 #include "arguments.hpp"
 #include "database.hpp"
-#include "looking.hpp"
 #include "output.hpp"
+#include "read_commands.hpp"
 #include "sagas.hpp"
 
 namespace tool {

@@ -12,10 +12,10 @@
 #include <mutex>
 #include <string>
 
-#include <vouch/sqlite/connection.hpp>
+#include <vouch/sqlite/detail/connection.hpp>
+#include <vouch/sqlite/detail/sql.hpp>
+#include <vouch/sqlite/detail/statement.hpp>
 #include <vouch/sqlite/options.hpp>
-#include <vouch/sqlite/sql.hpp>
-#include <vouch/sqlite/statement.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -14,8 +14,8 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/memory/sequence_list.hpp>
-#include <vouch/memory/timeline.hpp>
+#include <vouch/memory/detail/sequence_list.hpp>
+#include <vouch/memory/detail/timeline.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -11,8 +11,8 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
-#include <vouch/memory/ledger.hpp>
-#include <vouch/memory/row.hpp>
+#include <vouch/memory/detail/ledger.hpp>
+#include <vouch/memory/detail/row.hpp>
 
 namespace vouch {
 inline namespace v0 {
