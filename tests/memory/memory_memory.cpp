@@ -14,7 +14,7 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
-#include "support.hpp"
+#include "unit/support.hpp"
 
 namespace memory_memory_test {
 

@@ -9,7 +9,7 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
-#include "support.hpp"
+#include "unit/support.hpp"
 
 namespace memory_claim_test {
 

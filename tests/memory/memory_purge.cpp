@@ -8,7 +8,7 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
-#include "support.hpp"
+#include "unit/support.hpp"
 
 namespace memory_purge_test {
 

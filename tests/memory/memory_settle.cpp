@@ -10,7 +10,7 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
-#include "support.hpp"
+#include "unit/support.hpp"
 
 namespace memory_settle_test {
 

@@ -18,7 +18,7 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
-#include "support.hpp"
+#include "unit/support.hpp"
 
 namespace memory_threads_test {
 
