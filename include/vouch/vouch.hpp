@@ -23,6 +23,8 @@
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/validate.hpp>
+#include <vouch/contract/validated_reader.hpp>
+#include <vouch/contract/validated_writer.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/memory.hpp>
 #include <vouch/observe/audit.hpp>

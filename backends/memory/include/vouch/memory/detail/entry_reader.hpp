@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The reader's operations, as a view of the ledger sees them.
+// The operations of `reader` on one view of the ledger. Requires valid arguments and the store's lock.
 #pragma once
 
 #include <algorithm>
@@ -11,19 +11,19 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
+#include <vouch/memory/detail/layout.hpp>
 #include <vouch/memory/detail/ledger.hpp>
-#include <vouch/memory/detail/row.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
 template <class Seam>
-class reading {
+class entry_reader {
   public:
-    using row = typename shelf<Seam>::row;
+    using row = typename layout<Seam>::row;
 
-    reading(ledger<Seam>& in, view as) noexcept : ledger_(in), view_(as) {}
+    entry_reader(ledger<Seam>& in, view as) noexcept : ledger_(in), view_(as) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
         const auto* const r = ledger_.find(wanted, view_);
@@ -91,7 +91,7 @@ class reading {
         return on_path && (!q.state || l->state == *q.state) && (q.topic.empty() || r.entry.topic == q.topic);
     }
 
-    /// The rows of every path but `key`, in sequence.
+    /// The rows of any path but `key`, in the order of their sequences.
     [[nodiscard]] const sequence_list<row>* path(const query& q) const {
         if (q.by == query::path::group) {
             const auto* const group = ledger_.find_group(q.group);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The writer's operations on the ledger but for purge, each as the contract says it. Arguments are valid when they come
-// here.
+// The operations of `writer` on the ledger, as the contract defines them. Requires valid arguments and the store's
+// lock.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +17,24 @@
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/verdict.hpp>
+#include <vouch/memory/detail/layout.hpp>
 #include <vouch/memory/detail/ledger.hpp>
-#include <vouch/memory/detail/row.hpp>
+#include <vouch/memory/detail/purger.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
 template <class Seam>
-class writing {
+class entry_writer {
   public:
-    using row = typename shelf<Seam>::row;
+    using row = typename layout<Seam>::row;
 
-    explicit writing(ledger<Seam>& in) noexcept : ledger_(in) {}
+    explicit entry_writer(ledger<Seam>& in) noexcept : ledger_(in) {}
+
+    [[nodiscard]] std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        return answers(drafts, [&](const draft& d) { return enqueue(d, now); });
+    }
 
     [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
         if (const auto* const stored = find(d.id)) {
@@ -93,6 +98,10 @@ class writing {
         return copies_by_due(std::move(taken));
     }
 
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        return answers(settles, [&](const vouch::settle& s) { return settle(s, now); });
+    }
+
     [[nodiscard]] settlement settle(const vouch::settle& s, time_point now) {
         auto* const r = find(s.ticket.id);
         if (r == nullptr) {
@@ -107,8 +116,10 @@ class writing {
         return {answer, completed};
     }
 
-    [[nodiscard]] verdict extend(const ticket& t, time_point now, duration lease) {
-        return change(t.id, [&](life& l) { return apply(l, vouch::extend{t, lease}, now); });
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
+        return answers(tickets, [&](const ticket& t) {
+            return change(t.id, [&](life& l) { return apply(l, vouch::extend{t, lease}, now); });
+        });
     }
 
     [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
@@ -123,16 +134,29 @@ class writing {
         return answer;
     }
 
+    [[nodiscard]] std::size_t purge(const purge_request& request) { return purger(ledger_, request).purge(); }
+
   private:
+    /// `answer(item)` for each item, in order.
+    template <class Item, class Answer>
+    [[nodiscard]] static auto answers(std::span<const Item> items, const Answer& answer) {
+        std::vector<decltype(answer(items.front()))> out;
+        out.reserve(items.size());
+        for (const auto& item : items) {
+            out.push_back(answer(item));
+        }
+        return out;
+    }
+
     [[nodiscard]] row* find(const id& wanted) const { return ledger_.find(wanted, view::own); }
 
-    /// Whether a claim may take the row: it has a gate and the gate is open.
+    /// Whether a claim may take the row: it has a gate, and the gate is not after `now`.
     [[nodiscard]] static bool is_open(const row& r, time_point now) noexcept {
         const bool is_blocked = r.lane != nullptr && r.lane->head != &r;
         return is_live(r.entry.state) && !is_blocked && *gate_of(r.entry) <= now;
     }
 
-    /// Sorts before it copies: an entry is large.
+    /// Sorts pointers, because entries are large, and then copies.
     [[nodiscard]] static std::vector<entry> copies_by_due(std::vector<row*> rows) {
         std::sort(rows.begin(), rows.end(), [](const row* a, const row* b) {
             return std::tie(a->entry.due_at, a->entry.sequence) < std::tie(b->entry.due_at, b->entry.sequence);

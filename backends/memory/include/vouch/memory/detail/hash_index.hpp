@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A flat hash multi-index of items: open addressing, linear probing, no allocation per item. Erasing closes the gap, so
-// it never allocates and never throws.
+// A flat hash multi-index of items: open addressing, linear probing, no allocation per item. `erase` moves later cells
+// back instead of leaving a tombstone, so it neither allocates nor throws.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class hash_index {
         ++size_;
     }
 
-    /// Not an error if it is not there.
+    /// Not an error if the item is not in the index.
     void erase(std::size_t hash, const Item& item) noexcept {
         if (cells_.empty()) {
             return;
@@ -86,7 +86,7 @@ class hash_index {
         cells_ = std::move(larger);
     }
 
-    /// Moves later cells of the run back over the hole, unless that would put one before its home.
+    /// Fills the hole with later cells of the same run, but never moves a cell to a position before its home.
     void close(std::size_t hole) noexcept {
         const auto mask = cells_.size() - 1;
         for (auto at = next(cells_, hole); cells_[at].item != nullptr; at = next(cells_, at)) {

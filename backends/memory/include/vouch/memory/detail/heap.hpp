@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An eight-way heap by (time, sequence) whose items know their place, so that any of them can be taken out in O(log n).
-// Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
+// An eight-way heap ordered by (time, sequence). Each item stores its position, so that any item can be erased in
+// O(log n). `make_room` reserves memory; after that, no function allocates or throws, except `walk`.
 #pragma once
 
 #include <algorithm>
@@ -25,13 +25,13 @@ struct moment {
     [[nodiscard]] friend constexpr auto operator<=>(const moment&, const moment&) noexcept = default;
 };
 
-/// `Item` has a public `place` with the `moment when` it is ordered by and its index `in_heap`, `nowhere` while it is
-/// in no heap.
+/// `Item` has a public `place` with a `moment when`, its order, and an index `in_heap`, which is `nowhere` while the item
+/// is in no heap.
 template <class Item>
 class heap {
   public:
     struct node {
-        moment when; // beside the item, so that a comparison touches no item
+        moment when; // a copy, so that a comparison does not touch the item
         Item* item;
 
         [[nodiscard]] friend bool operator<(const node& a, const node& b) noexcept { return a.when < b.when; }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Purge: the newest generations that ended long enough ago, oldest first, each with the dead ones it replaced; none of
-// them if a live entry still needs one.
+// Removes ended entries, oldest first. Generations of one entry go together: the newest decides, and none is removed if
+// a live entry still needs one of them.
 //
-// It looks at a bounded number of rows, in two parts: the oldest, and those that purges have not looked at in this
-// round. So any number of rows that are still needed costs a purge no more than its limit allows, and hides nothing for
-// good.
+// A purge looks at a bounded number of rows: first the oldest, then those that no purge has looked at in this round. So
+// its cost depends on its limit, however many rows are still needed, and every row is looked at eventually.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +12,8 @@
 
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/state.hpp>
+#include <vouch/memory/detail/layout.hpp>
 #include <vouch/memory/detail/ledger.hpp>
-#include <vouch/memory/detail/row.hpp>
 #include <vouch/memory/detail/timeline.hpp>
 
 namespace vouch {
@@ -22,12 +21,12 @@ inline namespace v0 {
 namespace memory::detail {
 
 template <class Seam>
-class purging {
+class purger {
   public:
-    using row = typename shelf<Seam>::row;
-    using queue_index = typename shelf<Seam>::queue_index;
+    using row = typename layout<Seam>::row;
+    using queue_index = typename layout<Seam>::queue_index;
 
-    purging(ledger<Seam>& in, const purge_request& what) : ledger_(in), request_(what) {}
+    purger(ledger<Seam>& in, const purge_request& what) : ledger_(in), request_(what) {}
 
     [[nodiscard]] std::size_t purge() {
         auto* const queue = ledger_.find_queue(request_.queue);
@@ -45,7 +44,7 @@ class purging {
         std::size_t gone = remove_of(front, request_.limit).gone;
         for (const auto as : states()) {
             if (!is_all && gone < request_.limit) {
-                gone += go_on(*queue, as, request_.limit - gone);
+                gone += continue_round(*queue, as, request_.limit - gone);
             }
         }
         return gone;
@@ -61,8 +60,8 @@ class purging {
         return request_.state ? std::vector{*request_.state} : std::vector{state::succeeded, state::dead};
     }
 
-    /// Looks at rows of this round, and leaves those behind that are still needed.
-    std::size_t go_on(queue_index& queue, state as, std::size_t limit) {
+    /// Looks at the next rows of this round. Marks those that are still needed as passed.
+    std::size_t continue_round(queue_index& queue, state as, std::size_t limit) {
         std::vector<row*> rows;
         add_oldest(queue.ended(as).waiting(), rows);
         const bool is_rest = rows.size() <= looks_;
@@ -77,7 +76,7 @@ class purging {
         return done.gone;
     }
 
-    /// One more than may be looked at, if there are so many.
+    /// Adds up to one row more than may be looked at, so that the caller knows whether these are all.
     void add_oldest(const timeline<row>& of, std::vector<row*>& to) const {
         std::size_t added = 0;
         of.walk([&](row& r) {
@@ -90,13 +89,13 @@ class purging {
         });
     }
 
-    /// The oldest of them, in order, as many as may be looked at.
+    /// Keeps the oldest rows, in order, as many as may be looked at.
     void cut(std::vector<row*>& rows) const {
         std::sort(rows.begin(), rows.end(), [](const row* a, const row* b) { return a->place.when < b->place.when; });
         rows.resize(std::min(rows.size(), looks_));
     }
 
-    /// Removes at most `limit`, of the newest generations among `rows` and their predecessors.
+    /// Removes the newest generations among `rows` with their predecessors, at most `limit` rows.
     looked remove_of(const std::vector<row*>& rows, std::size_t limit) {
         std::vector<row*> going;
         std::size_t at = 0;
@@ -106,7 +105,7 @@ class purging {
                 add_generations(*rows[at], going);
             }
         }
-        going.resize(std::min(going.size(), limit)); // the elder generations go first
+        going.resize(std::min(going.size(), limit)); // older generations go first
         for (auto* const r : going) {
             ledger_.remove(*r);
         }
@@ -119,7 +118,7 @@ class purging {
         return (r.group != nullptr && r.group->live > 0) || (children != nullptr && children->live > 0);
     }
 
-    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
+    /// Adds the newest generation with its predecessors, oldest first; none of them if one is still needed.
     void add_generations(row& newest, std::vector<row*>& going) const {
         const auto first = going.size();
         for (auto* r = &newest; r != nullptr; r = ledger_.predecessor_of(*r, view::own)) {

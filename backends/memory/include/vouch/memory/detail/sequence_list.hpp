@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Items in order of their sequence: the members of a queue, a group, a lane, or the children of a parent. New items
-// come at the end, because sequences only grow. Erasing leaves a gap that `restore` can fill again without allocating;
-// `tidy` closes the gaps once nobody can want them back.
+// Items ordered by sequence: the members of a queue, a group or a lane, or the children of a parent. New items are
+// appended, because sequences only grow. `erase` leaves a gap, which `restore` fills again without allocating. `tidy`
+// closes the gaps; call it when no erased item can be restored any more.
 #pragma once
 
 #include <algorithm>
@@ -28,13 +28,13 @@ class sequence_list {
 
     void append(std::uint64_t sequence, Item& item) { places_.push_back({sequence, &item}); }
 
-    /// A place that `restore` will fill.
+    /// Appends a gap for `restore` to fill.
     void append_gap(std::uint64_t sequence) {
         places_.push_back({sequence, nullptr});
         ++gaps_;
     }
 
-    /// Not an error if it is not there.
+    /// Not an error if the item is not in the list.
     void erase(std::uint64_t sequence) noexcept {
         const auto at = at_or_after(sequence);
         if (at == places_.end() || at->sequence != sequence || at->item == nullptr) {

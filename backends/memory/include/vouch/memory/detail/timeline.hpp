@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Items by (time, sequence), the earliest at hand. Work mostly comes in order: what is enqueued is due now, leases end
-// in the order they were taken, retries wait equally long. So an item first tries to stand near the end of one of a few
-// sorted lists, where coming and going is O(1); only one that fits in none of them goes into the heap behind, O(log n).
+// Items ordered by (time, sequence), with fast access to the earliest. Times are mostly added in order: new entries are
+// due now, leases end in the order they were taken, retries wait equally long. So an item is first inserted near the
+// end of one of a few sorted lists, in O(1). If it fits into none of them, it goes into a heap, in O(log n).
 //
-// Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
+// `make_room` reserves memory; after that, no function allocates or throws, except `walk`.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,9 @@ namespace memory::detail {
 template <class Item>
 struct timeline_place {
     moment when{};
-    Item* before = nullptr; ///< in its list
+    Item* before = nullptr; ///< the neighbours in its list
     Item* after = nullptr;
-    std::size_t in_heap = nowhere; ///< `nowhere`: it is in a list, or not in a timeline at all
+    std::size_t in_heap = nowhere; ///< `nowhere`: it is in a list, or in no timeline
 };
 
 template <class Item>
@@ -92,10 +92,10 @@ class timeline {
     }
 
   private:
-    static constexpr std::size_t lists = 3; // what is due now, leases, retries
-    static constexpr int patience = 8;      // steps from the end of a list
+    static constexpr std::size_t lists = 3; // for entries due now, leases and retries
+    static constexpr int steps_max = 8;     // from the end of a list
 
-    /// An item comes before none.
+    /// Null is after every item.
     [[nodiscard]] static bool is_before(const Item* a, const Item* b) noexcept {
         return a != nullptr && (b == nullptr || a->place.when < b->place.when);
     }
@@ -107,7 +107,7 @@ class timeline {
         [[nodiscard]] bool take(Item& item) noexcept {
             auto* before = last;
             for (int step = 0; before != nullptr && item.place.when < before->place.when; ++step) {
-                if (step == patience) {
+                if (step == steps_max) {
                     return false;
                 }
                 before = before->place.before;

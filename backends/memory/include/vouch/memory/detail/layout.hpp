@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stored entry with its places in the indexes, and the indexes it has places in.
+// The rows of a memory store and the index structures that hold them.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
-/// Looks up by `std::string_view` without making a string.
+/// Allows lookup by `std::string_view` without making a string.
 struct name_hash {
     using is_transparent = void;
     [[nodiscard]] std::size_t operator()(std::string_view name) const noexcept {
@@ -31,10 +31,10 @@ struct name_hash {
 template <class T>
 using by_name = std::unordered_map<std::string, T, name_hash, std::equal_to<>>;
 
-/// The rows and indexes of a store with this seam: one template, so that who includes the store without using it does
-/// not pay for it.
+/// The types for a store with this seam. They are members of a template so that a program that includes the store
+/// without using it does not compile them.
 template <class Seam>
-struct shelf {
+struct layout {
     struct queue_index;
     struct lane_index;
     struct group_index;
@@ -42,55 +42,55 @@ struct shelf {
 
     struct row {
         row() = default;
-        /// The entry comes into being where it stays: it is too large to be moved for nothing.
+        /// Makes the entry in place: it is large, so a move would cost time.
         template <class Make>
         explicit row(const Make& make) : entry(make()) {}
 
         vouch::entry entry;
 
         queue_index* queue = nullptr;
-        lane_index* lane = nullptr;     ///< null: none, or terminal since an earlier commit
+        lane_index* lane = nullptr;     ///< null: none, or the row was terminal before this transaction
         group_index* group = nullptr;   ///< null: none
         family_index* family = nullptr; ///< null: no parent
         row* successor = nullptr;
         timeline_place<row> place;         ///< in the queue's `gates` while live, in `ended_in` while terminal
         timeline<row>* ended_in = nullptr; ///< one of the queue's `ended`
-        bool entered = false;              ///< counts and timelines know of it
+        bool entered = false;              ///< it is in the counts and timelines
 
-        // Towards the open transaction.
-        std::size_t record = nowhere; ///< in the journal, if it touched the row
-        bool fresh = false;           ///< it inserted the row: readers do not see it
-        bool purged = false;          ///< it purged the row: it does not see it, readers do
+        // In relation to the open transaction.
+        std::size_t record = nowhere; ///< in the journal, if the transaction touched the row
+        bool fresh = false;           ///< the transaction inserted the row: readers do not see it
+        bool purged = false;          ///< the transaction purged the row: only readers see it
 
         row* next_free = nullptr;
     };
 
-    /// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have none.
+    /// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have no gate.
     struct lane_index {
         sequence_list<row> live;
-        row* head = nullptr;  ///< the first, whose gate is in the queue's `gates`
-        std::size_t rows = 0; ///< that point here
+        row* head = nullptr;  ///< the first row; its gate is in the queue's `gates`
+        std::size_t rows = 0; ///< the number of rows that point here
     };
 
     /// Members of one group, across queues.
     struct group_index {
         sequence_list<row> members;
         std::size_t live = 0;
-        /// Not yet succeeded; a dead member with a successor does not count, its successor does.
+        /// Members that have not succeeded. A dead member with a successor does not count; its successor does.
         std::size_t unfinished = 0;
     };
 
-    /// Entries with the same parent.
+    /// The children of one parent.
     struct family_index {
         sequence_list<row> children;
         std::size_t live = 0;
     };
 
-    /// Terminal entries of one state, by (updated_at, sequence). Purges look at them in rounds, so that those which are
-    /// still needed are not looked at again before all others were.
+    /// Terminal entries of one state, by (updated_at, sequence). Purges look at them in rounds: an entry that is still
+    /// needed is looked at again only after all others.
     struct ended_index {
-        [[nodiscard]] timeline<row>& waiting() noexcept { return lines[round]; }    ///< to be looked at in this round
-        [[nodiscard]] timeline<row>& passed() noexcept { return lines[1 - round]; } ///< looked at, and needed
+        [[nodiscard]] timeline<row>& waiting() noexcept { return lines[round]; }    ///< not yet looked at in this round
+        [[nodiscard]] timeline<row>& passed() noexcept { return lines[1 - round]; } ///< looked at and still needed
 
         std::array<timeline<row>, 2> lines;
         std::size_t round = 0;
@@ -98,12 +98,12 @@ struct shelf {
 
     struct queue_index {
         sequence_list<row> all;
-        timeline<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
+        timeline<row> gates; ///< what a claim reads: live entries that are not blocked, by (gate, sequence)
         ended_index succeeded;
         ended_index dead;
         by_name<lane_index> lanes;
         state_counts counts;
-        std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
+        std::uint64_t wakes = 0; ///< grows with every commit that may have made work due sooner
 
         [[nodiscard]] ended_index& ended(state as) noexcept { return as == state::dead ? dead : succeeded; }
 
@@ -112,19 +112,19 @@ struct shelf {
             return first == nullptr ? std::nullopt : std::optional{first->place.when.at};
         }
 
-        /// The first row a claim may take, or null.
+        /// The first row that a claim may take, or null.
         [[nodiscard]] row* first_open(time_point now) const noexcept {
             auto* const first = gates.first();
             return first != nullptr && first->place.when.at <= now ? first : nullptr;
         }
 
-        /// What readers see while a transaction that touched the queue is open.
+        /// The committed values, for readers, while a transaction that touched the queue is open.
         struct snapshot {
             state_counts counts;
             std::optional<time_point> next_due;
         };
         std::optional<snapshot> committed;
-        bool stirred = false; ///< that transaction may have brought work nearer
+        bool is_woken = false; ///< that transaction may have made work due sooner
     };
 };
 
