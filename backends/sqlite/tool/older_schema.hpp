@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be told of a database whose schema is older than this program: entries as their rows have them, read by the
-// columns that every schema has, or by whatever columns there are. Nothing is interpreted that may have meant something
-// else, so nothing is said of why an entry is not running.
+// `list` and `show` for a database with an older schema. They read only columns that every schema version has, or print
+// the columns as they are. They do not interpret them, so they cannot say why an entry is not running.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +17,19 @@
 #include "database.hpp"
 #include "output.hpp"
 
-namespace tool::older {
+namespace tool::older_schema {
 
 using vouch::sqlite::detail::run;
 using vouch::sqlite::detail::statement;
 using vouch::sqlite::detail::with_prefix;
 
 inline int list(const database& in, const arguments& with) {
-    const statement select(in.looking(), with_prefix(R"(SELECT e.sequence, e.id, q.name, e.topic, e.state, e.attempts,
- e.last_error, e.updated_at FROM @entries e JOIN @queues q ON q.number = e.shelf >> 2
+    const statement select(in.read_connection(),
+                           with_prefix(R"(SELECT e.sequence, e.id, q.name, e.topic, e.state, e.attempts,
+ e.last_error, e.updated_at FROM @entries e JOIN @queues q ON q.number = e.partition >> 2
  WHERE (?1 = '' OR q.name = ?1) AND (?2 IS NULL OR e.state = ?2) AND (?3 = '' OR e.topic = ?3) AND e.sequence > ?4
  ORDER BY e.sequence LIMIT ?5)",
-                                                     with.prefix));
+                                       with.prefix));
     run row(select);
     row.bind(with.queue, with.state, with.topic, with.after, std::uint64_t{with.limit});
     std::vector<std::string> rows;
@@ -48,12 +48,12 @@ inline int list(const database& in, const arguments& with) {
     return done;
 }
 
-/// The row as it is, column by column; of bytes only how many they are.
+/// Prints the row column by column; for a blob, only its size.
 inline int show(const database& in, const arguments& with, const vouch::id& wanted) {
-    const statement select(in.looking(), with_prefix("SELECT * FROM @entries WHERE id = ?1", with.prefix));
+    const statement select(in.read_connection(), with_prefix("SELECT * FROM @entries WHERE id = ?1", with.prefix));
     run row(select);
     if (!row.bind(wanted).step()) {
-        std::fprintf(stderr, "vouch: there is no entry %s\n", with.subject.c_str());
+        std::fprintf(stderr, "vouch: there is no entry %s\n", with.entry_id.c_str());
         return not_found;
     }
     json_object out;
@@ -77,4 +77,4 @@ inline int show(const database& in, const arguments& with, const vouch::id& want
     return done;
 }
 
-} // namespace tool::older
+} // namespace tool::older_schema

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verbs that change nothing: stats, list, show, schema.
+// The verbs that only read: stats, list, show, schema.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,11 @@
 
 namespace tool {
 
-/// The id on the command line.
-[[nodiscard]] inline vouch::id subject_of(const arguments& with) {
-    const auto id = vouch::id::parse(with.subject);
+/// The id on the command line. Throws `bad_usage` if it is not one.
+[[nodiscard]] inline vouch::id entry_id_of(const arguments& with) {
+    const auto id = vouch::id::parse(with.entry_id);
     if (!id) {
-        throw bad_usage(with.verb + " wants an entry's id, as `list` prints it");
+        throw bad_usage(with.verb + " needs an entry's id, as `list` prints it, not " + with.entry_id);
     }
     return *id;
 }
@@ -35,7 +35,7 @@ namespace tool {
 }
 
 inline int stats(database& in, const arguments& with) {
-    const bool is_older = in.is_to_be_looked_at_only();
+    const bool is_older = in.warn_if_older();
     const auto now = vouch::system_now();
     std::vector<std::string> rows;
     std::string text;
@@ -63,14 +63,14 @@ inline int stats(database& in, const arguments& with) {
             add(queue, stored.counts(queue), stored.next_due(queue));
         }
     }
-    print(with.json ? json_list(rows) + "\n" : text.empty() ? "nothing is stored\n" : text);
+    print(with.json ? json_list(rows) + "\n" : text.empty() ? "no entries\n" : text);
     return done;
 }
 
 inline int list(database& in, const arguments& with) {
     using vouch::query;
-    if (in.is_to_be_looked_at_only()) {
-        return older::list(in, with);
+    if (in.warn_if_older()) {
+        return older_schema::list(in, with);
     }
     std::vector<vouch::entry> page;
     for (const auto& queue : queues_of(in, with)) {
@@ -83,7 +83,7 @@ inline int list(database& in, const arguments& with) {
         wanted.limit = with.limit;
         auto found = in.stored().list(wanted);
         page.insert(page.end(), std::move_iterator(found.begin()), std::move_iterator(found.end()));
-        // Sequences are the store's, not the queue's: the page is the lowest of all queues, and the next begins behind.
+        // Sequences are unique in the store, so the page is the lowest ones of all queues.
         std::sort(page.begin(), page.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
         page.resize(std::min(page.size(), with.limit));
     }
@@ -145,18 +145,18 @@ inline int list(database& in, const arguments& with) {
 }
 
 inline int show(database& in, const arguments& with) {
-    if (in.is_to_be_looked_at_only()) {
-        return older::show(in, with, subject_of(with));
+    if (in.warn_if_older()) {
+        return older_schema::show(in, with, entry_id_of(with));
     }
     const auto& stored = in.stored();
-    const auto found = stored.find(subject_of(with));
+    const auto found = stored.find(entry_id_of(with));
     if (!found) {
-        std::fprintf(stderr, "vouch: there is no entry %s\n", with.subject.c_str());
+        std::fprintf(stderr, "vouch: there is no entry %s\n", with.entry_id.c_str());
         return not_found;
     }
     const auto now = vouch::system_now();
     const auto why = why_not_running(stored, *found, now);
-    const auto saga = sagas::is_saga(*found) ? sagas::standing(stored, *found, now) : std::string{};
+    const auto saga = sagas::is_saga(*found) ? sagas::status_of(stored, *found, now) : std::string{};
     if (with.json) {
         auto out = json_of(*found);
         std::vector<std::string> waits_for;

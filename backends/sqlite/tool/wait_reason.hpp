@@ -8,19 +8,19 @@
 
 #include <vouch/vouch.hpp>
 
-#include "database.hpp"
+#include "entry_view.hpp"
 #include "output.hpp"
 
 namespace tool {
 
-struct reason {
+struct wait_reason {
     std::string code{};               ///< due_later, held, lease_over, blocked, waits_for_reply, due, succeeded, dead
     std::string sentence{};           ///< for people
-    std::vector<vouch::id> entries{}; ///< those it waits for
+    std::vector<vouch::id> entries{}; ///< the entries that it waits for
 };
 
-/// The live entry that stands before this one in its lane, if any.
-[[nodiscard]] inline std::optional<vouch::entry> head_of_lane(const view& in, const vouch::entry& e) {
+/// The live entry that blocks this one in its lane, if any.
+[[nodiscard]] inline std::optional<vouch::entry> head_of_lane(const entry_view& in, const vouch::entry& e) {
     if (e.lane.empty()) {
         return std::nullopt;
     }
@@ -40,8 +40,8 @@ struct reason {
     return std::nullopt;
 }
 
-/// Its commands that have not ended.
-[[nodiscard]] inline std::vector<vouch::entry> replies_awaited(const view& in, const vouch::entry& e) {
+/// The live children of an entry: commands that have not replied.
+[[nodiscard]] inline std::vector<vouch::entry> replies_awaited(const entry_view& in, const vouch::entry& e) {
     std::vector<vouch::entry> out;
     for (auto& child : in.list(vouch::query::children(e.id))) {
         if (is_live(child.state)) {
@@ -51,22 +51,22 @@ struct reason {
     return out;
 }
 
-[[nodiscard]] inline reason why_not_running(const view& in, const vouch::entry& e, vouch::time_point now) {
+[[nodiscard]] inline wait_reason why_not_running(const entry_view& in, const vouch::entry& e, vouch::time_point now) {
     using vouch::state;
     if (e.state == state::succeeded) {
-        return {"succeeded", "it has succeeded, " + relative(e.updated_at, now)};
+        return {"succeeded", "the entry succeeded " + relative(e.updated_at, now)};
     }
     if (e.state == state::dead) {
         return {"dead",
-                "it is dead (" + plain(e.last_error) + "), " + relative(e.updated_at, now) +
-                    (vouch::is_saga(e) ? "; `requeue --resume` carries it on" : "; `requeue` gives it a successor")};
+                "the entry died " + relative(e.updated_at, now) + " with error " + plain(e.last_error) +
+                    (vouch::is_saga(e) ? "; `requeue --resume` continues it" : "; `requeue` gives it a successor")};
     }
     if (e.state == state::claimed) {
         const auto until = e.lease_until.value_or(now);
         if (until > now) {
             return {"held", "held by " + plain(e.worker) + " until " + with_time(until, now)};
         }
-        return {"lease_over", "held by " + plain(e.worker) + ", whose lease ended " + relative(until, now) +
+        return {"lease_over", "held by " + plain(e.worker) + ", whose lease expired " + relative(until, now) +
                                   "; the next claim takes it over. Is a worker running for queue " + plain(e.queue) +
                                   '?'};
     }
@@ -77,7 +77,7 @@ struct reason {
                 {head->id}};
     }
     if (e.due_at > now) {
-        reason out{"due_later", "due " + with_time(e.due_at, now)};
+        wait_reason out{"due_later", "due " + with_time(e.due_at, now)};
         for (const auto& command : replies_awaited(in, e)) {
             out.code = "waits_for_reply";
             out.sentence += (out.entries.empty() ? "; waits for the reply of " : ", ") + to_string(command.id) + " (" +
@@ -86,8 +86,8 @@ struct reason {
         }
         return out;
     }
-    return {"due", "due since " + with_time(e.due_at, now) + "; nobody has claimed it. Is a worker running for queue " +
-                       plain(e.queue) + '?'};
+    return {"due", "due since " + with_time(e.due_at, now) +
+                       "; no worker has claimed it. Is a worker running for queue " + plain(e.queue) + '?'};
 }
 
 } // namespace tool

@@ -1,93 +1,43 @@
 // SPDX-License-Identifier: MIT
-// One connection with its prepared statements: opened, configured and closed by the store, or the application's own,
-// which is neither configured nor closed.
+// One SQLite connection with its prepared statements. It is either opened, configured and closed here, or belongs to
+// the application and is neither configured nor closed. Used by one thread at a time.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <tuple>
 #include <utility>
 
 #include <sqlite3.h>
 
 #include <vouch/contract/error.hpp>
-#include <vouch/contract/id.hpp>
+#include <vouch/sqlite/detail/lock_wait.hpp>
+#include <vouch/sqlite/detail/migration.hpp>
 #include <vouch/sqlite/detail/partition.hpp>
 #include <vouch/sqlite/detail/result_codes.hpp>
 #include <vouch/sqlite/detail/sql.hpp>
 #include <vouch/sqlite/detail/statement.hpp>
 #include <vouch/sqlite/detail/turnstile.hpp>
 #include <vouch/sqlite/options.hpp>
-#include <vouch/sqlite/schema.hpp>
+#include <vouch/sqlite/prefix.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-/// How long to wait for a lock, in short sleeps of uneven length: SQLite's own handler sleeps ever longer, so that who
-/// has waited longest comes last. Here whoever is next looks again within half a millisecond, and all others now and
-/// then: the one that is next may have been stopped in its sleep.
-class patience {
-  public:
-    patience(std::chrono::milliseconds limit, turnstile& queue) noexcept : limit_(limit), queue_(queue) {}
-
-    using clock = std::chrono::steady_clock;
-
-    /// The waits that follow have begun at this time; none: each begins with its first look.
-    void count_from(std::optional<clock::time_point> start) noexcept { start_ = start; }
-
-    /// Whether to look again, after a sleep; `looks` is how often that was done for this lock.
-    bool wait(int looks) noexcept {
-        auto now = clock::now();
-        if (looks == 0) {
-            since_ = start_.value_or(now);
-            queue_.line_up();
-        }
-        if (now - since_ >= limit_) {
-            return false;
-        }
-        const auto look_by = std::min(now + now_and_then, since_ + limit_);
-        do {
-            sleep();
-            now = clock::now();
-        } while (!queue_.is_next() && now < look_by);
-        return true;
-    }
-
-  private:
-    static constexpr std::chrono::milliseconds now_and_then{50};
-
-    void sleep() noexcept {
-        constexpr std::uint64_t shortest = 50;
-        constexpr std::uint64_t spread = 350;
-        noise_ = vouch::detail::mix(noise_ + 0x9e3779b97f4a7c15U);
-        std::this_thread::sleep_for(std::chrono::microseconds{static_cast<std::int64_t>(shortest + noise_ % spread)});
-    }
-
-    std::chrono::milliseconds limit_;
-    turnstile& queue_;
-    std::optional<clock::time_point> start_{};
-    clock::time_point since_{};
-    std::uint64_t noise_ = std::hash<std::thread::id>{}(std::this_thread::get_id());
-};
-
-/// SQLite below 3.35 has no RETURNING; one built without threads cannot be used by several.
+/// Throws `unsupported` if SQLite is older than 3.35, which has no RETURNING, or was built without threads.
 inline void check_library() {
     constexpr int oldest = 3'035'000;
     if (sqlite3_libversion_number() < oldest || sqlite3_threadsafe() == 0) {
         throw error(error_kind::unsupported,
-                    std::string("sqlite: needs SQLite 3.35 or newer, built for threads; this is ") +
-                        sqlite3_libversion() + (sqlite3_threadsafe() == 0 ? ", built without" : ""));
+                    std::string("sqlite: needs SQLite 3.35 or newer, built with thread support; this is ") +
+                        sqlite3_libversion() + (sqlite3_threadsafe() == 0 ? ", built without thread support" : ""));
     }
 }
 
@@ -100,23 +50,23 @@ struct closer {
     }
 };
 
-/// Of a transaction: open, or ended in a way that is known or not.
-enum class standing : std::uint8_t { open, rolled_back, committed, ended };
+/// The state of a transaction that `begin` opened. `ended`: it is not known how.
+enum class transaction_status : std::uint8_t { open, rolled_back, committed, ended };
 
 class connection {
   public:
     enum class role : std::uint8_t { writer, reader };
 
-    /// Opens and configures a connection of our own.
+    /// Opens and configures a connection.
     connection(const std::string& path, role as, const options& how)
-        : prefix_(how.prefix), patience_(how.busy_limit, turnstile_) {
+        : prefix_(how.prefix), lock_wait_(how.busy_limit, turnstile_) {
         check_library();
         validate_prefix(prefix_);
         if (path.find('\0') != std::string::npos) {
-            throw error(error_kind::invalid_argument, "sqlite: the path contains a NUL byte");
+            throw error(error_kind::invalid_argument, "sqlite: the path contains a NUL byte; it must not");
         }
         if (!how.vfs.empty() && sqlite3_vfs_find(how.vfs.c_str()) == nullptr) {
-            throw error(error_kind::invalid_argument, "sqlite: options: vfs names none that is registered");
+            throw error(error_kind::invalid_argument, "sqlite: options: vfs is not the name of a registered VFS");
         }
         int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX; // used by one thread at a time
         if (as == role::writer && how.create) {
@@ -129,10 +79,10 @@ class connection {
             throw error_of(opened == nullptr ? rc : sqlite3_extended_errcode(opened), "open");
         }
         sqlite3_extended_result_codes(opened, 1);
-        // Before anything else: even the switch to WAL meets locks of other processes.
+        // Before anything else, because even the switch to WAL has to wait for locks of other processes.
         sqlite3_busy_handler(
-            opened, [](void* self, int looks) { return static_cast<patience*>(self)->wait(looks) ? 1 : 0; },
-            &patience_);
+            opened, [](void* self, int looks) { return static_cast<lock_wait*>(self)->wait(looks) ? 1 : 0; },
+            &lock_wait_);
         configure(as, how);
         watch_endings();
         prepare_control();
@@ -140,11 +90,11 @@ class connection {
 
     /// Uses the application's connection.
     connection(sqlite3* db, const options& how)
-        : prefix_(how.prefix), patience_(how.busy_limit, turnstile_), db_(db, closer{false}) {
+        : prefix_(how.prefix), lock_wait_(how.busy_limit, turnstile_), db_(db, closer{false}) {
         check_library();
         validate_prefix(prefix_);
         if (db == nullptr) {
-            throw error(error_kind::invalid_argument, "sqlite: the connection is null");
+            throw error(error_kind::invalid_argument, "sqlite: the connection is null; pass an open sqlite3*");
         }
         prepare_control();
     }
@@ -154,30 +104,31 @@ class connection {
     [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle()) == 0; }
     [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
 
-    /// How the transaction stands that `begin` opened. Statements of the application's on the same connection may have
-    /// ended it, by ROLLBACK or COMMIT, or by an error that makes SQLite roll back. How, is seen on our own connections
-    /// only.
-    [[nodiscard]] standing stands() const noexcept {
-        return ended_ != standing::open ? ended_ : in_transaction() ? standing::open : standing::ended;
+    /// The status of the transaction that `begin` opened. The application may have ended it with a statement of its own
+    /// on this connection: a ROLLBACK, a COMMIT, or an error that makes SQLite roll back. How it ended is known only on
+    /// connections that were opened here.
+    [[nodiscard]] transaction_status status() const noexcept {
+        return ended_ != transaction_status::open ? ended_
+               : in_transaction()                 ? transaction_status::open
+                                                  : transaction_status::ended;
     }
 
-    /// Whether the file is no longer at its path: deleted, moved or replaced. SQLite itself would go on writing into
-    /// it.
+    /// Whether the file was deleted, moved or replaced. SQLite itself would continue to write into it.
     [[nodiscard]] bool has_moved() const noexcept {
         int moved = 0;
         const int rc = sqlite3_file_control(handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
         return rc == SQLITE_OK && moved != 0;
     }
 
-    /// Where the last purge of these two shelves stopped because it had looked at enough.
-    [[nodiscard]] shelf_place& purged_until(std::int64_t succeeded, std::int64_t dead) {
+    /// Where the last purge of these two partitions stopped.
+    [[nodiscard]] partition_position& purged_until(std::int64_t succeeded, std::int64_t dead) {
         return purged_until_[{succeeded, dead}];
     }
 
-    /// Whether it was opened when the file could not be written.
+    /// Whether the file could not be written when the connection was opened.
     [[nodiscard]] bool is_read_only() const noexcept { return sqlite3_db_readonly(handle(), "main") == 1; }
 
-    /// Prepared when first asked for.
+    /// Prepares the statement on first use.
     [[nodiscard]] const statement& prepared(sql which) {
         auto& kept = statements_[static_cast<std::size_t>(which)];
         if (kept.handle() == nullptr) {
@@ -186,7 +137,7 @@ class connection {
         return kept;
     }
 
-    /// Ends a transaction, if one is open, without needing memory. Says whether none is open any more.
+    /// Rolls back if a transaction is open, without allocating. Returns whether none is open now.
     bool roll_back() noexcept {
         if (in_transaction()) {
             const run ending(statements_[static_cast<std::size_t>(sql::roll_back)]);
@@ -195,9 +146,8 @@ class connection {
         return !in_transaction();
     }
 
-    /// Opens a writing transaction, after those of other processes that came before. `since` is when the wait for it
-    /// began.
-    void begin(patience::clock::time_point since) {
+    /// Begins a writing transaction, after the processes that are earlier in the queue. `busy_limit` counts from `since`.
+    void begin(lock_wait::clock::time_point since) {
         struct approach {
             explicit approach(turnstile& which) : of(which) { of.approach(); }
             approach(const approach&) = delete;
@@ -207,24 +157,26 @@ class connection {
             bool has_lock = false;
         };
         struct counting {
-            counting(patience& which, patience::clock::time_point since) noexcept : of(which) { of.count_from(since); }
+            counting(lock_wait& which, lock_wait::clock::time_point since) noexcept : of(which) {
+                of.count_from(since);
+            }
             counting(const counting&) = delete;
             counting& operator=(const counting&) = delete;
             ~counting() { of.count_from(std::nullopt); }
-            patience& of;
+            lock_wait& of;
         };
         find_turnstile();
         approach mine(turnstile_);
-        const counting from(patience_, since);
+        const counting from(lock_wait_, since);
         if (!turnstile_.is_next()) {
-            patience_.wait(0);
+            lock_wait_.wait(0);
         }
         execute_patiently(sql::begin);
-        ended_ = standing::open;
+        ended_ = transaction_status::open;
         mine.has_lock = true;
     }
 
-    /// What commits wait for from now on, on a connection of our own.
+    /// Sets what commits wait for. Has no effect on a connection of the application.
     void wait_for_disk(synchronous how) {
         if (is_owned()) {
             const bool full = how == synchronous::full;
@@ -235,14 +187,14 @@ class connection {
     /// Runs a statement that has no parameters and no rows.
     void execute(sql which) { run(prepared(which)).step(); }
 
-    /// As `execute`, and waits while somebody else has the lock. Only for statements that may be repeated after BUSY:
-    /// the busy handler of an application's connection may have given up at once.
+    /// Like `execute`, but also waits for the lock on a connection of the application, whose busy handler may give up at
+    /// once. Only for statements that may be repeated after BUSY.
     void execute_patiently(sql which) {
         for (int looks = 0;; ++looks) {
             try {
                 return execute(which);
             } catch (const error& e) {
-                if ((e.code() & 0xff) != SQLITE_BUSY || is_owned() || !patience_.wait(looks)) {
+                if ((e.code() & 0xff) != SQLITE_BUSY || is_owned() || !lock_wait_.wait(looks)) {
                     throw;
                 }
             }
@@ -255,7 +207,7 @@ class connection {
             detail::execute(handle(), "PRAGMA query_only = 1", "configure");
             return;
         }
-        // The switch changes the file, and a file that is refused stays as it is.
+        // Before the switch to WAL, because that changes the file, and a file that is refused must not change.
         if (how.create) {
             expect_utf8(handle());
             refuse_newer(stored_version(handle(), prefix_), migrations.size());
@@ -266,10 +218,10 @@ class connection {
         run switching(wal);
         if (!switching.step() || switching.bytes(0) != "wal") {
             throw error(error_kind::unsupported,
-                        "sqlite: the database cannot use a write-ahead log; it must be a file, on a local disk");
+                        "sqlite: the database cannot use a write-ahead log; use a file on a local disk");
         }
         wait_for_disk(how.synchronous);
-        // What a long reader made the log grow to is given back when the reader has gone.
+        // A long read makes the log grow; this shrinks it again afterwards.
         detail::execute(handle(), "PRAGMA journal_size_limit = 8388608", "configure");
     }
 
@@ -277,15 +229,16 @@ class connection {
         sqlite3_commit_hook(
             handle(),
             [](void* self) {
-                static_cast<connection*>(self)->ended_ = standing::committed;
+                static_cast<connection*>(self)->ended_ = transaction_status::committed;
                 return 0;
             },
             this);
         sqlite3_rollback_hook(
-            handle(), [](void* self) { static_cast<connection*>(self)->ended_ = standing::rolled_back; }, this);
+            handle(), [](void* self) { static_cast<connection*>(self)->ended_ = transaction_status::rolled_back; },
+            this);
     }
 
-    /// Beside a file of the system's own; what another VFS has at its path, nobody knows.
+    /// Only for SQLite's own VFS: another VFS may not keep a file at the path.
     void find_turnstile() {
         sqlite3_vfs* vfs = nullptr;
         if (has_looked_for_turnstile_ || is_read_only()) {
@@ -298,7 +251,7 @@ class connection {
         has_looked_for_turnstile_ = true;
     }
 
-    /// What ends a transaction must not need memory to be prepared.
+    /// Prepared in advance, so that a transaction can be ended when there is no memory left.
     void prepare_control() {
         for (const auto which : {sql::begin, sql::commit, sql::roll_back}) {
             std::ignore = prepared(which);
@@ -308,9 +261,9 @@ class connection {
     std::string prefix_;
     turnstile turnstile_{};
     bool has_looked_for_turnstile_ = false;
-    standing ended_ = standing::open;
-    std::map<std::pair<std::int64_t, std::int64_t>, shelf_place> purged_until_{};
-    patience patience_; // outlives the connection, which calls it
+    transaction_status ended_ = transaction_status::open;
+    std::map<std::pair<std::int64_t, std::int64_t>, partition_position> purged_until_{};
+    lock_wait lock_wait_; // outlives `db_`, whose busy handler calls it
     std::unique_ptr<sqlite3, closer> db_{};
     std::array<statement, detail::statements.size()> statements_{}; // finalised before the connection closes
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Enqueue, inside a transaction. Drafts that concern no other entry are inserted several at a time. Arguments are valid
-// when they come here.
+// Enqueue on one connection, inside a transaction. Drafts that affect no other entry are inserted several at a time.
+// Requires valid arguments.
 #pragma once
 
 #include <algorithm>
@@ -28,9 +28,9 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-class enqueuing {
+class draft_inserter {
   public:
-    enqueuing(connection& on, session& in) noexcept : on_(on), session_(in) {}
+    draft_inserter(connection& on, session& in) noexcept : on_(on), session_(in) {}
 
     [[nodiscard]] std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
         std::vector<receipt> receipts;
@@ -51,8 +51,8 @@ class enqueuing {
   private:
     static_assert(rows_at_once <= run::ids_max);
 
-    /// What a fresh entry has from its predecessor, or from its draft.
-    struct heritage {
+    /// The fields that a new entry takes from its predecessor, or else from its draft.
+    struct inherited {
         std::string_view key{};
         std::string_view group{};
         std::string_view lane{};
@@ -60,13 +60,13 @@ class enqueuing {
         std::optional<std::uint64_t> replaces{};
     };
 
-    /// The parts of a row that are made for it; they must live until it is inserted.
-    struct made {
+    /// Encoded fields of a row. They are bound without a copy and must live until the row is inserted.
+    struct encoded {
         std::string trail{};
         std::string headers{};
     };
 
-    /// Whether a row of its own is all there is to the entry.
+    /// Whether the entry needs only its own row.
     [[nodiscard]] static bool is_plain(const draft& d) noexcept {
         return d.key.empty() && d.group.empty() && d.lane.empty() && d.parent.is_nil() && d.predecessor.is_nil() &&
                !d.result && d.payload.size() <= payload_in_row_max;
@@ -74,7 +74,7 @@ class enqueuing {
 
     void insert_many(std::span<const draft> drafts, time_point now, std::vector<receipt>& receipts) {
         const auto first = last_sequence() + 1;
-        std::array<made, rows_at_once> parts;
+        std::array<encoded, rows_at_once> parts;
         {
             run row(on_.prepared(sql::insert_many));
             row.bind(now);
@@ -85,11 +85,11 @@ class enqueuing {
             }
             const bool all = static_cast<std::size_t>(row.finish()) == rows_at_once;
             for (std::size_t i = 0; i < rows_at_once; ++i) {
-                // If some are missing, those that are there have the sequences we gave them.
+                // If some are missing, the inserted ones are those with the sequences chosen here.
                 const bool is_there = all || find_sequence(on_, drafts[i].id) == first + i;
                 receipts.push_back({is_there ? receipt::kind::inserted : receipt::kind::duplicate, drafts[i].id});
                 if (is_there) {
-                    session_.stir(drafts[i].queue);
+                    session_.wake(drafts[i].queue);
                 }
             }
         }
@@ -131,7 +131,8 @@ class enqueuing {
             }
             row.read_all(sequence, was, queue, or_none{key}, or_none{group}, or_none{lane}, generation,
                          or_none{successor});
-            run::expect(generation < UINT32_MAX, "sqlite: an entry's generation stands at its end");
+            run::expect(generation < UINT32_MAX,
+                        "sqlite: the file is damaged: an entry's generation is at its maximum");
         }
         const auto wanted = session_.find(on_, d.queue);
         if (was != state::dead || !wanted || queue != wanted->value) {
@@ -144,7 +145,7 @@ class enqueuing {
                       now);
     }
 
-    [[nodiscard]] receipt insert(const draft& d, const heritage& h, time_point now) {
+    [[nodiscard]] receipt insert(const draft& d, const inherited& h, time_point now) {
         const auto queue = session_.number(on_, d.queue);
         const auto sequence = last_sequence() + 1;
         const bool is_blocked =
@@ -152,7 +153,7 @@ class enqueuing {
         const bool is_tied = !h.group.empty() || !h.lane.empty() || !d.parent.is_nil();
         const auto gate = d.result ? std::optional{now} : is_blocked ? std::nullopt : std::optional{due(d, now)};
         {
-            made parts;
+            encoded parts;
             run row(on_.prepared(sql::insert));
             row.bind(now);
             bind_row(row, 0, d, parts, sequence, {.number = queue, .gate = gate, .is_tied = is_tied}, now);
@@ -161,15 +162,15 @@ class enqueuing {
             }
         }
         session_.last_sequence = sequence;
-        insert_apart(d, h, queue, sequence);
+        insert_related(d, h, queue, sequence);
         if (gate && !d.result) {
-            session_.stir(d.queue);
+            session_.wake(d.queue);
         }
         return {receipt::kind::inserted, d.id};
     }
 
-    /// What does not lie in the row.
-    void insert_apart(const draft& d, const heritage& h, queue_number queue, std::uint64_t sequence) {
+    /// Inserts what is stored in other tables.
+    void insert_related(const draft& d, const inherited& h, queue_number queue, std::uint64_t sequence) {
         if (d.payload.size() > payload_in_row_max) {
             run(on_.prepared(sql::insert_payload)).bind(sequence, blob{d.payload}).finish();
         }
@@ -180,28 +181,29 @@ class enqueuing {
                 .finish();
         }
         if (!h.group.empty()) {
-            // The successor counts in the place of the dead one.
+            // A successor counts instead of its dead predecessor.
             run(on_.prepared(sql::group_enter)).bind(h.group, !h.replaces.has_value()).finish();
         }
     }
 
-    /// Where a new row stands.
-    struct standing {
+    /// The indexed values of a new row.
+    struct position {
         queue_number number{};
         std::optional<time_point> gate{};
         bool is_tied = false;
     };
 
-    static void bind_row(run& to, std::size_t index, const draft& d, made& parts, std::uint64_t sequence,
-                         const standing& at, time_point now) {
+    static void bind_row(run& to, std::size_t index, const draft& d, encoded& parts, std::uint64_t sequence,
+                         const position& at, time_point now) {
         parts.trail = encode(d.trail);
         parts.headers = encode(d.headers);
         const auto state = d.result ? state::succeeded : state::pending;
         const auto payload = d.payload.size() > payload_in_row_max ? std::nullopt : std::optional{blob{d.payload}};
         const auto result = d.result ? std::optional{blob{*d.result}} : std::nullopt;
-        to.bind_from(static_cast<int>(2 + index * new_row_parameters), sequence, at.number.shelf(state), at.gate, state,
-                     due(d, now), d.id, d.topic, at.is_tied, d.attempts_max, d.expires_at, optional_blob{parts.trail},
-                     optional_blob{parts.headers}, optional_blob{d.progress}, result, payload);
+        to.bind_from(static_cast<int>(2 + index * new_row_parameters), sequence, at.number.partition(state), at.gate,
+                     state, due(d, now), d.id, d.topic, at.is_tied, d.attempts_max, d.expires_at,
+                     optional_blob{parts.trail}, optional_blob{parts.headers}, optional_blob{d.progress}, result,
+                     payload);
     }
 
     [[nodiscard]] static time_point due(const draft& d, time_point now) noexcept { return d.due_at.value_or(now); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The reader's operations on one connection. Each sees one moment. Arguments are valid when they come here.
+// The operations of `reader` on one connection. Each sees one state of the database. Requires valid arguments.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,9 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-class reading {
+class entry_reader {
   public:
-    explicit reading(connection& on) noexcept : on_(on) {}
+    explicit entry_reader(connection& on) noexcept : on_(on) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) {
         run row(on_.prepared(sql::find));
@@ -49,7 +49,7 @@ class reading {
         switch (q.by) {
         case query::path::key: return list_by(sql::list_key, q, q.queue, queue->value, q.key);
         case query::path::dead: return list_dead(q, *queue);
-        default: return list_shelves(q, *queue);
+        default: return list_partitions(q, *queue);
         }
     }
 
@@ -64,7 +64,7 @@ class reading {
             constexpr int live = 5;
             run::expect(counts.total() - counts[state::succeeded] - counts[state::dead] ==
                             static_cast<std::size_t>(row.integer(live)),
-                        "sqlite: an entry among the live ones is none");
+                        "sqlite: the file is damaged: an entry in a live partition is not live");
         }
         return counts;
     }
@@ -73,7 +73,7 @@ class reading {
         std::optional<time_point> due;
         if (const auto number = find_queue(on_, queue)) {
             run row(on_.prepared(sql::next_due));
-            if (row.bind(number->shelf(state::pending)).step()) {
+            if (row.bind(number->partition(state::pending)).step()) {
                 row.read(0, due);
             }
         }
@@ -91,41 +91,42 @@ class reading {
     [[nodiscard]] std::vector<entry> list_dead(const query& q, queue_number queue) {
         auto found = list_by(sql::list_dead, q, q.queue, queue.value);
         for (const auto& e : found) {
-            run::expect(e.state == state::dead, "sqlite: an entry among the dead ones is none");
+            run::expect(e.state == state::dead,
+                        "sqlite: the file is damaged: an entry in the list of dead entries is not dead");
         }
         return found;
     }
 
-    /// A page of a queue's shelves. No index has them in sequence, because every enqueue would pay for it. Most pages
-    /// are found near where the last one ended; else the page is chosen from the index on gates, which costs what
-    /// stands on the shelves.
-    [[nodiscard]] std::vector<entry> list_shelves(const query& q, queue_number queue) {
-        const one_moment all(on_);
-        const shelf_range shelves{queue.shelf(state::pending),
-                                  queue.shelf(q.by == query::path::live ? state::pending : state::dead)};
-        auto page = list_near(q, shelves);
-        return page.size() == q.limit ? page : list_far(q, shelves);
+    /// A page of a queue's partitions. There is no index by sequence, because it would slow down every enqueue. Most pages
+    /// are found near the end of the last one. Otherwise the page is chosen from the index on gates, at the cost of
+    /// reading the partitions' part of it.
+    [[nodiscard]] std::vector<entry> list_partitions(const query& q, queue_number queue) {
+        const snapshot all(on_);
+        const partition_range partitions{queue.partition(state::pending),
+                                         queue.partition(q.by == query::path::live ? state::pending : state::dead)};
+        auto page = list_near(q, partitions);
+        return page.size() == q.limit ? page : list_far(q, partitions);
     }
 
-    /// Shelves beside each other, both ends included.
-    struct shelf_range {
+    /// Adjacent partitions, both ends included.
+    struct partition_range {
         std::int64_t first = 0;
         std::int64_t last = 0;
     };
 
-    [[nodiscard]] std::vector<entry> list_near(const query& q, shelf_range shelves) {
+    [[nodiscard]] std::vector<entry> list_near(const query& q, partition_range partitions) {
         const auto until = std::min(after(q) + 1000 + 8 * std::uint64_t{q.limit}, std::uint64_t{INT64_MAX});
         run row(on_.prepared(sql::list_near));
-        row.bind(q.queue, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads, shelves.first, shelves.last,
-                 until);
+        row.bind(q.queue, after(q), q.state, q.topic, std::uint64_t{q.limit}, q.payloads, partitions.first,
+                 partitions.last, until);
         return entries_of(row, q.payloads);
     }
 
-    [[nodiscard]] std::vector<entry> list_far(const query& q, shelf_range shelves) {
+    [[nodiscard]] std::vector<entry> list_far(const query& q, partition_range partitions) {
         std::vector<std::uint64_t> chosen;
         {
             run row(on_.prepared(sql::list_far));
-            row.bind(after(q), q.state, q.topic, shelves.first, shelves.last);
+            row.bind(after(q), q.state, q.topic, partitions.first, partitions.last);
             const auto keep_lowest = [&] {
                 const auto end = chosen.begin() + static_cast<std::ptrdiff_t>(std::min(q.limit, chosen.size()));
                 std::nth_element(chosen.begin(), end, chosen.end());
@@ -143,7 +144,8 @@ class reading {
         std::vector<entry> found(chosen.size());
         for (std::size_t i = 0; i < chosen.size(); ++i) {
             run row(on_.prepared(sql::at));
-            run::expect(row.bind(chosen[i], q.payloads).step(), "sqlite: an index names an entry that is not there");
+            run::expect(row.bind(chosen[i], q.payloads).step(),
+                        "sqlite: the file is damaged: an index contains an entry that does not exist");
             read_entry(row, found[i], q.payloads);
         }
         return found;
@@ -161,17 +163,17 @@ class reading {
         return std::min(q.after, std::uint64_t{INT64_MAX});
     }
 
-    /// Several statements that see the same moment: inside the transaction that is open, or one of their own.
-    class one_moment {
+    /// Lets several statements see the same state: in the open transaction, or in one of their own.
+    class snapshot {
       public:
-        explicit one_moment(connection& on) : on_(on), is_own_(!on.in_transaction()) {
+        explicit snapshot(connection& on) : on_(on), is_own_(!on.in_transaction()) {
             if (is_own_) {
                 on_.execute(sql::begin_reading);
             }
         }
-        one_moment(const one_moment&) = delete;
-        one_moment& operator=(const one_moment&) = delete;
-        ~one_moment() {
+        snapshot(const snapshot&) = delete;
+        snapshot& operator=(const snapshot&) = delete;
+        ~snapshot() {
             if (is_own_) {
                 on_.roll_back(); // nothing was written
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The writer's operations on one connection, inside a transaction. Verbs are the contract's `apply`: an entry's life is
-// read, changed in memory, and written back under the fence of its epoch and state. Arguments are valid when they come
-// here.
+// Claim, settle, extend, nudge and cancel on one connection, inside a transaction. The contract's `apply` carries out
+// the verbs: the life of an entry is read, changed in memory, and written back under the fence of its epoch and state.
+// Requires valid arguments.
 #pragma once
 
 #include <algorithm>
@@ -33,9 +33,9 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-class writing {
+class entry_writer {
   public:
-    writing(connection& on, session& in) noexcept : on_(on), session_(in) {}
+    entry_writer(connection& on, session& in) noexcept : on_(on), session_(in) {}
 
     [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
         std::vector<entry> claimed;
@@ -43,14 +43,14 @@ class writing {
         if (!queue) {
             return claimed;
         }
-        const auto shelf = queue->shelf(state::pending);
+        const auto partition = queue->partition(state::pending);
         if (r.only.is_nil()) {
             claimed.reserve(std::min<std::size_t>(r.limit, 64));
             run row(on_.prepared(sql::due));
-            take(row.bind(r.queue, shelf, r.now, std::uint64_t{r.limit}), r, claimed);
+            take(row.bind(r.queue, partition, r.now, std::uint64_t{r.limit}), r, claimed);
         } else {
             run row(on_.prepared(sql::due_only));
-            take(row.bind(r.queue, shelf, r.now, r.only), r, claimed);
+            take(row.bind(r.queue, partition, r.now, r.only), r, claimed);
         }
         write_claims(claimed, r);
         const auto by_due = [](const entry& a, const entry& b) {
@@ -76,6 +76,15 @@ class writing {
             settles = settles.subspan(done);
         }
         return answers;
+    }
+
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
+        std::vector<verdict> verdicts;
+        verdicts.reserve(tickets.size());
+        for (const auto& t : tickets) {
+            verdicts.push_back(extend(t, now, lease));
+        }
+        return verdicts;
     }
 
     [[nodiscard]] verdict extend(const ticket& t, time_point now, duration lease) {
@@ -123,7 +132,7 @@ class writing {
         }
     }
 
-    /// Writes what was read, a run of neighbours in one statement.
+    /// Writes the claimed entries, each run of consecutive sequences with one statement.
     void write_claims(const std::vector<entry>& claimed, const claim_request& r) {
         for (std::size_t first = 0; first < claimed.size();) {
             auto end = first + 1;
@@ -157,7 +166,7 @@ class writing {
         return answer;
     }
 
-    /// A stored entry as far as a verb can change it or its end concerns others.
+    /// The part of a stored entry that a verb needs.
     struct subject {
         std::uint64_t sequence = 0;
         state was{};
@@ -187,17 +196,18 @@ class writing {
         return true;
     }
 
-    /// Nothing else writes inside the transaction, so what was read is what is there, or the file is damaged.
+    /// Nothing else writes in the transaction, so a row that has changed since it was read means damage.
     static void expect_changed(int changed, std::size_t expected) {
         if (static_cast<std::size_t>(changed) != expected) {
-            throw error(error_kind::corrupt, "sqlite: an entry cannot be written as it was read");
+            throw error(error_kind::corrupt,
+                        "sqlite: the file is damaged: an entry cannot be written back as it was read");
         }
     }
     static void expect_one(int changed) { expect_changed(changed, 1); }
 
-    /// The short way for successes that are nobody else's concern: those at the front that are neighbours, under one
-    /// epoch, are written in one statement. Says how many that were; 0 if the first is none of that kind, or its ticket
-    /// is not good.
+    /// The fast path for successes that affect no other entry: writes those at the front that have consecutive sequences
+    /// and the same epoch and result with one statement. Returns how many; 0 if the first is of another kind, or its
+    /// ticket does not match.
     [[nodiscard]] std::size_t succeed_run(std::span<const vouch::settle> settles, time_point now) {
         const auto* const done = std::get_if<succeed>(&settles.front().outcome);
         const auto first = done == nullptr ? 0 : find_sequence(on_, settles.front().ticket.id);
@@ -215,7 +225,7 @@ class writing {
             ++last;
         }
         if (last > first && count_ready(first, last, epoch) != last - first + 1) {
-            last = first; // one of them is no good, and each gets its own verdict
+            last = first; // one of them does not match, so each gets its own verdict
         }
         run row(on_.prepared(sql::succeed));
         const auto changed = row.bind(first, last, epoch, blob{done->result}, now).finish();
@@ -231,7 +241,7 @@ class writing {
         return static_cast<std::uint64_t>(row.integer(0));
     }
 
-    /// Writes a life that waits. `error` is unset where the last one stays.
+    /// Writes a life that is pending or retrying. Without `error`, the stored one is kept.
     void wait(const subject& e, std::optional<std::string_view> error, bool is_checkpoint) {
         const auto gate = e.is_blocked ? std::nullopt : gate_of(e.now);
         run row(on_.prepared(is_checkpoint ? sql::write_checkpoint : sql::write_wait));
@@ -245,7 +255,7 @@ class writing {
         }
         expect_one(row.finish());
         if (gate) {
-            session_.stir(e.queue);
+            session_.wake(e.queue);
         }
     }
 
@@ -256,14 +266,14 @@ class writing {
         expect_one(row.finish());
     }
 
-    /// Writes a life that has ended, and tells whom that concerns. Says whether it completed its group.
+    /// Writes a life that has ended, and updates its lane, parent and group. Returns whether it completed its group.
     bool end(const subject& e, std::optional<std::string_view> error) {
         const auto& l = e.now;
         {
             const auto result = l.result ? std::optional{blob{*l.result}} : std::nullopt;
             run row(on_.prepared(sql::write_end));
             row.bind(e.sequence, e.epoch_was, e.was, l.state, l.failures, l.epoch, error, result, l.updated_at,
-                     e.number.shelf(l.state), l.lapses);
+                     e.number.partition(l.state), l.lapses);
             expect_one(row.finish());
         }
         if (l.state == state::dead) {
@@ -273,7 +283,7 @@ class writing {
             run(on_.prepared(sql::end_relations)).bind(e.sequence).finish();
         }
         if (!e.lane.empty() && run(on_.prepared(sql::lane_open_next)).bind(e.number.value, e.lane).finish() > 0) {
-            session_.stir(e.queue);
+            session_.wake(e.queue);
         }
         if (!e.parent.is_nil()) {
             std::ignore = nudge(e.parent, l.updated_at); // absent or terminal: no effect
@@ -284,7 +294,7 @@ class writing {
         run row(on_.prepared(sql::group_end));
         const bool has_succeeded = l.state == state::succeeded;
         if (!row.bind(e.group, has_succeeded).step()) {
-            throw vouch::error(error_kind::corrupt, "sqlite: a group has members but is not counted");
+            throw vouch::error(error_kind::corrupt, "sqlite: the file is damaged: a group has members but no row");
         }
         return row.integer_between(0, 0) == 0 && has_succeeded;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What all handles and transactions of one store share: the one connection that writes and the ones that read.
+// The state that all handles and transactions of one store share: one writing connection and a pool of readers. The
+// writing connection is used only by the transaction that has the turn; the pool is safe for any number of threads.
 #pragma once
 
 #include <chrono>
@@ -15,34 +16,38 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/error.hpp>
+#include <vouch/sqlite/detail/checked_options.hpp>
 #include <vouch/sqlite/detail/connection.hpp>
 #include <vouch/sqlite/detail/file_registry.hpp>
+#include <vouch/sqlite/detail/lock_wait.hpp>
+#include <vouch/sqlite/detail/migration.hpp>
 #include <vouch/sqlite/detail/result_codes.hpp>
 #include <vouch/sqlite/detail/sql.hpp>
 #include <vouch/sqlite/detail/watch.hpp>
 #include <vouch/sqlite/options.hpp>
-#include <vouch/sqlite/schema.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-/// A statement of the application's has ended our transaction on its connection. An operation says so without doubt: it
-/// has done nothing itself. A commit is in doubt unless all is known to be gone.
-[[nodiscard]] inline error ended_by_application(standing how, bool is_commit) {
-    const std::string who = "sqlite: a statement of the application's on the transaction's connection has ";
-    const error::details more{.in_doubt = is_commit && how != standing::rolled_back};
+/// The error for a transaction that a statement of the application has ended. An operation is not in doubt, because it
+/// has done nothing itself. A commit is in doubt unless everything is known to be rolled back.
+[[nodiscard]] inline error ended_by_application(transaction_status how, bool is_commit) {
+    const std::string who = "sqlite: a statement of the application on the transaction's connection has ";
+    const error::details more{.in_doubt = is_commit && how != transaction_status::rolled_back};
     switch (how) {
-    case standing::rolled_back: return {error_kind::misuse, who + "rolled back all of it; begin again", more};
-    case standing::committed: return {error_kind::misuse, who + "committed what it had done so far", more};
-    default: return {error_kind::misuse, who + "ended it; what it had done so far is stored or gone", more};
+    case transaction_status::rolled_back:
+        return {error_kind::misuse, who + "rolled back the whole transaction; begin again", more};
+    case transaction_status::committed:
+        return {error_kind::misuse, who + "committed the transaction; its changes so far are stored", more};
+    default: return {error_kind::misuse, who + "ended the transaction; its changes so far are stored or gone", more};
     }
 }
 
 class file {
   public:
     file(const std::string& path, options how) : options_(checked(std::move(how))) {
-        patiently([&] {
+        retry_while_busy([&] {
             writer_.reset();
             writer_ = std::make_unique<connection>(path, connection::role::writer, options_);
             finish_opening();
@@ -55,28 +60,29 @@ class file {
     }
 
     [[nodiscard]] const options& how() const noexcept { return options_; }
-    [[nodiscard]] detail::hub& hub() const noexcept { return *hub_; }
+    [[nodiscard]] detail::file_registry& registry() const noexcept { return *registry_; }
     [[nodiscard]] connection& writer() const noexcept { return *writer_; }
 
-    // The writer's turn.
+    // The writer.
 
+    /// Waits for the turn to write and begins a transaction.
     void begin() {
-        const auto since = patience::clock::now();
-        hub_->enter(options_.busy_limit);
+        const auto since = lock_wait::clock::now();
+        registry_->enter(options_.busy_limit);
         try {
-            expect_in_place();
+            expect_file_in_place();
             if (writer_->in_transaction()) {
-                throw error(error_kind::misuse, "sqlite: the application has a transaction open on its connection; "
-                                                "sqlite::joined writes inside it");
+                throw error(error_kind::misuse, "sqlite: begin: the application has a transaction open on its "
+                                                "connection; end it, or write in it with sqlite::joined");
             }
-            if (hub_->is_in_doubt()) {
+            if (registry_->is_in_doubt()) {
                 settle_doubt(since);
             }
             writer_->begin(since);
-            hub_->write_on(writer_->handle());
+            registry_->write_on(writer_->handle());
         } catch (const error& e) {
             if (e.kind() == error_kind::read_only) {
-                forget_connections(); // what they share says so, even when it is no longer true
+                forget_connections(); // they stay read-only, even if the file has become writable
             }
             give_up_turn();
             throw;
@@ -86,29 +92,30 @@ class file {
         }
     }
 
-    /// Ends the turn in any case. What it does not throw for is in the file that was at the path when COMMIT began.
-    void commit(const std::vector<std::string>& stirred) {
-        if (const auto how = writer_->stands(); how != standing::open) {
+    /// Ends the turn, whether it throws or not. If it returns, the transaction is in the file that was at the path when
+    /// COMMIT began.
+    void commit(const std::vector<std::string>& woken_queues) {
+        if (const auto status = writer_->status(); status != transaction_status::open) {
             roll_back();
-            throw ended_by_application(how, true);
+            throw ended_by_application(status, true);
         }
         if (has_moved()) {
             roll_back();
             throw moved("commit: nothing was committed");
         }
         try {
-            const watch::pause ours(hub_->watch(), *writer_);
+            const watch::pause ours(registry_->watch(), *writer_);
             writer_->execute_patiently(sql::commit);
         } catch (const error& e) {
-            // A commit that had no room never wrote its last frame, and one that was only busy is still open. After
-            // anything else the frames may be on the disk, and whoever recovers the log may find them.
+            // After FULL the last frame was not written, and after BUSY the transaction is still open. After any other
+            // error the frames may be on the disk, and a recovery of the log may find them.
             const bool in_doubt = !writer_->in_transaction() && (e.code() & 0xff) != SQLITE_FULL;
             if (in_doubt) {
-                hub_->set_doubt(true);
+                registry_->set_doubt(true);
                 try_to_settle_doubt();
             }
             roll_back();
-            if (e.code() == 0) { // there was no memory to say more
+            if (e.code() == 0) { // out of memory
                 throw in_doubt ? out_of_memory_in_doubt : out_of_memory;
             }
             throw error_of(e.code(), "commit", in_doubt);
@@ -116,23 +123,25 @@ class file {
             roll_back();
             throw;
         }
-        hub_->leave(stirred, true);
+        registry_->leave(woken_queues, true);
     }
 
     void roll_back() noexcept {
         if (!writer_->roll_back() && writer_->is_owned()) {
-            writer_.reset(); // closing rolls back what nothing else can; the next turn opens a fresh one
+            writer_.reset(); // closing rolls back if nothing else can; the next turn opens a new connection
         }
-        hub_->leave({});
+        registry_->leave({});
     }
 
-    // Readers: as many as read at the same time.
+    // The readers: one for each read that runs at the same time.
 
+    /// If a commit is in doubt, settles it first, or throws `io`.
     [[nodiscard]] std::unique_ptr<connection> take_reader() {
-        if (hub_->is_in_doubt()) {
-            if (is_application_) { // its connection is not ours to use from any thread that reads
-                throw error(error_kind::io, "sqlite: a commit is in doubt, and what is stored is not known; begin a "
-                                            "transaction of the store, which settles it");
+        if (registry_->is_in_doubt()) {
+            if (is_application_) { // a thread that reads must not use the application's connection
+                throw error(error_kind::io,
+                            "sqlite: a commit is in doubt, so the stored entries are not known; begin a "
+                            "transaction of the store to settle it");
             }
             begin(); // which settles it
             roll_back();
@@ -158,26 +167,26 @@ class file {
         try {
             const std::lock_guard lock(mutex_);
             idle_.push_back(std::move(reader));
-        } catch (...) { // closed instead of kept
+        } catch (...) { // the connection is closed instead
         }
     }
 
-    /// Grows when others have committed since the last look.
-    [[nodiscard]] std::uint64_t look_for_commits() { return hub_->watch().look(path_, options_); }
+    /// A number that grows when another process has committed since the last look.
+    [[nodiscard]] std::uint64_t look_for_commits() { return registry_->watch().look(path_, options_); }
 
   private:
-    /// A turn that has not become a transaction. If one is left open after all, because not even ROLLBACK could run,
-    /// only closing its connection ends it.
+    /// Ends a turn without a transaction. If a transaction is open nevertheless, because even ROLLBACK failed, closing
+    /// the connection ends it.
     void give_up_turn() noexcept {
         if (writer_ && writer_->is_owned() && writer_->in_transaction()) {
             writer_.reset();
         }
-        hub_->leave({});
+        registry_->leave({});
     }
 
-    /// A commit of its own is written over the frames of the one in doubt, from the first of them on, and waits for the
-    /// disk; so what readers see is what a recovery finds. For the one that has the turn, outside of a transaction.
-    void settle_doubt(patience::clock::time_point since) {
+    /// Overwrites the frames of the commit in doubt with a small commit and waits for the disk. After that, readers see
+    /// what a recovery would find. Requires the turn and no open transaction.
+    void settle_doubt(lock_wait::clock::time_point since) {
         try {
             writer_->wait_for_disk(synchronous::full);
             writer_->begin(since);
@@ -186,27 +195,27 @@ class file {
             writer_->wait_for_disk(options_.synchronous);
         } catch (const error& e) {
             writer_->roll_back();
-            if (e.code() == 0) { // there was no memory to say more
+            if (e.code() == 0) { // out of memory
                 throw;
             }
-            throw error_of(e.code(), "a commit is in doubt and cannot be settled yet");
+            throw error_of(e.code(), "an earlier commit is in doubt and cannot be settled yet");
         } catch (...) {
             writer_->roll_back();
             throw;
         }
-        hub_->set_doubt(false);
+        registry_->set_doubt(false);
     }
 
     void try_to_settle_doubt() noexcept {
         try {
-            settle_doubt(patience::clock::now());
-        } catch (...) { // it stays in doubt: the next transaction tries again
+            settle_doubt(lock_wait::clock::now());
+        } catch (...) { // the next transaction tries again
         }
     }
 
-    /// Commits into a file that was deleted or replaced would be lost. Whatever is at its path now is opened instead,
-    /// if it has our tables; nothing is created there. And what could not be written when it was opened may be by now.
-    void expect_in_place() {
+    /// Commits into a file that was deleted or replaced would be lost. So this opens the file that is at the path now; it
+    /// must have the tables, and nothing is created. Also opens a file again that was read-only.
+    void expect_file_in_place() {
         if (writer_ && !writer_->is_owned()) {
             if (has_moved()) {
                 throw moved("begin");
@@ -219,17 +228,17 @@ class file {
         forget_connections();
         auto how = options_;
         how.create = false;
-        patiently([&] {
+        retry_while_busy([&] {
             auto opened = std::make_unique<connection>(path_, connection::role::writer, how);
             expect_schema(opened->handle(), options_.prefix);
             writer_ = std::move(opened);
         });
     }
 
-    /// Opens, again and again while others have the file locked. Opening and the switch to a write-ahead log take locks
-    /// for which SQLite does not ask the busy handler, because waiting inside them could be a deadlock.
+    /// Calls `open` until the file is not locked any more, at most `busy_limit`. Opening, and the switch to a write-ahead
+    /// log, take locks for which SQLite does not call the busy handler.
     template <class Open>
-    void patiently(const Open& open) const {
+    void retry_while_busy(const Open& open) const {
         using clock = std::chrono::steady_clock;
         for (const auto since = clock::now();;) {
             try {
@@ -243,40 +252,39 @@ class file {
         }
     }
 
-    /// For the one that has the turn. A look is good for as long as a short transaction takes: a move right behind the
-    /// last look before COMMIT could not be seen either.
+    /// Requires the turn. Looks at most once in 20 us, the time of a short transaction: a move right after the look
+    /// before COMMIT could not be noticed either.
     [[nodiscard]] bool has_moved() noexcept {
-        constexpr std::chrono::microseconds good_for{20};
-        const auto now = patience::clock::now();
-        if (now - looked_at_ < good_for) {
+        constexpr std::chrono::microseconds look_every{20};
+        const auto now = lock_wait::clock::now();
+        if (now - looked_at_ < look_every) {
             return false;
         }
         const bool is_gone = writer_->has_moved();
-        looked_at_ = is_gone ? patience::clock::time_point{} : now;
+        looked_at_ = is_gone ? lock_wait::clock::time_point{} : now;
         return is_gone;
     }
 
     [[nodiscard]] static error moved(std::string_view doing) {
-        return {error_kind::io,
-                "sqlite: " + std::string(doing) + ": the database file has been deleted, moved or replaced"};
+        return {error_kind::io, "sqlite: " + std::string(doing) + ": the database file was deleted, moved or replaced"};
     }
 
-    /// All but those in use elsewhere and the application's. They share how the file and its index were opened.
+    /// Closes all connections but those in use and the application's. They all share how the file was opened.
     void forget_connections() noexcept {
         if (writer_ && writer_->is_owned()) {
             writer_.reset();
         }
-        hub_->watch().forget();
+        registry_->watch().forget();
         const std::lock_guard lock(mutex_);
         idle_.clear();
     }
 
     void finish_opening() {
         auto* const db = writer_->handle();
-        hub_ = hub::of(db);
+        registry_ = file_registry::of(db);
         path_ = sqlite3_db_filename(db, "main");
         if (options_.create) {
-            sqlite::migrate(db, options_.prefix);
+            migrate(db, options_.prefix, migrations);
         } else {
             expect_schema(db, options_.prefix);
         }
@@ -284,10 +292,10 @@ class file {
 
     options options_;
     std::string path_{};
-    std::shared_ptr<detail::hub> hub_{};
-    patience::clock::time_point looked_at_{}; // when the writer's file was last seen at its path
-    const bool is_application_ = false;       // the writer is a connection of the application's
-    std::unique_ptr<connection> writer_;      // used by the transaction that has the turn
+    std::shared_ptr<detail::file_registry> registry_{};
+    lock_wait::clock::time_point looked_at_{}; // when the file was last seen at its path
+    const bool is_application_ = false;        // the writer is the application's connection
+    std::unique_ptr<connection> writer_;       // used by the transaction that has the turn
 
     std::mutex mutex_{};
     std::vector<std::unique_ptr<connection>> idle_{};

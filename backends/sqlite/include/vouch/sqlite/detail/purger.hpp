@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Purge: the newest generations that ended long enough ago, oldest first, each with the dead ones it replaced; none of
-// them if a live entry still needs one.
+// Removes ended entries, oldest first. Generations of one entry go together: the newest decides, and none is removed if
+// a live entry still needs one of them.
 //
-// It looks at a bounded number of entries, in two parts: the oldest, and those behind the place where the last purge
-// stopped. So any number of entries that are still needed costs a purge no more than its limit allows, and hides
-// nothing for good. Of that place nothing is stored: a fresh connection begins with the oldest.
+// A purge looks at a bounded number of entries: first the oldest, then those after the position where the last purge
+// stopped. So its cost depends on its limit, however many entries are still needed, and every entry is looked at
+// eventually. The position is kept in memory only: a new connection begins with the oldest.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +26,9 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-class purging {
+class purger {
   public:
-    explicit purging(connection& on) noexcept : on_(on) {}
+    explicit purger(connection& on) noexcept : on_(on) {}
 
     [[nodiscard]] std::size_t purge(const purge_request& request) {
         const auto queue = find_queue(on_, request.queue);
@@ -36,7 +36,7 @@ class purging {
             return 0;
         }
         find(*queue, request);
-        going_.resize(std::min(going_.size(), request.limit)); // the elder generations go first
+        going_.resize(std::min(going_.size(), request.limit)); // older generations go first
         std::uint64_t highest = 0;
         for (const auto& g : going_) {
             remove(*queue, g);
@@ -61,8 +61,10 @@ class purging {
 
     void find(queue_number queue, const purge_request& request) {
         constexpr std::int64_t none = -1;
-        const auto shelf = [&](state s) { return !request.state || *request.state == s ? queue.shelf(s) : none; };
-        const shelves where{shelf(state::succeeded), shelf(state::dead)};
+        const auto partition = [&](state s) {
+            return !request.state || *request.state == s ? queue.partition(s) : none;
+        };
+        const partition_pair where{partition(state::succeeded), partition(state::dead)};
         auto& until = on_.purged_until(where.succeeded, where.dead);
         auto stopped = look(where, {}, request);
         if (stopped && going_.size() >= request.limit) {
@@ -71,16 +73,17 @@ class purging {
         if (stopped) {
             stopped = look(where, std::max(*stopped, until), request);
         }
-        until = stopped.value_or(shelf_place{});
+        until = stopped.value_or(partition_position{});
     }
 
-    struct shelves {
+    struct partition_pair {
         std::int64_t succeeded = 0;
         std::int64_t dead = 0;
     };
 
-    /// Looks at entries behind a place. Says where it stopped; nothing if it came to the end.
-    [[nodiscard]] std::optional<shelf_place> look(const shelves& where, shelf_place at, const purge_request& request) {
+    /// Looks at the entries after a position. Returns where it stopped; nothing if it reached the end.
+    [[nodiscard]] std::optional<partition_position> look(const partition_pair& where, partition_position at,
+                                                         const purge_request& request) {
         run row(on_.prepared(sql::purge_find));
         row.bind(where.succeeded, where.dead, request.before, at.gate, at.sequence);
         for (auto left = vouch::detail::purge_looks(request.limit); row.step(); --left) {
@@ -96,7 +99,7 @@ class purging {
         return std::nullopt;
     }
 
-    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
+    /// Adds the newest generation with its predecessors, oldest first; none of them if one is still needed.
     void add_generations(std::uint64_t newest) {
         const auto first = static_cast<std::ptrdiff_t>(going_.size());
         std::optional<std::uint64_t> next = newest;
@@ -105,11 +108,11 @@ class purging {
             bool is_needed = false;
             run row(on_.prepared(sql::purge_generation));
             if (!row.bind(g.sequence).step()) {
-                break; // purged before
+                break; // purged earlier
             }
             row.read_all(g.replaces, g.ended, or_none{g.group}, g.has_relations, g.has_payload_apart, is_needed);
             run::expect(is_terminal(g.ended) && (!g.replaces || *g.replaces < g.sequence),
-                        "sqlite: an entry to be purged has not ended, or replaces a later one");
+                        "sqlite: the file is damaged: an ended entry is live, or replaces a later one");
             if (is_needed) {
                 going_.resize(static_cast<std::size_t>(first));
                 return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SQLite's result codes, mapped once to vouch's kinds. A message says what was being done and SQLite's words for the
-// code; never SQLite's own message about the statement, which may quote what is stored.
+// Maps SQLite's result codes to errors. A message names the operation and describes the code. It never contains SQLite's
+// message about the statement, which may quote stored data.
 #pragma once
 
 #include <new>
@@ -17,7 +17,7 @@ namespace sqlite::detail {
 
 [[nodiscard]] constexpr error_kind kind_of(int code) noexcept {
     if (code == SQLITE_BUSY_SNAPSHOT) {
-        return error_kind::conflict; // what the transaction has read is no longer the newest: only a repeat helps
+        return error_kind::conflict; // the transaction has read an old state; it must be repeated
     }
     switch (code & 0xff) {
     case SQLITE_BUSY:
@@ -29,7 +29,7 @@ namespace sqlite::detail {
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH: return error_kind::read_only;
-    case SQLITE_ERROR: // a table or column of ours is not there
+    case SQLITE_ERROR: // a table or column is missing
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_CONSTRAINT:
@@ -37,18 +37,18 @@ namespace sqlite::detail {
     case SQLITE_SCHEMA: return error_kind::corrupt;
     case SQLITE_TOOBIG:
     case SQLITE_NOLFS: return error_kind::unsupported;
-    case SQLITE_ABORT: // somebody rolled back under a running statement
+    case SQLITE_ABORT: // a rollback while a statement was running
     case SQLITE_MISUSE:
     case SQLITE_RANGE: return error_kind::misuse;
     default: return error_kind::io;
     }
 }
 
-// Made ahead, because there may be no memory left to say so: copying them allocates nothing.
+// Made in advance, because copying them allocates nothing.
 inline const error out_of_memory{error_kind::full, "sqlite: out of memory"};
 inline const error out_of_memory_in_doubt{error_kind::full, "sqlite: commit: out of memory", {.in_doubt = true}};
 
-/// The error for an extended result code; if there is no memory for it, that one.
+/// The error for an extended result code; `out_of_memory` if there is no memory for its message.
 [[nodiscard]] inline error error_of(int code, std::string_view doing, bool in_doubt = false) noexcept {
     try {
         std::string message = "sqlite: ";
@@ -62,9 +62,9 @@ inline const error out_of_memory_in_doubt{error_kind::full, "sqlite: commit: out
     }
 }
 
-/// What `f` returns. That there is no memory for it is an error like the others.
+/// Returns `f()`. Throws `out_of_memory` in place of `std::bad_alloc`.
 template <class F>
-auto in_memory(F&& f) {
+auto translate_bad_alloc(F&& f) {
     try {
         return f();
     } catch (const std::bad_alloc&) {

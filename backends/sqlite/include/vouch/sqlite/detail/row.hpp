@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How an entry is written in columns. Lists are blobs: a trail is its ids one after another, headers are names and
-// values each behind its length.
+// An entry as columns. Lists are blobs: a trail is a sequence of ids; headers are names and values, each after its
+// length.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ namespace sqlite::detail {
 inline void decode(std::string_view from, id_list& to) {
     std::array<std::uint8_t, 16> bytes{};
     if (from.size() % bytes.size() != 0) {
-        throw error(error_kind::corrupt, "sqlite: a stored trail is no list of ids");
+        throw error(error_kind::corrupt, "sqlite: the file is damaged: a trail is not a list of ids");
     }
     to.clear();
     for (; !from.empty(); from.remove_prefix(bytes.size())) {
@@ -41,7 +41,7 @@ inline void decode(std::string_view from, id_list& to) {
     }
 }
 
-/// Four bytes of length, least significant first, and the text.
+/// Four bytes of length, least significant first, then the text.
 inline void encode(std::string_view text, std::string& to) {
     for (unsigned shift = 0; shift < 32; shift += 8) {
         to.push_back(static_cast<char>((text.size() >> shift) & 0xffU));
@@ -58,7 +58,7 @@ inline void encode(std::string_view text, std::string& to) {
     return out;
 }
 
-/// Takes one text off the front.
+/// Removes one text from the front.
 [[nodiscard]] inline std::string decode_text(std::string_view& from) {
     constexpr std::size_t length_bytes = 4;
     std::size_t size = 0;
@@ -66,7 +66,7 @@ inline void encode(std::string_view text, std::string& to) {
         size |= std::size_t{static_cast<unsigned char>(from[i])} << (8 * i);
     }
     if (from.size() < length_bytes || size > from.size() - length_bytes) {
-        throw error(error_kind::corrupt, "sqlite: stored headers are no list of names and values");
+        throw error(error_kind::corrupt, "sqlite: the file is damaged: headers are not a list of names and values");
     }
     std::string text(from.substr(length_bytes, size));
     from.remove_prefix(length_bytes + size);
@@ -85,15 +85,16 @@ inline void decode(std::string_view from, header_list& to) {
     return row.is_null(column) ? std::string_view{} : row.blob_at(column);
 }
 
-/// Throws `corrupt` for a life that no verb can have led to, or that the next one could not count on.
+/// Throws `corrupt` for a life that no verb can have produced, or whose counters the next verb would overflow.
 inline void expect_sound(const life& l) {
     const bool is_held = l.lease_until && l.attempts > 0 && l.epoch > 0;
-    run::expect(l.state != state::claimed || is_held, "sqlite: a claimed entry has no lease, attempt or epoch");
+    run::expect(l.state != state::claimed || is_held,
+                "sqlite: the file is damaged: a claimed entry has no lease, attempt or epoch");
     run::expect(l.attempts < UINT32_MAX && l.lapses < UINT32_MAX && l.failures < UINT32_MAX && l.epoch < INT64_MAX,
-                "sqlite: an entry's counter stands at its end");
+                "sqlite: the file is damaged: a counter of an entry is at its maximum");
 }
 
-/// Reads `sql.hpp`'s entry columns and the payload behind them, if it was asked for.
+/// Reads the `entry_columns` of `sql.hpp`, and the payload after them if `has_payload`.
 inline void read_entry(const run& row, entry& e, bool has_payload = true) {
     row.read_all(e.sequence, e.id, e.queue, e.topic, or_none{e.key}, or_none{e.group}, or_none{e.lane},
                  or_none{e.parent}, or_none{e.predecessor}, e.generation, e.attempts_max, e.expires_at, e.created_at,
@@ -107,9 +108,9 @@ inline void read_entry(const run& row, entry& e, bool has_payload = true) {
         row.read(lists + 3, blob_into{e.result.emplace()});
     }
     if (has_payload) {
-        row.read(lists + 4, blob_into{e.payload}); // NULL: it lies apart, and is not there
+        row.read(lists + 4, blob_into{e.payload}); // NULL: the payload has a row of its own, and that is missing
     }
-    run::expect(e.sequence > 0, "sqlite: an entry's sequence is 0");
+    run::expect(e.sequence > 0, "sqlite: the file is damaged: an entry's sequence is 0");
     expect_sound(e);
 }
 

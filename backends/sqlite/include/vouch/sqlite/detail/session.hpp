@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is looked up by all that write, and what a transaction remembers of it from call to call.
+// Lookups that all writing operations share, and what a transaction remembers between calls.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-/// Throws `corrupt` if a queue of that number could not have shelves.
+/// Throws `corrupt` if the number is too large to have partitions.
 [[nodiscard]] inline queue_number expect_number(std::int64_t number) {
-    run::expect(number > 0 && number < INT64_MAX / 8, "sqlite: a queue's number is out of its range");
+    run::expect(number > 0 && number < INT64_MAX / 8, "sqlite: the file is damaged: a queue's number is out of range");
     return {number};
 }
 
-/// The queue's number, if anything was ever enqueued there.
+/// The queue's number; none if nothing was ever enqueued there.
 [[nodiscard]] inline std::optional<queue_number> find_queue(connection& on, std::string_view name) {
     run row(on.prepared(sql::queue));
     if (!row.bind(name).step()) {
@@ -36,7 +36,7 @@ namespace sqlite::detail {
     return expect_number(row.integer(0));
 }
 
-/// 0 if there is no such entry.
+/// Returns 0 if there is no such entry.
 [[nodiscard]] inline std::uint64_t find_sequence(connection& on, const id& wanted) {
     run row(on.prepared(sql::sequence_of));
     std::uint64_t found = 0;
@@ -52,18 +52,19 @@ namespace sqlite::detail {
     std::uint64_t last = 0;
     row.step();
     row.read(0, last);
-    run::expect(last < INT64_MAX / 2, "sqlite: the highest sequence is out of its range");
+    run::expect(last < INT64_MAX / 2, "sqlite: the file is damaged: the highest sequence is out of range");
     return last;
 }
 
+/// What a transaction remembers.
 class session {
   public:
-    std::uint64_t last_sequence = 0;    ///< 0: not looked up yet
-    std::vector<std::string> stirred{}; ///< queues in which work may have come nearer
+    std::uint64_t last_sequence = 0;         ///< 0: not looked up yet
+    std::vector<std::string> woken_queues{}; ///< queues in which work may be due sooner
 
-    void stir(const std::string& queue) {
-        if (stirred.empty() || stirred.back() != queue) {
-            stirred.push_back(queue);
+    void wake(const std::string& queue) {
+        if (woken_queues.empty() || woken_queues.back() != queue) {
+            woken_queues.push_back(queue);
         }
     }
 
@@ -78,7 +79,7 @@ class session {
         return found;
     }
 
-    /// As `find`, and gives the queue a number if it has none.
+    /// Like `find`, but gives the queue a number if it has none.
     [[nodiscard]] queue_number number(connection& on, const std::string& queue) {
         if (const auto found = find(on, queue)) {
             return *found;
@@ -89,15 +90,15 @@ class session {
         return added;
     }
 
-    /// Between calls: the connection is the application's, too. It may roll back to a savepoint, which takes back what
-    /// gave a queue its number, or join the transaction and use sequences of its own.
+    /// Called before each operation, because the application may use the connection between two of them: it may roll back
+    /// to a savepoint, which undoes the number of a queue, or join the transaction and use the next sequences.
     void forget_stored() noexcept {
         last_sequence = 0;
         known_.reset();
     }
 
   private:
-    std::optional<std::pair<std::string, queue_number>> known_{}; // the last one asked for
+    std::optional<std::pair<std::string, queue_number>> known_{}; // the last one that was looked up
 };
 
 } // namespace sqlite::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every statement the store can issue, as data: prepared once per connection when first used, and walked by the test
-// that forbids table scans. `@` stands for the prefix, `$` for a part that several share. Where SQLite could choose
-// among indexes, the statement names the one it was written for.
+// All statements of the store, as data. Each connection prepares a statement on first use; a test checks the plan of
+// each for table scans. `@` stands for the prefix, `$` for a part that several statements share. If SQLite could choose
+// among several indexes, the statement names one.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include <vouch/sqlite/schema.hpp>
+#include <vouch/sqlite/detail/schema_text.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -74,30 +74,32 @@ enum class sql : std::uint8_t {
     purge_relations,
 };
 
-/// The queue's name, read where the statement is not told it.
-inline constexpr std::string_view name_column = "(SELECT q.name FROM @queues q WHERE q.number = e.shelf >> 2)";
+/// The queue's name, for statements that do not get it as a parameter.
+inline constexpr std::string_view name_column = "(SELECT q.name FROM @queues q WHERE q.number = e.partition >> 2)";
 
-/// The columns `read_entry` reads but for the payload.
+/// The columns that `read_entry` reads, without the payload.
 inline constexpr std::string_view entry_columns =
     R"(e.sequence, e.id, $queue, e.topic, r."key", r."group", r.lane, r.parent, r.predecessor, ifnull(r.generation, 1),
  e.attempts_max, e.expires_at, e.created_at, $state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at, e.trail,
  e.headers, e.progress, e.result)";
 
-/// The state; NULL if the entry does not stand on the shelf of its state.
-inline constexpr std::string_view state_column = "CASE WHEN e.shelf & 3 = max(e.state - 2, 0) THEN e.state END";
+/// The state; NULL if the entry is not in the partition of its state.
+inline constexpr std::string_view state_column = "CASE WHEN e.partition & 3 = max(e.state - 2, 0) THEN e.state END";
 
-/// Small payloads lie in the row, larger ones apart, so that a change of the row does not write them again.
+/// Small payloads are in the entry's row. Larger ones have a row of their own, so that changing the entry does not write
+/// them again.
 inline constexpr std::string_view payload_column =
     "ifnull(e.payload, (SELECT p.payload FROM @payloads p WHERE p.sequence = e.sequence))";
 inline constexpr std::size_t payload_in_row_max = 1024;
 
-/// A new row. ?1 is now; its own parameters follow in this order.
-inline constexpr std::string_view new_row = "($sequence, $shelf, $gate, $state, 0, 0, 0, 0, $due_at, 0, ?1, NULL, '', "
-                                            "'', $id, $topic, $tied, ?1, $attempts_max,"
-                                            " $expires_at, $trail, $headers, $progress, $result, $payload)";
+/// A new row. ?1 is now; the other parameters follow in this order.
+inline constexpr std::string_view new_row =
+    "($sequence, $partition, $gate, $state, 0, 0, 0, 0, $due_at, 0, ?1, NULL, '', "
+    "'', $id, $topic, $tied, ?1, $attempts_max,"
+    " $expires_at, $trail, $headers, $progress, $result, $payload)";
 inline constexpr auto new_row_parameters = static_cast<std::size_t>(std::count(new_row.begin(), new_row.end(), '$'));
-/// How many rows one statement inserts where there are many: most of what a single one costs is starting it.
+/// How many rows `insert_many` inserts. Most of the cost of a small INSERT is starting the statement.
 inline constexpr std::size_t rows_at_once = 8;
 
 struct sql_text {
@@ -114,11 +116,11 @@ inline constexpr std::array statements{
     sql_text{sql::release, "RELEASE vouch_call"},
     sql_text{sql::roll_back_to, "ROLLBACK TO vouch_call"},
     sql_text{sql::data_version, "PRAGMA data_version"},
-    // What it counts is for people; that it changes a page is what matters.
+    // The number is only for people; this statement exists to write a page.
     sql_text{sql::settle_doubt,
              "INSERT INTO @meta VALUES ('doubts', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"},
 
-    // Queues have numbers, which never change.
+    // A queue's number never changes.
     sql_text{sql::queue, "SELECT number FROM @queues WHERE name = ?1"},
     sql_text{sql::add_queue, "INSERT INTO @queues (name) VALUES (?1)"},
 
@@ -144,24 +146,24 @@ inline constexpr std::array statements{
  FROM @dead d CROSS JOIN @entries e ON e.sequence = d.sequence LEFT JOIN @relations r ON r.sequence = e.sequence
  WHERE d.queue = ?7 AND d.sequence > ?2 AND (?3 IS NULL OR e.state = ?3) AND (?4 = '' OR e.topic = ?4)
  ORDER BY d.sequence LIMIT ?5)"},
-    // A queue's shelves from ?7 to ?8. Near: sequences up to ?9, as they lie in the table. Far: all of them, from the
-    // index, in no order.
+    // The partitions ?7 to ?8 of a queue. Near: sequences up to ?9, in the order of the table. Far: all sequences, from
+    // the index, in no order.
     sql_text{sql::list_near, R"(SELECT $entry, CASE WHEN ?6 THEN $payload END FROM @entries e
  LEFT JOIN @relations r ON r.sequence = e.sequence
- WHERE e.sequence > ?2 AND e.sequence <= ?9 AND +e.shelf BETWEEN ?7 AND ?8 AND (?3 IS NULL OR e.state = ?3)
+ WHERE e.sequence > ?2 AND e.sequence <= ?9 AND +e.partition BETWEEN ?7 AND ?8 AND (?3 IS NULL OR e.state = ?3)
  AND (?4 = '' OR e.topic = ?4) ORDER BY e.sequence LIMIT ?5)"},
-    sql_text{sql::list_far, R"(SELECT sequence FROM @entries INDEXED BY @entries_gate WHERE shelf BETWEEN ?4 AND ?5
+    sql_text{sql::list_far, R"(SELECT sequence FROM @entries INDEXED BY @entries_gate WHERE partition BETWEEN ?4 AND ?5
  AND sequence > ?1 AND (?2 IS NULL OR state = ?2) AND (?3 = '' OR topic = ?3))"},
-    // ?1 is the queue's first shelf: of the live, behind it those of the succeeded and of the dead.
+    // ?1 is the queue's first partition, the live one; those of succeeded and dead entries follow.
     sql_text{sql::counts, R"(SELECT sum(state = 0), sum(state = 1), sum(state = 2),
- (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 1),
- (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1 + 2), count(*)
- FROM @entries INDEXED BY @entries_gate WHERE shelf = ?1)"},
-    // Blocked entries have no gate and stand before all others.
+ (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE partition = ?1 + 1),
+ (SELECT count(*) FROM @entries INDEXED BY @entries_gate WHERE partition = ?1 + 2), count(*)
+ FROM @entries INDEXED BY @entries_gate WHERE partition = ?1)"},
+    // Blocked entries have no gate and come before all others in the index.
     sql_text{sql::next_due, R"(SELECT gate FROM @entries INDEXED BY @entries_gate
- WHERE shelf = ?1 AND gate >= -9223372036854775808 ORDER BY gate LIMIT 1)"},
+ WHERE partition = ?1 AND gate >= -9223372036854775808 ORDER BY gate LIMIT 1)"},
 
-    // Enqueue. Sequences are never reused: the floor remembers the highest that was purged from the end.
+    // Enqueue. Sequences are never reused: the floor is the highest sequence that was purged from the end.
     sql_text{sql::last_sequence, R"(SELECT max(ifnull((SELECT max(sequence) FROM @entries), 0),
  (SELECT value FROM @meta WHERE name = 'sequence_floor')))"},
     sql_text{sql::raise_floor, "UPDATE @meta SET value = ?1 WHERE name = 'sequence_floor' AND value < ?1"},
@@ -173,32 +175,34 @@ inline constexpr std::array statements{
     sql_text{sql::newest_of_key, R"(SELECT e.id FROM @relations r INDEXED BY @relations_key
  CROSS JOIN @entries e ON e.sequence = r.sequence
  WHERE r.queue = ?1 AND r."key" = ?2 ORDER BY r.generation DESC LIMIT 1)"},
-    sql_text{sql::predecessor, R"(SELECT e.sequence, $state, e.shelf >> 2, r."key", r."group", r.lane,
+    sql_text{sql::predecessor, R"(SELECT e.sequence, $state, e.partition >> 2, r."key", r."group", r.lane,
  ifnull(r.generation, 1), (SELECT n.id FROM @relations s INDEXED BY @relations_replaces
  CROSS JOIN @entries n ON n.sequence = s.sequence WHERE s.replaces = e.sequence)
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?1)"},
 
-    // Claim. First read: ?1 the queue's name, ?2 its shelf, ?3 now, ?4 limit or the one id. Then written, a run of
-    // sequences at a time: ?1 first, ?2 last, ?3 now, ?4 lease end, ?5 worker. RETURNING would keep every row twice.
+    // Claim. First read: ?1 the queue's name, ?2 its partition, ?3 now, ?4 the limit or the one id. Then write, for each
+    // run of consecutive sequences: ?1 first, ?2 last, ?3 now, ?4 end of the lease, ?5 worker. RETURNING would keep
+    // every row in memory twice.
     sql_text{sql::due, R"(SELECT $entry, $payload FROM @entries e INDEXED BY @entries_gate
  LEFT JOIN @relations r ON r.sequence = e.sequence
- WHERE e.shelf = ?2 AND e.gate <= ?3 ORDER BY e.gate, e.sequence LIMIT ?4)"},
+ WHERE e.partition = ?2 AND e.gate <= ?3 ORDER BY e.gate, e.sequence LIMIT ?4)"},
     sql_text{sql::due_only, R"(SELECT $entry, $payload FROM @entries e INDEXED BY @entries_id
- LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?4 AND e.shelf = ?2 AND e.gate <= ?3)"},
+ LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?4 AND e.partition = ?2 AND e.gate <= ?3)"},
     sql_text{sql::claim, R"(UPDATE @entries SET state = 2, attempts = attempts + (state <> 2 OR lapses > 0),
  lapses = lapses + (state = 2), epoch = epoch + 1, gate = ?4, woken = 0, worker = ?5, updated_at = ?3, last_attempt_at = ?3
  WHERE sequence BETWEEN ?1 AND ?2 AND gate <= ?3 AND state < 3)"},
 
-    // What most settles come to, a run of sequences at a time: ?1 first, ?2 last, ?3 epoch, ?4 result, ?5 now. An entry
-    // on a wrong shelf is left to the long way, which finds the damage.
+    // The usual settle, for a run of consecutive sequences: ?1 first, ?2 last, ?3 epoch, ?4 result, ?5 now. It skips an
+    // entry in a wrong partition, so that the general settle reports the damage.
     sql_text{sql::count_ready, R"(SELECT count(*) FROM @entries
  WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0 AND $live)"},
-    sql_text{sql::succeed, R"(UPDATE @entries SET state = 3, shelf = shelf + 1, gate = ?5, result = ?4, updated_at = ?5,
+    sql_text{sql::succeed,
+             R"(UPDATE @entries SET state = 3, partition = partition + 1, gate = ?5, result = ?4, updated_at = ?5,
  lapses = 0, woken = 0 WHERE sequence BETWEEN ?1 AND ?2 AND epoch = ?3 AND state = 2 AND tied = 0 AND $live)"},
 
-    // The verbs: read, applied in memory, written back under the fence (?1 sequence, ?2 epoch, ?3 state).
+    // The verbs: read, apply in memory, write back under the fence (?1 sequence, ?2 epoch, ?3 state).
     sql_text{sql::life, R"(SELECT e.sequence, $state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
- CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.gate, e.shelf >> 2, $name, r."group", r.lane, r.parent
+ CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.gate, e.partition >> 2, $name, r."group", r.lane, r.parent
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence
  WHERE e.id = ?1)"},
     sql_text{sql::write_wait, R"(UPDATE @entries SET state = ?4, attempts = ?5, failures = ?6, due_at = ?7,
@@ -210,19 +214,19 @@ inline constexpr std::array statements{
     sql_text{sql::write_hold, R"(UPDATE @entries SET gate = ?4, woken = ?5, updated_at = ?6
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::write_end, R"(UPDATE @entries SET state = ?4, failures = ?5, epoch = ?6,
- last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, gate = ?9, shelf = ?10, lapses = ?11, woken = 0
+ last_error = ifnull(?7, last_error), result = ?8, updated_at = ?9, gate = ?9, partition = ?10, lapses = ?11, woken = 0
  WHERE sequence = ?1 AND epoch = ?2 AND state = ?3)"},
     sql_text{sql::add_dead, "INSERT INTO @dead VALUES (?1, ?2)"},
     sql_text{sql::end_relations, "UPDATE @relations SET is_live = 0 WHERE sequence = ?1"},
 
-    // Lanes: the first live entry has a gate, the others have none.
+    // Lanes: only the first live entry has a gate.
     sql_text{sql::lane_is_taken, R"(SELECT 1 FROM @relations INDEXED BY @relations_lane
  WHERE queue = ?1 AND lane = ?2 AND is_live = 1 LIMIT 1)"},
     sql_text{sql::lane_open_next, R"(UPDATE @entries SET gate = due_at
  WHERE sequence = (SELECT sequence FROM @relations INDEXED BY @relations_lane
  WHERE queue = ?1 AND lane = ?2 AND is_live = 1 ORDER BY sequence LIMIT 1) AND gate IS NULL)"},
 
-    // Groups: ?1 name. A dead member is unfinished until it has a successor.
+    // Groups: ?1 is the name. A dead member is unfinished until it has a successor.
     sql_text{sql::group_enter, R"(INSERT INTO @groups VALUES (?1, 1, 1, 1) ON CONFLICT (name) DO UPDATE
  SET members = members + 1, live = live + 1, unfinished = unfinished + ?2)"},
     sql_text{sql::group_end, R"(UPDATE @groups SET live = live - 1, unfinished = unfinished - ?2
@@ -231,14 +235,15 @@ inline constexpr std::array statements{
              "UPDATE @groups SET members = members - 1, unfinished = unfinished - ?2 WHERE name = ?1"},
     sql_text{sql::group_drop, "DELETE FROM @groups WHERE name = ?1 AND members = 0"},
 
-    // Purge: ?1 and ?2 the shelves, ?3 before, ?4 and ?5 the place to begin behind. Newest generations are found, then
-    // followed back to their predecessors. Others are seen as well, because passing over them costs as much.
+    // Purge: ?1 and ?2 are the partitions, ?3 `before`, ?4 and ?5 the position to start after. It finds newest
+    // generations and then follows them to their predecessors. It returns other generations as well, because skipping
+    // them costs as much.
     sql_text{sql::purge_find, R"(SELECT gate, sequence,
  EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
- FROM @entries e INDEXED BY @entries_gate WHERE shelf = ?1 AND gate < ?3 AND (gate, sequence) > (?4, ?5)
+ FROM @entries e INDEXED BY @entries_gate WHERE partition = ?1 AND gate < ?3 AND (gate, sequence) > (?4, ?5)
  UNION ALL SELECT gate, sequence,
  EXISTS (SELECT 1 FROM @relations s INDEXED BY @relations_replaces WHERE s.replaces = e.sequence)
- FROM @entries e INDEXED BY @entries_gate WHERE shelf = ?2 AND gate < ?3 AND (gate, sequence) > (?4, ?5)
+ FROM @entries e INDEXED BY @entries_gate WHERE partition = ?2 AND gate < ?3 AND (gate, sequence) > (?4, ?5)
  ORDER BY gate, sequence)"},
     sql_text{sql::purge_generation, R"(SELECT r.replaces, $state, r."group", r.sequence IS NOT NULL, e.payload IS NULL,
  EXISTS (SELECT 1 FROM @groups g WHERE g.name = r."group" AND g.live > 0)
@@ -260,7 +265,7 @@ static_assert(
         }
         return statements.back().which == sql::purge_relations;
     }(),
-    "the statements stand in the order of their names");
+    "the statements must be in the order of their enumerators");
 
 /// `text` with every `what` replaced.
 inline void replace_all(std::string& text, std::string_view what, std::string_view with) {
@@ -269,7 +274,7 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
     }
 }
 
-/// `new_row` for the row of that index, its parameters numbered.
+/// `new_row` with numbered parameters, for the row of this index.
 [[nodiscard]] inline std::string row_text(std::size_t index) {
     std::string out;
     auto next = 2 + index * new_row_parameters;
@@ -284,8 +289,8 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
     return out;
 }
 
-/// Whether ?1 is the name of the queue all rows are of.
-[[nodiscard]] constexpr bool is_told_the_queue(sql which) noexcept {
+/// Whether ?1 is the name of the queue of all rows.
+[[nodiscard]] constexpr bool has_queue_parameter(sql which) noexcept {
     return which == sql::due || which == sql::due_only || which == sql::list_near || which == sql::list_dead ||
            which == sql::list_key;
 }
@@ -293,12 +298,12 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
 [[nodiscard]] inline std::string text_of(sql which, std::string_view prefix) {
     std::string text(statements[static_cast<std::size_t>(which)].text);
     replace_all(text, "$entry", entry_columns);
-    // What is due stands on the shelf of the live, and a claim that meets another state there finds the damage.
+    // A claim reads the live partition only and reports any other state that it finds there as damage.
     const bool is_claim = which == sql::due || which == sql::due_only;
     replace_all(text, "$state", is_claim ? "e.state" : state_column);
-    replace_all(text, "$live", "shelf & 3 = 0 AND shelf = CAST(shelf AS INTEGER)");
+    replace_all(text, "$live", "partition & 3 = 0 AND partition = CAST(partition AS INTEGER)");
     replace_all(text, "$payload", payload_column);
-    replace_all(text, "$queue", is_told_the_queue(which) ? "?1" : "$name");
+    replace_all(text, "$queue", has_queue_parameter(which) ? "?1" : "$name");
     replace_all(text, "$name", name_column);
     if (text.find("$rows") != std::string::npos) {
         std::string rows = row_text(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A prepared statement, and one run of it: bound, stepped, read, and reset when the run ends, however it ends. Every
-// value is bound, never spliced. Bound bytes are not copied, so they must live as long as the run. What is read must be
-// of the type and in the range the store writes there, else the file is damaged: `corrupt`.
+// A prepared statement, and one run of it: bound, stepped, read, and reset when the run is destroyed. Every value is
+// bound, never inserted into the text. Bound bytes are not copied and must outlive the run. Reading throws `corrupt` if
+// a value does not have the type and range that the store writes there.
 #pragma once
 
 #include <array>
@@ -24,32 +24,32 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-/// Bytes stored as a blob; text is stored as text.
+/// Binds bytes as a blob. A string binds as text.
 struct blob {
     std::string_view bytes{};
 };
 
-/// Text of which "empty" means "none", and is stored as NULL.
+/// Binds text; an empty one as NULL.
 struct optional_text {
     std::string_view text{};
 };
 
-/// As `optional_text`, for a blob.
+/// Binds bytes as a blob; empty ones as NULL.
 struct optional_blob {
     std::string_view bytes{};
 };
 
-/// As `optional_text`, for an id, which is none if it is nil.
+/// Binds an id; the nil id as NULL.
 struct optional_id {
     const id& value;
 };
 
-/// Reads a blob; a plain string reads text.
+/// Reads a blob. A string reads text.
 struct blob_into {
     std::string& to;
 };
 
-/// Reads NULL as "none": an empty text, no bytes, the nil id.
+/// Reads NULL as an empty value: an empty text, no bytes, the nil id.
 template <class T>
 struct or_none {
     T& to;
@@ -82,7 +82,7 @@ class statement {
 
 class run {
   public:
-    static constexpr std::size_t ids_max = 8; ///< that one statement may have bound
+    static constexpr std::size_t ids_max = 8; ///< the number of ids that one statement may bind
     explicit run(const statement& of) noexcept : handle_(of.handle()) {}
     run(const run&) = delete;
     run& operator=(const run&) = delete;
@@ -97,14 +97,14 @@ class run {
         return bind_from(1, values...);
     }
 
-    /// Binds parameters from the `first` on; what is never bound is NULL.
+    /// Binds parameters from number `first` on. Parameters that are not bound are NULL.
     template <class... Values>
     run& bind_from(int first, const Values&... values) {
         ((check(bind_at(first++, values))), ...);
         return *this;
     }
 
-    /// Whether there is a row. Throws what SQLite reports.
+    /// Returns whether there is a row.
     bool step() {
         const int rc = sqlite3_step(handle_);
         if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
@@ -113,14 +113,14 @@ class run {
         return rc == SQLITE_ROW;
     }
 
-    /// Runs to the end; says how many rows that changed.
+    /// Runs to the end. Returns the number of changed rows.
     int finish() {
         while (step()) {
         }
         return sqlite3_changes(sqlite3_db_handle(handle_));
     }
 
-    // The row's columns, from 0.
+    // The columns of the row, counted from 0.
 
     [[nodiscard]] bool is_null(int column) const noexcept {
         return sqlite3_column_type(handle_, column) == SQLITE_NULL;
@@ -135,7 +135,8 @@ class run {
     }
 
     void read(int column, std::string& to) const {
-        expect(sqlite3_column_type(handle_, column) == SQLITE_TEXT, "sqlite: a stored text is none");
+        expect(sqlite3_column_type(handle_, column) == SQLITE_TEXT,
+               "sqlite: the file is damaged: a text has another type");
         to.assign(bytes(column));
     }
     void read(int column, blob_into into) const { into.to.assign(blob_at(column)); }
@@ -154,7 +155,7 @@ class run {
     void read(int column, id& to) const {
         const auto from = blob_at(column);
         std::array<std::uint8_t, 16> raw{};
-        expect(from.size() == raw.size(), "sqlite: a stored id has not 16 bytes");
+        expect(from.size() == raw.size(), "sqlite: the file is damaged: an id does not have 16 bytes");
         std::memcpy(raw.data(), from.data(), raw.size());
         to = id::from_bytes(raw);
     }
@@ -175,22 +176,24 @@ class run {
         }
     }
 
-    /// Reads columns from the first on, in order.
+    /// Reads the first columns, in order.
     template <class... Values>
     void read_all(Values&&... values) const {
         int column = -1;
         (read(++column, values), ...);
     }
 
-    /// The bytes of a blob, until the next step.
+    /// The bytes of a blob, valid until the next step.
     [[nodiscard]] std::string_view blob_at(int column) const {
-        expect(sqlite3_column_type(handle_, column) == SQLITE_BLOB, "sqlite: stored bytes are none");
+        expect(sqlite3_column_type(handle_, column) == SQLITE_BLOB,
+               "sqlite: the file is damaged: a blob has another type");
         return bytes(column);
     }
     [[nodiscard]] std::int64_t integer_between(int column, std::int64_t least, std::int64_t most = INT64_MAX) const {
-        expect(sqlite3_column_type(handle_, column) == SQLITE_INTEGER, "sqlite: a stored number is none");
+        expect(sqlite3_column_type(handle_, column) == SQLITE_INTEGER,
+               "sqlite: the file is damaged: a number has another type");
         const auto value = integer(column);
-        expect(value >= least && value <= most, "sqlite: a stored number is out of its range");
+        expect(value >= least && value <= most, "sqlite: the file is damaged: a number is out of range");
         return value;
     }
     static void expect(bool is_sound, const char* damage) {
@@ -199,7 +202,7 @@ class run {
         }
     }
 
-    /// Of a number that the statement has made.
+    /// A number that the statement has computed.
     [[nodiscard]] std::int64_t integer(int column) const noexcept { return sqlite3_column_int64(handle_, column); }
 
   private:
@@ -232,7 +235,7 @@ class run {
         return sqlite3_bind_blob64(handle_, at, kept.data(), kept.size(), SQLITE_STATIC);
     }
     int bind_at(int at, std::nullopt_t) noexcept { return sqlite3_bind_null(handle_, at); }
-    // Inlined, GCC 12 takes the value of an empty one for a read of what was never written.
+    // If this is inlined, GCC 12 warns that the value of an empty optional is used uninitialized.
     template <class T>
     [[gnu::noinline]] int bind_at(int at, const std::optional<T>& value) noexcept {
         return value ? bind_at(at, *value) : bind_at(at, std::nullopt);

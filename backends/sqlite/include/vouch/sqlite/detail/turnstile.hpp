@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Where processes queue up before they ask SQLite for the write lock. SQLite has no queue of its own: whoever looks at
-// the right moment gets the lock, most of all the process that has just given it back. On a disk that takes its time
-// somebody is then passed over until `busy`.
+// The queue of processes that want SQLite's write lock. SQLite has no queue: the process that looks at the right moment
+// gets the lock, most often the one that has just released it. On a slow disk another process may then wait until
+// `busy`.
 //
-// The queue is an empty file beside the database, `NAME-turn`: a place in it is the lock of one byte, a newcomer takes
-// the byte behind all that are taken, and the lowest is next. So nobody who has a place is passed by one who comes
-// later. Who finds no queue asks for the lock at once, and lines up if somebody has it. Who had its turn may come back
-// without queueing for a few milliseconds more, as long as it finds the lock free: handing it over takes longer than a
-// quick commit. The system frees the places of processes that die. This orders, it does not protect: SQLite's lock
-// does. Where the system has no such locks, no process queues.
+// The queue is an empty file beside the database, `NAME-turn`. A place in the queue is a lock on one byte of it. A
+// process takes the byte after all locked ones; the lowest is next. So a later process never overtakes an earlier one.
+// If there is no queue, a process asks for SQLite's lock at once, and queues if the lock is taken. A process that had
+// its turn may come back without queueing for a few milliseconds, as long as the lock is free, because handing it over
+// takes longer than a quick commit. The operating system releases the places of processes that die.
 //
-// The file has the mode of the database, and its owner if root makes it, so that who may write the one may write the
-// other. Who may only read it queues with read locks. Where it cannot be opened at all, that is an error: who does not
-// queue is passed over by those who do, and passes over them.
+// The queue only orders; SQLite's lock protects. On systems without open file description locks, processes do not
+// queue.
 //
-// One thread's at a time.
+// The file has the mode of the database, and its owner if root creates it, so that every user who may write the
+// database may also queue. A process that may only read the file queues with read locks. If the file cannot be opened, that is an
+// error: a process that does not queue would overtake others, and be overtaken.
+//
+// Used by one thread at a time.
 #pragma once
 
 #include <cerrno>
@@ -41,17 +43,17 @@ class turnstile {
   public:
     turnstile() noexcept = default;
 
-    /// For the database at this path. Throws if its queue cannot be opened.
+    /// The queue of the database at this path. Throws if it cannot be opened.
     explicit turnstile(const std::string& database) {
 #if defined(F_OFD_SETLK)
         struct stat like {};
         if (::stat(database.c_str(), &like) != 0) {
-            return; // SQLite will say so
+            return; // SQLite reports the error
         }
         const auto name = database + "-turn";
         int failed = open_like(name, like);
         if (failed == EACCES && ::unlink(name.c_str()) == 0) {
-            failed = open_like(name, like); // another user had left one behind that no other user can open
+            failed = open_like(name, like); // another user left a file that only that user can open
         }
         if (failed != 0) {
             throw_cannot_open(failed);
@@ -77,7 +79,7 @@ class turnstile {
         }
     }
 
-    /// On the way to the lock: takes a place if there is a queue, unless its turn is not over.
+    /// Call it before asking for the lock. Takes a place if there is a queue, unless the last turn is not over yet.
     void approach() noexcept {
         is_approaching_ = true;
 #if defined(F_OFD_SETLK)
@@ -87,13 +89,13 @@ class turnstile {
 #endif
     }
 
-    /// Takes the place behind all others, if it is on the way and has none.
+    /// Takes the last place, if `approach` was called and there is no place yet.
     void line_up() noexcept {
 #if defined(F_OFD_SETLK)
         if (file_ < 0 || !is_approaching_ || place_ != 0) {
             return;
         }
-        for (int tries = 0; tries < 1000; ++tries) { // somebody else may take the same one first
+        for (int tries = 0; tries < 1000; ++tries) { // another process may take the same place first
             auto last = std::int64_t{0};
             while (const auto next = first_taken(last + 1, 0)) {
                 last = next;
@@ -103,13 +105,13 @@ class turnstile {
                     place_ = last + 1;
                     return;
                 }
-                lock(F_UNLCK, last + 1); // two may have a read lock
+                lock(F_UNLCK, last + 1); // two processes may have a read lock
             }
         }
 #endif
     }
 
-    /// Whether nobody is before it. One without a place waits for nobody.
+    /// Whether no other process is earlier in the queue. True without a place.
     [[nodiscard]] bool is_next() const noexcept {
 #if defined(F_OFD_SETLK)
         return place_ <= 1 || first_taken(1, place_ - 1) == 0;
@@ -118,7 +120,7 @@ class turnstile {
 #endif
     }
 
-    /// It has the lock, or has given up.
+    /// Call it with the lock, or after giving up. Gives up the place.
     void leave(bool has_lock) noexcept {
         is_approaching_ = false;
 #if defined(F_OFD_SETLK)
@@ -133,16 +135,16 @@ class turnstile {
 
   private:
 #if defined(F_OFD_SETLK)
-    /// Opens the queue, or makes it with the mode and owner of the database. Gives 0, or the reason why not.
+    /// Opens the file, or creates it with the mode and owner of the database. Returns 0 or an errno.
     [[nodiscard]] int open_like(const std::string& name, const struct stat& like) noexcept {
         constexpr auto readable_and_writable = 0666U;
         constexpr int flags = O_CLOEXEC | O_NOFOLLOW;
-        constexpr auto stays = static_cast<uid_t>(-1);
+        constexpr auto unchanged = static_cast<uid_t>(-1);
         const auto mode = static_cast<mode_t>(like.st_mode & readable_and_writable);
         file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | flags, mode);
         if (file_ >= 0) {
-            // Where one of these fails, others can still read the file, or say that they cannot.
-            static_cast<void>(::fchown(file_, ::geteuid() == 0 ? like.st_uid : stays, like.st_gid) == 0);
+            // If one of these fails, other users can still read the file, or get an error.
+            static_cast<void>(::fchown(file_, ::geteuid() == 0 ? like.st_uid : unchanged, like.st_gid) == 0);
             static_cast<void>(::fchmod(file_, mode));
             return 0;
         }
@@ -161,16 +163,17 @@ class turnstile {
         const bool is_forbidden = code == EACCES || code == EPERM || code == EROFS;
         throw error(
             is_forbidden ? error_kind::read_only : error_kind::io,
-            "sqlite: begin: the file in which writers queue, named as the database with -turn behind it, cannot "
-            "be opened (errno " +
+            "sqlite: begin: the file in which writers queue, the database's name followed by -turn, cannot be opened "
+            "(errno " +
                 std::to_string(code) + "); give it the mode and owner of the database, or delete it");
     }
-    /// A place others have taken, of `many` from `from` on (0: all); 0 if there is none.
+
+    /// The first place from `from` on that another process has taken, among `many` (0: all); 0 if there is none.
     [[nodiscard]] std::int64_t first_taken(std::int64_t from, std::int64_t many) const noexcept {
         auto asked = range(F_WRLCK, from, many);
         return ::fcntl(file_, F_OFD_GETLK, &asked) == 0 && asked.l_type != F_UNLCK ? asked.l_start : 0;
     }
-    bool lock(short how, std::int64_t place) const noexcept { // NOLINT(google-runtime-int): flock's own
+    bool lock(short how, std::int64_t place) const noexcept { // NOLINT(google-runtime-int): flock's type
         auto wanted = range(how, place, 1);
         return ::fcntl(file_, F_OFD_SETLK, &wanted) == 0;
     }
@@ -186,7 +189,7 @@ class turnstile {
 
     int file_ = -1;
 #if defined(F_OFD_SETLK)
-    short place_lock_ = F_WRLCK; // NOLINT(google-runtime-int): flock's own
+    short place_lock_ = F_WRLCK; // NOLINT(google-runtime-int): flock's type
 #endif
     std::int64_t place_ = 0; ///< 0: none
     bool is_approaching_ = false;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Counts the commits of others: of other processes, and of the application on connections of its own. SQLite tells a
-// connection that another one has committed, but not which one. So a commit of this process is passed over: nothing is
-// counted while it is carried out, and what changed in that time is its own, unless the connection that commits finds
-// that another one has committed as well.
+// Counts commits by other processes, and by the application on its own connections. `PRAGMA data_version` tells a
+// connection that another one has committed, but not which one. So the watch pauses during a commit of this process and
+// ignores the change, unless the committing connection notices that another one has committed, too.
 //
-// Shared by all stores of one file; safe for several threads.
+// Shared by all stores of one file; safe for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ namespace sqlite::detail {
 
 class watch {
   public:
-    /// Grows when others have committed since the last look. Opens a connection when first asked.
+    /// A number that grows when another connection has committed since the last look. The first look opens a connection.
     [[nodiscard]] std::uint64_t look(const std::string& path, const options& how) {
         const std::lock_guard lock(mutex_);
         if (is_paused_) {
@@ -32,22 +31,22 @@ class watch {
         if (!on_ || on_->has_moved()) {
             lose_track();
             on_ = std::make_unique<connection>(path, connection::role::reader, how);
-            sqlite3_busy_handler(on_->handle(), nullptr, nullptr); // it may be the one that looks that has the lock
+            sqlite3_busy_handler(on_->handle(), nullptr, nullptr); // this thread itself may hold the lock
         }
         carefully([&] { count_changes(); });
         return count_;
     }
 
-    /// Closes its connection.
+    /// Closes the connection.
     void forget() noexcept {
         const std::lock_guard lock(mutex_);
         on_.reset();
     }
 
-    /// While a commit of this process is carried out. One at a time.
+    /// Held during a commit of this process. One at a time.
     class pause {
       public:
-        /// Requires that the writer has the write lock, so that none of the others commits.
+        /// Requires that the writer has the write lock, so that no other connection can commit.
         pause(watch& of, connection& writer) noexcept : of_(of), writer_(writer) {
             const std::lock_guard lock(of_.mutex_);
             of_.is_paused_ = true;
@@ -63,7 +62,7 @@ class watch {
             of_.is_paused_ = false;
             of_.carefully([&] {
                 of_.version_ = version_of(*of_.on_);
-                of_.count_ += version_of(writer_) == writer_was_ ? 0U : 1U; // others came right behind
+                of_.count_ += version_of(writer_) == writer_was_ ? 0U : 1U; // another commit followed at once
             });
         }
 
@@ -88,7 +87,7 @@ class watch {
         }
     }
 
-    /// What fails in looking is no failure of the commit: then others are taken to have committed.
+    /// A failure to look must not fail the commit. It is counted as a commit by another process.
     template <class Look>
     void carefully(const Look& look) noexcept {
         try {
@@ -106,7 +105,7 @@ class watch {
     }
 
     std::mutex mutex_{};
-    std::unique_ptr<connection> on_{}; // none until somebody looks
+    std::unique_ptr<connection> on_{}; // none before the first look
     std::int64_t version_ = 0;
     std::uint64_t count_ = 0;
     bool is_paused_ = false;
