@@ -28,6 +28,8 @@
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/transitions.hpp>
 #include <vouch/contract/validate.hpp>
+#include <vouch/contract/validated_reader.hpp>
+#include <vouch/contract/validated_writer.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/memory.hpp>
 #include <vouch/observe/observer.hpp>

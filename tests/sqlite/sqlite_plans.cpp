@@ -100,7 +100,7 @@ void fill(application& app, int count) {
         app.execute(
             numbers +
             "INSERT INTO vouch_entries (sequence, id, topic, attempts_max, created_at, attempts, lapses, failures,"
-            " woken, worker, last_error, updated_at, payload, state, epoch, due_at, gate, shelf, tied) SELECT " +
+            " woken, worker, last_error, updated_at, payload, state, epoch, due_at, gate, partition, tied) SELECT " +
             first + " + i, CAST(printf('" + std::to_string(kind) + "%015d', i) AS BLOB), 't', 0, " + now +
             ", 1, 0, 0, 0, '', '', " + now + ", x'01', " + values + " FROM n");
         if (!relations.empty()) {
@@ -397,8 +397,8 @@ TEST_CASE("plans: a statement that scans, sorts, or lacks an index is objected t
     CHECK(objected("SELECT count(*) FROM vouch_entries", "SCAN"));
     CHECK(objected("SELECT e.id FROM vouch_entries e WHERE e.gate <= 1", "SCAN"));
     CHECK(objected("UPDATE vouch_entries SET woken = 0 WHERE worker = 'w'", "SCAN"));
-    CHECK(objected("SELECT id FROM vouch_entries WHERE shelf = 4 ORDER BY topic", "TEMP B-TREE"));
-    CHECK(objected("SELECT DISTINCT topic FROM vouch_entries WHERE shelf = 4", "TEMP B-TREE"));
+    CHECK(objected("SELECT id FROM vouch_entries WHERE partition = 4 ORDER BY topic", "TEMP B-TREE"));
+    CHECK(objected("SELECT DISTINCT topic FROM vouch_entries WHERE partition = 4", "TEMP B-TREE"));
     CHECK(objected("SELECT a.id FROM vouch_entries a, vouch_entries b WHERE a.topic = b.worker", "AUTOMATIC"));
 }
 
