@@ -60,7 +60,9 @@ int main() {
     // A participant keeps the command's key in mind, which is the same however often a command is delivered or sent.
     const auto once = [&](const vouch::delivery& d, const auto& work) {
         const auto key = vouch::command_of(d.entry())->key;
-        return vouch::transact(store, [&](auto& tx) { return vouch::inbox::once(tx, "payment", key, d.now(), work); });
+        return vouch::transact(store, [&](auto& tx) {
+            return vouch::inbox::once(tx, {.consumer = "payment", .message = key, .now = d.now()}, work);
+        });
     };
     payment.on("charge", [&](vouch::delivery& d) {
         return once(d, [&] {
