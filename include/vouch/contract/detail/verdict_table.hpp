@@ -54,7 +54,7 @@ enum class verdict_column : std::uint8_t {
 using verdict_table = std::array<std::array<verdict, 6>, 5>;
 
 // clang-format off
-inline constexpr verdict_table verdicts = [] {
+inline constexpr verdict_table verdict_cells = [] {
     using enum verdict;
     return verdict_table{{
         //                       waiting   held      lapsed    succeeded dead      absent
@@ -68,7 +68,7 @@ inline constexpr verdict_table verdicts = [] {
 // clang-format on
 
 [[nodiscard]] constexpr verdict verdict_on(verdict_row row, verdict_column column) noexcept {
-    return verdicts[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+    return verdict_cells[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
 }
 
 /// The row of a verb that is not refused for its ticket and not a repetition.
@@ -111,7 +111,7 @@ inline constexpr verdict_table verdicts = [] {
             }
         }
     }
-    for (const auto v : verdicts[static_cast<std::size_t>(verdict_row::settle_other_epoch)]) {
+    for (const auto v : verdict_cells[static_cast<std::size_t>(verdict_row::settle_other_epoch)]) {
         if (v == verdict::applied) {
             return false;
         }
