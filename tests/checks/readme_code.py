@@ -4,11 +4,11 @@
 
     readme_code.py WORK_FOLDER -- COMPILER [FLAGS...]
 
-- A ```cpp block with `int main` is a program: it must compile with the given flags and exit 0. If the next block is
-  ```text, with at most one line of words between them, that is what the program prints, to the byte.
-- Any other ```cpp block is part of a file that the tests compile, and names it in the comment just above:
+- A ```cpp block is part of a file that the tests compile, and names it in the comment just above:
   `<!-- part of: tests/unit/x.cpp -->`. Its lines must occur there, in this order and without others between, blank
   lines and indentation aside. A block line `...` or `// ...` stands for lines left out.
+- Any other ```cpp block has an `int main` and is a program: it must compile with the given flags and exit 0. If the next
+  block is ```text, with at most one line of words between them, that is what the program prints, to the byte.
 """
 
 import difflib
@@ -98,7 +98,7 @@ def check(page, work, compiler):
     for block, after in zip(found, [*found[1:], None]):
         if block.language != "cpp":
             continue
-        if "int main" in block.text:
+        if block.part_of is None and "int main" in block.text:
             expected = after if after and after.language == "text" and after.gap <= 1 else None
             problem = run_program(page, block, expected, work, compiler)
         elif block.part_of is None:
