@@ -71,6 +71,11 @@ inline constexpr verdict_table verdict_cells = [] {
     return verdict_cells[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
 }
 
+/// The verdict on a settle or an extend with this epoch.
+[[nodiscard]] inline verdict verdict_on_ticket(const life& l, std::uint64_t epoch, time_point now) noexcept {
+    return verdict_on(epoch == l.epoch ? verdict_row::settle : verdict_row::settle_other_epoch, column_of(l, now));
+}
+
 /// The row of a verb that is not refused for its ticket and not a repetition.
 [[nodiscard]] constexpr verdict_row row_of(verb v) noexcept {
     switch (v) {
