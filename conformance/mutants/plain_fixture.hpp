@@ -18,11 +18,11 @@ namespace mutants {
 
 class plain_fixture {
   public:
-    using place = vouch::conformance::place;
+    using location = vouch::conformance::location;
 
     explicit plain_fixture(temper how = {}) : temper_(how) {}
 
-    [[nodiscard]] store open(const place& at) {
+    [[nodiscard]] store open(const location& at) {
         const std::lock_guard lock(mutex_);
         const auto on = ground_at(at);
         on->open_handle();
@@ -34,7 +34,7 @@ class plain_fixture {
         return {on, handle};
     }
 
-    void crash(const place& at) {
+    void crash(const location& at) {
         const std::lock_guard lock(mutex_);
         ground_at(at)->crash();
     }
@@ -43,12 +43,12 @@ class plain_fixture {
 
   private:
     struct known {
-        place at;
+        location at;
         std::shared_ptr<ground> on;
     };
 
     /// Places that nobody has opened for long are forgotten: a run has thousands.
-    [[nodiscard]] std::shared_ptr<ground> ground_at(const place& at) {
+    [[nodiscard]] std::shared_ptr<ground> ground_at(const location& at) {
         for (const auto& k : grounds_) {
             if (k.at == at || temper_.is(defect::places_share_everything)) {
                 return k.on;

@@ -7,7 +7,7 @@
 namespace {
 
 struct fixture {
-    log_store::store open(const vouch::conformance::place& p) {
+    log_store::store open(const vouch::conformance::location& p) {
         // What a sync is for is lost with the power, not with the process; and disks differ by a factor of a thousand.
         return log_store::store(p.directory() / "work.log", false);
     }

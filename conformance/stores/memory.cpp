@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The memory store under the suite. Its places are names: what is stored at one is kept as long as the program runs.
+// The memory store under the suite. Its locations are names: what is stored at one is kept as long as the program runs.
 // The store calls a seam between its steps, through which the suite puts threads in order, lets processes die, and lets
 // the n-th step fail.
 #include <atomic>
@@ -39,8 +39,8 @@ struct shared_seam {
 struct fixture {
     using store = vouch::memory::basic_store<shared_seam>;
 
-    store open(const vouch::conformance::place& p) { return stores.try_emplace(p, shared_seam{of}).first->second; }
-    void forget(const vouch::conformance::place& p) { stores.erase(p); }
+    store open(const vouch::conformance::location& p) { return stores.try_emplace(p, shared_seam{of}).first->second; }
+    void forget(const vouch::conformance::location& p) { stores.erase(p); }
     void seam(callback f) { of->call = std::move(f); }
     bool fail_at(std::size_t n) {
         of->left = n;
@@ -48,7 +48,7 @@ struct fixture {
     }
 
     std::shared_ptr<machinery> of = std::make_shared<machinery>();
-    std::map<vouch::conformance::place, store> stores{};
+    std::map<vouch::conformance::location, store> stores{};
 };
 
 } // namespace

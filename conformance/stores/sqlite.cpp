@@ -11,7 +11,7 @@
 namespace {
 
 struct fixture {
-    vouch::sqlite::store open(const vouch::conformance::place& p) {
+    vouch::sqlite::store open(const vouch::conformance::location& p) {
         // What NORMAL gives up is lost with the power, not with the process; cutting the power is another test's job.
         return vouch::sqlite::store((p.directory() / "store.db").string(),
                                     {.synchronous = vouch::sqlite::synchronous::normal, .vfs = files.name()});

@@ -25,7 +25,7 @@ struct hanging_store : vouch::memory::store {
 };
 
 struct fixture {
-    hanging_store open(const vouch::conformance::place&) {
+    hanging_store open(const vouch::conformance::location&) {
         if (throws) {
             throw vouch::error(vouch::error_kind::io, "trouble: there is no such disk");
         }

@@ -62,7 +62,7 @@ namespace conformance {
         add(clauses::fidelity);
         add(clauses::wakes);
         add(clauses::capability);
-        add(clauses::stories);
+        add(clauses::model_runs);
         add(clauses::interleavings);
         add(clauses::histories);
         add(clauses::crashes);

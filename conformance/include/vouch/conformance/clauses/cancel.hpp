@@ -69,7 +69,7 @@ inline void lapsed_ticket_is_stale(trial& t) {
     put(store, draft_of(1));
     const auto ticket = take_one(store, at(0));
     std::ignore = cancel(store, id_of(1), at(100));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(settle(store, ticket, succeed{"late"}, at(110)), settlement{verdict::stale}, "the settle after the cancel");
     t.equal(extend(store, ticket, at(110), duration{100}), verdict::stale, "the extend after the cancel");
     unchanged(store, before, "who held the entry cannot change it any more");
@@ -79,7 +79,7 @@ inline void lease_ends_exactly_now(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
     const auto ticket = take_one(store, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(cancel(store, id_of(1), at(99)), verdict::stale, "the cancel one microsecond before the lease ends");
     unchanged(store, before, "a cancel leaves a claim alone whose lease is running");
     t.equal(extend(store, ticket, at(99), duration{2}), verdict::applied, "the extend of that claim");
@@ -102,7 +102,7 @@ inline void error_is_stored(trial& t) {
 inline void error_out_of_bounds(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     for (const auto& wrong : {std::string(t.can().limits.error_max + 1, 'e'), std::string("a\nb")}) {
         t.throws(error_kind::invalid_argument, "a cancel with an error out of bounds",
                  [&] { cancel(store, id_of(1), at(1), wrong); });
@@ -114,7 +114,7 @@ inline void first_error_stays(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
     std::ignore = cancel(store, id_of(1), at(1), "first");
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(cancel(store, id_of(1), at(2), "second"), verdict::repeated, "the second cancel");
     unchanged(store, before, "a second cancel changes nothing, its error included");
 }
@@ -124,12 +124,12 @@ inline void by_id(trial& t) {
     for (std::uint64_t n = 1; n <= 3; ++n) {
         put(store, draft_of(n));
     }
-    auto expected = look(store).found;
+    auto expected = snapshot_of(store).found;
     std::ignore = cancel(store, id_of(2), at(1), "why");
     expected[1].state = state::dead;
     expected[1].last_error = "why";
     expected[1].updated_at = at(1);
-    t.equal(look(store).found, expected, "the entries after one was cancelled");
+    t.equal(snapshot_of(store).found, expected, "the entries after one was cancelled");
     t.equal(numbers(take(store, at(1))), list_of{1, 3}, "claimed after one was cancelled");
 }
 

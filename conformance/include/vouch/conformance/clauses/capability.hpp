@@ -23,7 +23,7 @@ using namespace transaction_checks;
 /// That a batch with such a draft in its middle is refused by the name of the field, and nothing is written.
 inline void unsupported(trial& t, std::string_view field, const draft& d) {
     auto store = furnished(t);
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     const std::array batch{draft_of(17), d, draft_of(19)};
     auto tx = store.begin();
     const std::string said = t.throws(error_kind::unsupported, "a draft with a " + std::string(field), [&] {

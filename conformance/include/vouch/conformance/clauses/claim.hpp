@@ -52,7 +52,7 @@ inline void put_claimed(any_store& store, std::uint64_t n, time_point end) {
 inline void limit_zero(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(numbers(take(store, at(0), {.limit = 0})), list_of{}, "claimed with limit 0");
     t.equal(numbers(take(store, at(0), {.limit = 0, .only = id_of(1)})), list_of{}, "claimed with limit 0 by id");
     unchanged(store, before, "a claim with limit 0 changes nothing");
@@ -75,7 +75,7 @@ inline void limit_is_exact(trial& t) {
 inline void due_exactly_now(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.due_at = at(10)}));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(numbers(take(store, at(9))), list_of{}, "claimed one microsecond before it is due");
     unchanged(store, before, "a claim that finds nothing due changes nothing");
     t.equal(numbers(take(store, at(10))), list_of{1}, "claimed exactly when it is due");
@@ -93,7 +93,7 @@ inline void retry_due_exactly_now(trial& t) {
 inline void lease_ends_exactly_now(trial& t) {
     auto store = t.open();
     put_claimed(store, 1, at(50));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(numbers(take(store, at(49), {.worker = "v"})), list_of{},
             "taken over one microsecond before its lease ends");
     t.equal(numbers(take(store, at(49), {.worker = "w"})), list_of{}, "taken once more by a worker of the same name");
@@ -160,7 +160,7 @@ inline void terminal_never(trial& t) {
     }
     put_dead(store, draft_of(2));
     put(store, draft_of(4, {.result = "r"}));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     const auto later = at(0) + std::chrono::hours{24 * 365};
     t.equal(numbers(take(store, later)), list_of{}, "succeeded and dead entries claimed");
     for (std::uint64_t n = 1; n <= 4; ++n) {
@@ -232,10 +232,10 @@ inline void only_one_id(trial& t) {
     for (std::uint64_t n = 1; n <= 3; ++n) {
         put(store, draft_of(n));
     }
-    auto expected = look(store).found;
+    auto expected = snapshot_of(store).found;
     expected[1] = claimed_from(expected[1], at(7));
     t.equal(take(store, at(7), {.only = id_of(2)}), std::vector{expected[1]}, "claimed by its id");
-    t.equal(look(store).found, expected, "what is stored after the claim");
+    t.equal(snapshot_of(store).found, expected, "what is stored after the claim");
 }
 
 inline void only_if_eligible(trial& t) {
@@ -244,7 +244,7 @@ inline void only_if_eligible(trial& t) {
     put(store, draft_of(2, {.queue = "r"}));
     put_claimed(store, 3, at(10));
     put_retrying(store, 4, at(10));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     for (const std::uint64_t n : {1U, 2U, 3U, 4U, 5U}) { // not due, of another queue, held, not due, absent
         t.equal(numbers(take(store, at(9), {.only = id_of(n)})), list_of{}, "claimed by id though not eligible");
     }
@@ -266,7 +266,7 @@ inline void expiry_is_not_its_business(trial& t) {
 inline void rolled_back(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     {
         auto tx = store.begin();
         t.equal(numbers(tx.claim(request(at(0)))), list_of{1}, "claimed in a transaction");
@@ -278,12 +278,12 @@ inline void rolled_back(trial& t) {
 inline void invalid_requests(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     const auto& limits = t.can().limits;
-    for (const auto& wrong :
-         {taking{.limit = limits.batch_max + 1}, taking{.queue = ""}, taking{.queue = "q\n"},
-          taking{.lease = limits.lease_min - duration{1}}, taking{.lease = limits.lease_max + duration{1}},
-          taking{.worker = std::string(limits.name_max + 1, 'w')}}) {
+    for (const auto& wrong : {claim_options{.limit = limits.batch_max + 1}, claim_options{.queue = ""},
+                              claim_options{.queue = "q\n"}, claim_options{.lease = limits.lease_min - duration{1}},
+                              claim_options{.lease = limits.lease_max + duration{1}},
+                              claim_options{.worker = std::string(limits.name_max + 1, 'w')}}) {
         t.throws(error_kind::invalid_argument, "a claim beyond a limit",
                  [&] { std::ignore = take(store, at(0), wrong); });
     }
@@ -337,17 +337,17 @@ inline void each_by_its_own_past(trial& t) {
     std::ignore = take_lapsed(store, 3, 1);
     std::ignore = take_lapsed(store, 4, 2);
     settle(store, take_one(store, at(0), {.only = id_of(5)}), retry{"e", at(0)}, at(0));
-    auto expected = look(store).found;
+    auto expected = snapshot_of(store).found;
     for (auto& e : expected) {
         e = claimed_from(e, at(300));
     }
     t.equal(take(store, at(300)), expected, "claimed at once: fresh, after no, one and two lapses, and retried");
-    t.equal(look(store).found, expected, "what is stored after that claim");
+    t.equal(snapshot_of(store).found, expected, "what is stored after that claim");
 }
 
 inline void rolled_back_takeover(trial& t) {
     for (const std::uint32_t lapses : {0U, 1U}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put(store, draft_of(1));
         std::ignore = take_lapsed(store, 1, lapses);
         const auto before = get(store, 1);

@@ -29,7 +29,7 @@ inline constexpr duration long_time = std::chrono::hours{24};
 /// A store with `rows` entries of a kind, each made by `make(number) -> draft`.
 template <class Make>
 [[nodiscard]] any_store filled(trial& t, std::size_t rows, Make&& make) {
-    auto store = t.open(t.fresh_place());
+    auto store = t.open(t.fresh_location());
     constexpr std::size_t batch = 5'000;
     for (std::size_t done = 0; done < rows;) {
         std::vector<draft> drafts;

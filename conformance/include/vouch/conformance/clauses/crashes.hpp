@@ -27,7 +27,7 @@ struct death {};
 
 /// The process dies and another one takes over. Unless the fixture knows better, its files are as they were at the
 /// moment of death, whatever closing the handles would still have done to them.
-inline void die(trial& t, const place& p, story& s) {
+inline void die(trial& t, const location& p, model_run& s) {
     if (t.hooks().crash) {
         s.close();
         t.hooks().crash(p);
@@ -40,16 +40,16 @@ inline void die(trial& t, const place& p, story& s) {
         std::filesystem::rename(image, p.directory());
     }
     t.tally().crash_points += 1;
-    s.go_on(t.on().open(p));
+    s.reopen(t.context().open(p));
 }
 
 /// Tells a story in which every fourth command or so is the last of its process.
 inline void between(trial& t, const words& list) {
-    const auto p = t.fresh_place();
+    const auto p = t.fresh_location();
     {
-        story s(t.on().open(p), t.can(), t.tally());
+        model_run s(t.context().open(p), t.can(), t.tally());
         for (const auto word : list) {
-            s.tell(word);
+            s.step(word);
             if (word % 4 == 0) {
                 die(t, p, s);
             }
@@ -57,12 +57,12 @@ inline void between(trial& t, const words& list) {
         s.end(true);
         die(t, p, s);
     }
-    t.leave(p);
+    t.abandon(p);
 }
 
 /// The same, but death comes at a seam some way ahead.
 inline void inside(trial& t, const words& list) {
-    const auto p = t.fresh_place();
+    const auto p = t.fresh_location();
     {
         std::size_t left = 0;
         t.hooks().seam([&left](std::string_view) {
@@ -70,11 +70,11 @@ inline void inside(trial& t, const words& list) {
                 throw death{};
             }
         });
-        story s(t.on().open(p), t.can(), t.tally());
+        model_run s(t.context().open(p), t.can(), t.tally());
         for (const auto word : list) {
             left = word % 3 == 0 ? 1 + word / 3 % 9 : left;
             try {
-                s.tell(word);
+                s.step(word);
             } catch (const death&) {
                 die(t, p, s);
             }
@@ -84,7 +84,7 @@ inline void inside(trial& t, const words& list) {
         die(t, p, s);
     }
     t.hooks().seam(nullptr);
-    t.leave(p);
+    t.abandon(p);
 }
 
 template <class Play>

@@ -23,7 +23,7 @@ using namespace enqueue_checks;
 inline void id_is_taken(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.payload = "first"}));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(put(store, draft_of(1, {.queue = "r", .topic = "other", .payload = "second", .key = "k"}), at(5)),
             duplicate(1), "another draft with a stored id");
     unchanged(store, before, "a duplicate by id writes nothing");
@@ -34,7 +34,7 @@ inline void id_is_taken_in_every_state(trial& t) {
     auto store = t.open();
     for (std::uint64_t n = 1; n <= all_states.size(); ++n) {
         put_as(store, draft_of(n), all_states[n - 1]);
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         t.equal(put(store, draft_of(n), at(5)), duplicate(n), "enqueued again while " + show(all_states[n - 1]));
         unchanged(store, before, "a duplicate by id writes nothing");
     }
@@ -42,10 +42,10 @@ inline void id_is_taken_in_every_state(trial& t) {
 
 inline void key_is_taken_in_every_state(trial& t) {
     for (const auto s : all_states) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_as(store, draft_of(1, {.key = "k"}), s);
         put(store, draft_of(2, {.key = "l"}));
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         t.equal(put(store, draft_of(3, {.key = "k"}), at(5)), duplicate(1), "the key of one that is " + show(s));
         unchanged(store, before, "a duplicate by key writes nothing");
     }
@@ -118,7 +118,7 @@ inline void repeated_batch(trial& t) {
     auto store = t.open();
     const std::vector batch{draft_of(1, {.key = "k"}), draft_of(2), draft_of(3, {.result = "r"})};
     vouch::enqueue(store, batch, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(vouch::enqueue(store, batch, at(5)), receipts{duplicate(1), duplicate(2), duplicate(3)},
             "the same batch again");
     unchanged(store, before, "a batch that had landed changes nothing when it is repeated");

@@ -40,7 +40,7 @@ inline void fields(trial& t) {
 
 inline void never_shorter(trial& t) {
     for (const std::int64_t lease : {1, 69, 70, 71}) { // at 30 there are 70 left
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         auto expected = claimed(store);
         t.equal(extend(store, ticket_of(expected), at(30), duration{lease}), verdict::applied, "the extend");
         expected.lease_until = at(lease == 71 ? 101 : 100);
@@ -60,7 +60,7 @@ inline void keeps_others_away(trial& t) {
 
 inline void revives_a_lapsed_claim(trial& t) {
     for (const auto now : {at(100), at(1000)}) { // the end of the lease, and long after
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         auto expected = claimed(store);
         t.equal(extend(store, ticket_of(expected), now, duration{1}), verdict::applied, "the extend of a lapsed claim");
         expected.lease_until = now + duration{1};
@@ -74,7 +74,7 @@ inline void not_once_taken_over(trial& t) {
     auto store = t.open();
     const auto first = ticket_of(claimed(store));
     const auto second = take_one(store, at(100), {.worker = "w"});
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(extend(store, first, at(110), duration{500}), verdict::stale, "the extend of the first claim");
     unchanged(store, before, "a claim that was taken over extends nothing");
     t.equal(extend(store, second, at(110), duration{500}), verdict::applied, "the extend of the second claim");
@@ -108,7 +108,7 @@ inline void batch(trial& t) {
         put(store, draft_of(n));
     }
     std::ignore = take(store, at(0), {.limit = 3});
-    auto expected = look(store).found;
+    auto expected = snapshot_of(store).found;
     const std::array tickets{ticket{id_of(5), 1}, ticket{id_of(3), 1}, ticket{id_of(2), 2}, ticket{id_of(4), 0},
                              ticket{id_of(1), 1}};
     const auto answers = transact(store, [&](auto& tx) { return tx.extend(tickets, at(50), duration{100}); });
@@ -119,14 +119,14 @@ inline void batch(trial& t) {
         expected[i].lease_until = at(150);
         expected[i].updated_at = at(50);
     }
-    t.equal(look(store).found, expected, "the entries after the extends");
+    t.equal(snapshot_of(store).found, expected, "the entries after the extends");
 }
 
 inline void lease_bounds(trial& t) {
     auto store = t.open();
     const auto ticket = ticket_of(claimed(store));
     const auto& limits = t.can().limits;
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     for (const auto lease : {limits.lease_min - duration{1}, limits.lease_max + duration{1}}) {
         t.throws(error_kind::invalid_argument, "an extend by " + show(lease),
                  [&] { extend(store, ticket, at(30), lease); });

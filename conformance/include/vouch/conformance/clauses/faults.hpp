@@ -36,19 +36,20 @@ using moment = fault_moment;
 /// A store whose calls fail by plan, and the same without.
 struct shaky_store {
     explicit shaky_store(trial& t)
-        : plain(t.open(t.fresh_place())),
+        : plain(t.open(t.fresh_location())),
           shaky(erase([&] { return faulty<recording<any_store>>(recording<any_store>(plain, calls), plan); })) {}
 
-    /// Runs `play`; if it fails, the story is what this store was called.
+    /// Runs `play`; if it fails, the transcript is what this store was called.
     template <class Play>
-    void tell(const fault& f, const Play& play) const {
+    void with_transcript(const fault& f, const Play& play) const {
         try {
             play();
-        } catch (failure& told) {
-            told.story = std::string(f.persistent ? "every call from " : "call ") + std::to_string(f.call) +
-                         (f.persistent ? " on" : "") + " throws " + show(f.kind) +
-                         (f.moment == moment::before ? " before its effect" : " after its effect") +
-                         (f.in_doubt ? ", a commit in doubt" : "") + "; what reached the store:\n" + calls->text();
+        } catch (failure& found) {
+            found.transcript = std::string(f.persistent ? "every call from " : "call ") + std::to_string(f.call) +
+                               (f.persistent ? " on" : "") + " throws " + show(f.kind) +
+                               (f.moment == moment::before ? " before its effect" : " after its effect") +
+                               (f.in_doubt ? ", a commit in doubt" : "") + "; what reached the store:\n" +
+                               calls->text();
             throw;
         }
     }
@@ -62,7 +63,7 @@ struct shaky_store {
 /// Plays the scenario with the fault at the first call of every step, then at the second, and so on until no step has
 /// so many. A persistent one lasts for `tries_failing` tries.
 inline void fail_every_call(trial& t, fault f, std::size_t tries_failing = 1) {
-    const auto sights = scenario_sights(t);
+    const auto snapshots = scenario_snapshots(t);
     for (f.call = 1;; ++f.call) {
         shaky_store s(t);
         std::size_t failed = 0;
@@ -70,14 +71,14 @@ inline void fail_every_call(trial& t, fault f, std::size_t tries_failing = 1) {
             failed = 0;
             s.plan->arm(f);
         };
-        const auto struck = [&] {
-            const bool due = s.plan->has_struck() && f.kind != error_kind::conflict;
+        const auto fired = [&] {
+            const bool due = s.plan->has_fired() && f.kind != error_kind::conflict;
             if (++failed >= tries_failing) {
                 s.plan->disarm();
             }
             return due;
         };
-        s.tell(f, [&] { play_scenario(t, sights, s.plain, s.shaky, {begin, struck}); });
+        s.with_transcript(f, [&] { play_scenario(t, snapshots, s.plain, s.shaky, {begin, fired}); });
         t.tally().faults += s.plan->faults();
         if (s.plan->faults() == 0) {
             return;
@@ -125,7 +126,7 @@ inline void throwing_work(trial& t) {
     put_dead(store, draft_of(7));
     put(store, draft_of(8, {.result = "born done"}));
     std::ignore = take(store, at(1), {.limit = 3}); // 1, 2 and 4
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     constexpr std::size_t operations = 9;
     for (std::size_t last = 1; last <= operations; ++last) {
         std::size_t done = 0;
@@ -174,12 +175,12 @@ inline void enqueue_in_doubt(trial& t) {
         s.plan->arm({.call = 3, .moment = lands ? moment::after : moment::before, .in_doubt = true}); // the commit
         const auto receipts = enqueue(s.shaky, drafts, at(0));
         t.tally().faults += s.plan->faults();
-        t.expect(s.plan->has_struck(), "the commit was in doubt");
+        t.expect(s.plan->has_fired(), "the commit was in doubt");
         for (std::size_t i = 0; i < drafts.size(); ++i) {
             t.equal(receipts[i], receipt{receipt::kind::inserted, drafts[i].id}, "the receipt after a commit in doubt");
         }
         t.equal(numbers(s.plain.list(query::all("q"))), list_of{1, 2, 3}, "each is stored once");
-        const auto before = look(s.plain);
+        const auto before = snapshot_of(s.plain);
         t.equal(put(s.plain, drafts[0], at(7)), receipt{receipt::kind::duplicate, id_of(1)}, "once more");
         unchanged(s.plain, before, "after the same was enqueued again");
     }
@@ -201,7 +202,7 @@ inline void settle_in_doubt(trial& t) {
             t.equal(settle(s.plain, mine, o, at(2)).verdict, lands ? verdict::repeated : verdict::applied,
                     "the settle once more, under the same ticket");
             t.equal(get(s.plain, 1).updated_at, at(lands ? 1 : 2), "it has landed once");
-            const auto before = look(s.plain);
+            const auto before = snapshot_of(s.plain);
             t.equal(settle(s.plain, mine, o, at(3)).verdict, verdict::repeated, "and again");
             unchanged(s.plain, before, "after a used ticket");
         }
@@ -230,7 +231,7 @@ inline void claim_in_doubt(trial& t) {
             const auto healed = take(s.plain, at(100));
             t.equal(numbers(healed), list_of{1, 2}, "claimed when the lease is over");
             t.equal(healed.front().epoch, 2U, "the epoch of the claim after the one in doubt");
-            const auto before = look(s.plain);
+            const auto before = snapshot_of(s.plain);
             t.equal(settle(s.plain, {id_of(1), 1}, succeed{}, at(101)).verdict, verdict::stale, "the lost ticket");
             unchanged(s.plain, before, "after a stale ticket");
         }
@@ -243,23 +244,23 @@ inline void inside(trial& t) {
     if (!fail_at) {
         throw untested{"the fixture has no fail_at"};
     }
-    const auto sights = scenario_sights(t);
+    const auto snapshots = scenario_snapshots(t);
     struct off {
         const std::function<bool(std::size_t)>& hook;
         ~off() { hook(0); }
     } const at_the_end{fail_at};
     for (std::size_t n = 1;; ++n) {
-        auto store = t.open(t.fresh_place());
-        bool has_struck = false;
+        auto store = t.open(t.fresh_location());
+        bool has_fired = false;
         fail_at(n);
-        const auto struck = [&] {
+        const auto fired = [&] {
             const bool due = fail_at(0);
-            has_struck = has_struck || due;
+            has_fired = has_fired || due;
             return due;
         };
-        play_scenario(t, sights, store, store, {[] {}, struck});
-        t.tally().faults += has_struck ? 1U : 0U;
-        if (!has_struck) {
+        play_scenario(t, snapshots, store, store, {[] {}, fired});
+        t.tally().faults += has_fired ? 1U : 0U;
+        if (!has_fired) {
             return;
         }
     }
@@ -288,11 +289,11 @@ inline constexpr std::array<void (*)(any_transaction&), 12> uses{
 /// Lets the use fail inside the store, in a transaction that has written before; false if no step is left to fail.
 inline bool fails_and_closes(trial& t, const std::function<bool(std::size_t)>& fail_at, void (*use)(any_transaction&),
                              std::size_t step) {
-    auto store = t.open(t.fresh_place());
+    auto store = t.open(t.fresh_location());
     put(store, draft_of(1));
     put(store, draft_of(2, {.due_at = at(50)}));
     std::ignore = take(store, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     auto tx = store.begin();
     tx.enqueue(std::array{draft_of(8)}, at(1));
     bool has_thrown = false;
@@ -302,15 +303,15 @@ inline bool fails_and_closes(trial& t, const std::function<bool(std::size_t)>& f
     } catch (const error& e) {
         has_thrown = e.kind() != error_kind::invalid_argument && !e.is_in_doubt();
     }
-    const bool has_struck = fail_at(0);
-    t.tally().faults += has_struck ? 1U : 0U;
-    if (has_struck && has_thrown) {
+    const bool has_fired = fail_at(0);
+    t.tally().faults += has_fired ? 1U : 0U;
+    if (has_fired && has_thrown) {
         for (const auto other : uses) {
             t.throws(error_kind::misuse, "the use of a transaction after an error", [&] { other(tx); });
         }
         unchanged(store, before, "after an error and the use of a closed transaction");
     }
-    return has_struck;
+    return has_fired;
 }
 
 inline void closed_after_errors(trial& t) {

@@ -17,10 +17,10 @@ namespace fixture_checks {
 inline void fresh_is_empty(trial& t) {
     auto first = t.open();
     put(first, draft_of(1));
-    const auto other = t.open(t.fresh_place());
-    t.expect(!other.find(id_of(1)), "a fresh place has nothing of another place");
-    t.equal(other.counts("q"), state_counts{}, "counts of a fresh place");
-    t.equal(other.next_due("q"), std::optional<time_point>{}, "next_due of a fresh place");
+    const auto other = t.open(t.fresh_location());
+    t.expect(!other.find(id_of(1)), "a fresh location has nothing of another location");
+    t.equal(other.counts("q"), state_counts{}, "counts of a fresh location");
+    t.equal(other.next_due("q"), std::optional<time_point>{}, "next_due of a fresh location");
 }
 
 inline void second_handle_sees(trial& t) {
@@ -67,10 +67,10 @@ inline void capabilities_constant(trial& t) {
 } // namespace fixture_checks
 
 inline constexpr std::array fixture{
-    clause{"FIX-01", layer::fixture, level::must, needs::nothing, "A new place is a fresh empty store.",
+    clause{"FIX-01", layer::fixture, level::must, needs::nothing, "A new location is a fresh empty store.",
            fixture_checks::fresh_is_empty},
     clause{"FIX-02", layer::fixture, level::may, needs::shared,
-           "The same place opened twice is a second handle on the same work.", fixture_checks::second_handle_sees},
+           "The same location opened twice is a second handle on the same work.", fixture_checks::second_handle_sees},
     clause{"FIX-03", layer::fixture, level::may, needs::durable,
            "Everything destroyed and opened again has all that was committed.", fixture_checks::reopen_keeps},
     clause{"FIX-04", layer::fixture, level::must, needs::nothing,

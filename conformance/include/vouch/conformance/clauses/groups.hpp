@@ -24,7 +24,7 @@ inline constexpr settlement plain{verdict::applied, false};
 inline constexpr settlement completes{verdict::applied, true};
 
 [[nodiscard]] inline any_store group_of(trial& t, std::uint64_t members) {
-    auto store = t.open(t.fresh_place());
+    auto store = t.open(t.fresh_location());
     for (std::uint64_t n = 1; n <= members; ++n) {
         put(store, draft_of(n, {.group = "g"}));
     }

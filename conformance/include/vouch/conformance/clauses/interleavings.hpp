@@ -60,7 +60,7 @@ inline constexpr time_point now = at(50);
 }
 
 /// What may be done with it, each a transaction of one or two operations.
-[[nodiscard]] inline std::vector<std::vector<operation>> scripts() {
+[[nodiscard]] inline std::vector<std::vector<operation>> transactions() {
     using kind = operation::kind;
     const auto claim = [](std::size_t limit, id only = {}) {
         return operation{.what = kind::claim, .now = now, .claim = request(now, {.limit = limit, .only = only})};
@@ -94,10 +94,10 @@ inline constexpr time_point now = at(50);
     };
 }
 
-/// Every order of `each` steps of every party, the first by the lowest.
-[[nodiscard]] inline std::vector<std::vector<std::size_t>> orders(std::size_t parties, std::size_t each) {
+/// Every order of `each` steps of every thread, the first by the lowest.
+[[nodiscard]] inline std::vector<std::vector<std::size_t>> orders(std::size_t threads, std::size_t each) {
     std::vector<std::size_t> order;
-    for (std::size_t p = 0; p < parties; ++p) {
+    for (std::size_t p = 0; p < threads; ++p) {
         order.insert(order.end(), each, p);
     }
     std::vector<std::vector<std::size_t>> all;
@@ -107,19 +107,19 @@ inline constexpr time_point now = at(50);
     return all;
 }
 
-inline void play(trial& t, playground& ground, const std::vector<const std::vector<operation>*>& parts,
+inline void play(trial& t, store_pool& pool, const std::vector<const std::vector<operation>*>& parts,
                  std::size_t rolls_back, const std::vector<std::size_t>& order) {
-    auto& handles = ground.enter();
+    auto& handles = pool.acquire();
     {
         auto& store = handles.front();
         const auto before = prepare(t, store);
-        std::vector<deed> deeds;
+        std::vector<transaction_run> runs;
         for (std::size_t i = 0; i < parts.size(); ++i) {
-            deeds.push_back({.party = i, .operations = *parts[i], .commits = i != rolls_back});
+            runs.push_back({.thread = i, .operations = *parts[i], .commits = i != rolls_back});
         }
-        chronicle told;
+        event_log log;
         std::size_t step = 0;
-        act(t, handles, deeds, told, [&](const std::vector<std::size_t>& ready) {
+        run_history(t, handles, runs, log, [&](const std::vector<std::size_t>& ready) {
             while (step < order.size()) {
                 const auto wanted = order[step++];
                 if (std::find(ready.begin(), ready.end(), wanted) != ready.end()) {
@@ -129,15 +129,15 @@ inline void play(trial& t, playground& ground, const std::vector<const std::vect
             return ready.front();
         });
         t.tally().interleavings += 1;
-        history_checks::judge(before, deeds, store, told, parts.size());
+        history_checks::judge(before, runs, store, log, parts.size());
     }
-    ground.sweep();
+    pool.clear();
 }
 
 /// Draws at most `schedules` of the orders for every choice of parts; all of them if there are no more.
 inline void pairs(trial& t) {
-    playground ground(t, 2);
-    const auto all = scripts();
+    store_pool pool(t, 2);
+    const auto all = transactions();
     const auto merged = orders(2, 3);
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t j = 0; j <= i; ++j) {
@@ -145,23 +145,22 @@ inline void pairs(trial& t) {
             for (std::size_t n = 0; n < std::min(wanted, 2 * merged.size()); ++n) {
                 const bool every = wanted >= 2 * merged.size();
                 const auto pick = every ? n : t.random().below(2 * merged.size());
-                constexpr std::size_t nobody = 2;
-                play(t, ground, {&all[i], &all[j]}, pick < merged.size() ? nobody : pick % 2,
-                     merged[pick % merged.size()]);
+                constexpr std::size_t none = 2;
+                play(t, pool, {&all[i], &all[j]}, pick < merged.size() ? none : pick % 2, merged[pick % merged.size()]);
             }
         }
     }
 }
 
 inline void triples(trial& t) {
-    playground ground(t, 3);
-    const auto all = scripts();
+    store_pool pool(t, 3);
+    const auto all = transactions();
     const auto merged = orders(3, 3);
     for (std::size_t n = 0; n < 10 * t.budget().schedules; ++n) {
         const auto some = [&] { return &all[t.random().below(all.size())]; };
         const auto first = some();
         const auto second = some();
-        play(t, ground, {first, second, some()}, t.random().below(5), merged[t.random().below(merged.size())]);
+        play(t, pool, {first, second, some()}, t.random().below(5), merged[t.random().below(merged.size())]);
     }
 }
 

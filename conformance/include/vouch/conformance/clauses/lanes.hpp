@@ -62,7 +62,7 @@ inline void future_head_holds(trial& t) {
 
 inline void settled_head_holds(trial& t) {
     for (const outcome& o : {outcome{retry{"e", at(50)}}, outcome{release{at(50)}}, outcome{advance{"p", at(50)}}}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_three(store);
         std::ignore = settle(store, take_one(store, at(0)), o, at(1));
         t.equal(store.next_due("q"), std::optional{at(50)}, "next_due");
@@ -108,7 +108,7 @@ inline constexpr std::array ways{
 
 inline void every_end_opens(trial& t) {
     for (const auto& w : ways) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_in(store, 1);
         put_in(store, 2, {.due = at(-7)});
         put_in(store, 3, {.due = at(-8)});
@@ -125,7 +125,7 @@ inline void in_the_same_transaction(trial& t) {
     auto store = t.open();
     put_three(store);
     const auto ticket = take_one(store, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     {
         auto tx = store.begin();
         std::ignore = settle_in(tx, ticket, succeed{}, at(0));
@@ -142,7 +142,7 @@ inline void blocked_are_counted(trial& t) {
     auto store = t.open();
     put_three(store);
     std::ignore = take_one(store, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(store.counts("q")[state::pending], 2U, "pending entries");
     t.equal(numbers(store.list(query::live("q"))), list_of{1, 2, 3}, "the list of the live");
     t.equal(store.next_due("q"), std::optional{at(100)}, "next_due, the end of the head's lease");

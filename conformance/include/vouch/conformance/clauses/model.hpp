@@ -17,46 +17,46 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance::clauses {
 
-namespace story_checks {
+namespace model_checks {
 
-inline void tell(trial& t, playground& ground, const words& list, tally& seen, script* written) {
-    auto& store = ground.enter().front();
+inline void tell(trial& t, store_pool& pool, const words& list, tally& seen, test_source* written) {
+    auto& store = pool.acquire().front();
     {
-        story s(written == nullptr ? store : write_down(store, *written), t.can(), seen);
+        model_run s(written == nullptr ? store : write_test(store, *written), t.can(), seen);
         for (const auto word : list) {
-            s.tell(word);
+            s.step(word);
         }
         s.end(true);
     }
-    ground.sweep();
+    pool.clear();
 }
 
-inline void same_story(trial& t) {
-    playground ground(t, 1);
-    auto found = falsify(t, t.budget().stories, t.budget().story_commands,
-                         [&](const words& list) { tell(t, ground, list, t.tally(), nullptr); });
+inline void matches_model(trial& t) {
+    store_pool pool(t, 1);
+    auto found = falsify(t, t.budget().model_runs, t.budget().commands_per_run,
+                         [&](const words& list) { tell(t, pool, list, t.tally(), nullptr); });
     if (found) {
         // Once more, to write it down.
-        script written;
+        test_source written;
         tally ignored;
         try {
-            tell(t, ground, found->first, ignored, &written);
+            tell(t, pool, found->first, ignored, &written);
         } catch (const failure&) { // the one we know
         } catch (const error&) {
         }
-        found->second.story = written.text();
+        found->second.transcript = written.text();
         throw std::move(found->second);
     }
 }
 
-} // namespace story_checks
+} // namespace model_checks
 
-inline constexpr std::array stories{
+inline constexpr std::array model_runs{
     clause{
-        "STORY-01", layer::stories, level::must, needs::nothing,
+        "STORY-01", layer::model, level::must, needs::nothing,
         "Whatever is done in whatever order, the store answers and looks as the contract says, inside the transaction "
         "and outside.",
-        story_checks::same_story},
+        model_checks::matches_model},
 };
 
 } // namespace conformance::clauses

@@ -30,7 +30,7 @@ namespace nudge_checks {
 template <class Outcome>
 void earlier_of_time_and_now(trial& t, const Outcome& outcome_at) {
     for (const auto given : {at(90), at(21), at(20), at(15)}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         const auto ticket = marked(store);
         t.equal(settle(store, ticket, outcome_at(given), at(20)), settlement{verdict::applied}, "the settle");
         const auto due = given < at(20) ? given : at(20);
@@ -66,7 +66,7 @@ inline void due_already(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.due_at = at(29)}));
     put(store, draft_of(2, {.due_at = at(30)}));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(nudge(store, id_of(1), at(30)), verdict::repeated, "the nudge of an entry due a microsecond ago");
     t.equal(nudge(store, id_of(2), at(30)), verdict::repeated, "the nudge of an entry due exactly now");
     unchanged(store, before, "a nudge moves nothing back");
@@ -116,7 +116,7 @@ inline void through_outcomes_without_time(trial& t) {
 
 inline void ends_with_the_entry(trial& t) {
     for (const outcome& end : {outcome{succeed{"r"}}, outcome{bury{"e", "r"}}}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         const auto ticket = marked(store);
         t.equal(settle(store, ticket, end, at(-20)), settlement{verdict::applied}, "the settle");
         t.expect(!get(store, 1).woken, "the mark is gone");
@@ -157,10 +157,10 @@ inline void by_id(trial& t) {
     for (std::uint64_t n = 1; n <= 3; ++n) {
         put(store, draft_of(n, {.due_at = at(500)}));
     }
-    auto expected = look(store).found;
+    auto expected = snapshot_of(store).found;
     std::ignore = nudge(store, id_of(2), at(30));
     expected[1].due_at = expected[1].updated_at = at(30);
-    t.equal(look(store).found, expected, "the entries after one was nudged");
+    t.equal(snapshot_of(store).found, expected, "the entries after one was nudged");
     t.equal(numbers(take(store, at(30))), list_of{2}, "claimed after one was nudged");
 }
 

@@ -65,7 +65,7 @@ inline constexpr std::array ways{
 
 inline void every_end_wakes(trial& t) {
     for (const auto& w : ways) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_family(store);
         auto expected = get(store, 1);
         w.end(store);
@@ -94,7 +94,7 @@ inline void refused_ends_do_not_wake(trial& t) {
     end_child(store);
     const auto parent = take_one(store, at(60), {.queue = "r"});
     std::ignore = settle(store, parent, release{at(900)}, at(60));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(settle(store, {id_of(2), 1}, succeed{}, at(70)), settlement{verdict::repeated}, "the second settle");
     t.equal(settle(store, {id_of(2), 9}, bury{}, at(70)), settlement{verdict::stale}, "the settle with another epoch");
     t.equal(cancel(store, id_of(2), at(70)), verdict::stale, "the cancel");
@@ -114,7 +114,7 @@ inline void retrying_parent(trial& t) {
 
 inline void claimed_parent(trial& t) {
     for (const auto& w : ways) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_family(store);
         const auto parent = take_one(store, at(900), {.queue = "r"});
         auto expected = get(store, 1);
@@ -129,7 +129,7 @@ inline void claimed_parent(trial& t) {
 
 inline void due_parent(trial& t) {
     for (const auto due : {at(49), at(50)}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put(store, draft_of(1, {.queue = "r", .due_at = due}));
         put(store, draft_of(2, {.parent = id_of(1)}));
         const auto before = get(store, 1);
@@ -140,7 +140,7 @@ inline void due_parent(trial& t) {
 
 inline void terminal_parent(trial& t) {
     for (const outcome& o : {outcome{succeed{"r"}}, outcome{bury{"e", "r"}}}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_family(store);
         std::ignore = settle(store, take_one(store, at(900), {.queue = "r"}), o, at(901));
         const auto before = get(store, 1);
@@ -151,7 +151,7 @@ inline void terminal_parent(trial& t) {
 
 inline void absent_parent(trial& t) {
     for (const auto& w : ways) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put(store, draft_of(2, {.parent = id_of(9)}));
         put(store, draft_of(3, {.due_at = at(900)}));
         const auto other = get(store, 3);
@@ -189,11 +189,11 @@ inline void only_the_parent(trial& t) {
     put(store, draft_of(1, {.queue = "r", .parent = id_of(3), .due_at = at(900)}));
     put(store, draft_of(2, {.parent = id_of(1)}));
     put(store, draft_of(4, {.parent = id_of(1), .due_at = at(900)}));
-    auto expected = look(store).found; // 1, 2, 3, 4
+    auto expected = snapshot_of(store).found; // 1, 2, 3, 4
     end_child(store);
     expected[0].due_at = expected[0].updated_at = at(50);
     expected[1] = get(store, 2);
-    t.equal(look(store).found, expected, "the parent, and neither its own parent nor its other child");
+    t.equal(snapshot_of(store).found, expected, "the parent, and neither its own parent nor its other child");
 }
 
 inline void every_child_wakes(trial& t) {
@@ -211,7 +211,7 @@ inline void in_the_same_transaction(trial& t) {
     auto store = t.open();
     put_family(store);
     const auto ticket = take_child(store);
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     {
         auto tx = store.begin();
         std::ignore = settle_in(tx, ticket, succeed{}, at(50));

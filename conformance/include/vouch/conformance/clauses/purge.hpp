@@ -55,7 +55,7 @@ inline void never_live(trial& t) {
     put_as(store, draft_of(1), state::pending);
     put_as(store, draft_of(2), state::retrying);
     put_as(store, draft_of(3), state::claimed);
-    const auto seen = look(store);
+    const auto seen = snapshot_of(store);
     t.equal(purge(store, before(at(1'000'000))), 0, "purged of what is live");
     unchanged(store, seen, "what is live is not purged, however old");
 }
@@ -100,7 +100,7 @@ inline void limit_is_exact(trial& t) {
     for (std::uint64_t n = 1; n <= 4; ++n) {
         put_dead(store, draft_of(n));
     }
-    const auto seen = look(store);
+    const auto seen = snapshot_of(store);
     t.equal(purge(store, before(at(1), 0)), 0, "purged with limit 0");
     unchanged(store, seen, "a purge with limit 0 changes nothing");
     t.equal(purge(store, before(at(1), 3)), 3, "purged with limit 3");
@@ -119,7 +119,7 @@ inline void own_queue(trial& t) {
 
 inline void only_one_state(trial& t) {
     for (const auto s : {state::succeeded, state::dead}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_as(store, draft_of(1), state::dead);
         put_as(store, draft_of(2), state::succeeded);
         put(store, draft_of(3, {.result = ""}));

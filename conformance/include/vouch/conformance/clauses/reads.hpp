@@ -36,7 +36,7 @@ inline void furnish(any_store& store, const capabilities& can) {
 }
 
 [[nodiscard]] inline any_store furnished(trial& t) {
-    auto store = t.open(t.fresh_place());
+    auto store = t.open(t.fresh_location());
     furnish(store, t.can());
     return store;
 }

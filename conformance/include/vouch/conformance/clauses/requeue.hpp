@@ -88,7 +88,7 @@ inline void one_successor(trial& t) {
     put_dead(store, draft_of(1));
     const std::vector batch{draft_of(2, {.predecessor = id_of(1)}), draft_of(3, {.predecessor = id_of(1)})};
     t.equal(vouch::enqueue(store, batch, at(0)), receipts{inserted(2), duplicate(2)}, "two successors in a batch");
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(put(store, draft_of(3, {.predecessor = id_of(1)}), at(5)), duplicate(2), "a second successor");
     unchanged(store, before, "a second successor writes nothing");
     cancel(store, id_of(2));
@@ -97,9 +97,9 @@ inline void one_successor(trial& t) {
 
 inline void refused_unless_dead(trial& t) {
     for (const auto s : {state::pending, state::retrying, state::claimed, state::succeeded}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_as(store, draft_of(1, {.key = "k"}), s);
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         t.equal(put(store, draft_of(2, {.predecessor = id_of(1)}), at(5)), refused,
                 "a successor of one that is " + show(s));
         unchanged(store, before, "a refused successor writes nothing");
@@ -109,7 +109,7 @@ inline void refused_unless_dead(trial& t) {
 inline void refused_if_absent(trial& t) {
     auto store = t.open();
     put_dead(store, draft_of(1));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(put(store, draft_of(2, {.queue = "r", .predecessor = id_of(1)})), refused, "a successor in another queue");
     t.equal(put(store, draft_of(2, {.predecessor = id_of(9)})), refused, "a successor of an entry that is not there");
     t.equal(put(store, draft_of(2, {.predecessor = id_of(2)})), refused, "a successor of itself");
@@ -143,7 +143,7 @@ inline void stored_id_comes_first(trial& t) {
     auto store = t.open();
     put_dead(store, draft_of(1));
     put(store, draft_of(5));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(put(store, draft_of(5, {.predecessor = id_of(1)})), duplicate(5), "a stored id as successor");
     t.equal(put(store, draft_of(1, {.predecessor = id_of(1)})), duplicate(1), "the dead entry's own id as successor");
     t.equal(put(store, draft_of(5, {.predecessor = id_of(9)})), duplicate(5), "a stored id for an absent predecessor");
@@ -190,7 +190,7 @@ inline void parented_is_refused(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.due_at = at(50)}));
     put_dead(store, draft_of(2, {.parent = id_of(1)}));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(transact(store, [](auto& tx) { return vouch::requeue(tx, id_of(2), id_of(3), at(60)); }), refused,
             "requeue of an entry with a parent");
     t.equal(transact(store, [](auto& tx) { return vouch::resume(tx, id_of(2), id_of(3), at(60)); }), refused,

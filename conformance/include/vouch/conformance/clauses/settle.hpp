@@ -69,7 +69,7 @@ inline void retry_fields(trial& t) {
 
 inline void retry_at_any_time(trial& t) {
     for (const auto due : {at(39), at(40), at(41)}) { // past, present, future
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         std::ignore = second_claim(store);
         std::ignore = settle(store, {id_of(1), 2}, retry{"e", due}, at(40));
         t.equal(get(store, 1).due_at, due, "due_at");
@@ -92,7 +92,7 @@ inline void empty_is_a_result(trial& t) {
     const std::optional<std::string> none{};
     const std::optional<std::string> empty{""};
     const auto result_of = [&](const outcome& o) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         std::ignore = second_claim(store);
         std::ignore = settle(store, {id_of(1), 2}, o, at(40));
         return get(store, 1).result;
@@ -134,7 +134,7 @@ inline void release_of_first_attempt(trial& t) {
 
 inline void release_at_another_time(trial& t) {
     for (const auto due : {at(10), at(40), at(90)}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         auto expected = second_claim(store);
         expected.state = state::retrying;
         expected.attempts = 1;
@@ -201,7 +201,7 @@ inline void counters(trial& t) {
 
 inline void by_ticket_not_by_time(trial& t) {
     for (const auto now : {at(-1), at(99), at(100), at(101), at(1'000'000'000)}) { // the lease ends at 100
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put(store, draft_of(1));
         const auto ticket = take_one(store, at(0));
         t.equal(settle(store, ticket, succeed{}, now), settlement{verdict::applied}, "the settle at " + show(now));
@@ -214,7 +214,7 @@ inline void taken_over(trial& t) {
     put(store, draft_of(1));
     const auto first = take_one(store, at(0), {.worker = "w"});
     const auto second = take_one(store, at(100), {.worker = "w"}); // the name does not matter
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(settle(store, first, succeed{"old"}, at(110)), settlement{verdict::stale}, "the settle of the first claim");
     unchanged(store, before, "a claim that was taken over settles nothing");
     t.equal(settle(store, second, succeed{"new"}, at(110)), settlement{verdict::applied}, "that of the second");
@@ -224,11 +224,11 @@ inline void taken_over(trial& t) {
 inline void ticket_is_used_up(trial& t) {
     const std::array<outcome, 5> outcomes{succeed{"r"}, retry{"e", at(0)}, bury{"e", "r"}, release{}, advance{"p", {}}};
     for (const auto& first : outcomes) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put(store, draft_of(1));
         const auto ticket = take_one(store, at(0));
         std::ignore = settle(store, ticket, first, at(1));
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         for (const auto& second : outcomes) {
             t.equal(settle(store, ticket, second, at(2)), settlement{verdict::repeated}, "the second settle");
         }
@@ -307,7 +307,7 @@ inline void invalid_batch(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
     const auto ticket = take_one(store, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     const auto& limits = t.can().limits;
     const std::string error(limits.error_max + 1, 'e');
     for (const outcome& wrong : {outcome{retry{error, at(5)}}, outcome{bury{error, {}}}, outcome{retry{"\n", at(5)}},
@@ -327,7 +327,7 @@ inline void rolled_back(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
     const auto ticket = take_one(store, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     {
         auto tx = store.begin();
         t.equal(settle_in(tx, ticket, succeed{}, at(0)), settlement{verdict::applied},
@@ -340,7 +340,7 @@ inline void rolled_back(trial& t) {
 inline void outcomes_end_the_row(trial& t) {
     for (const outcome& o : {outcome{succeed{"r"}}, outcome{bury{"e", {}}}, outcome{retry{"e", at(210)}},
                              outcome{advance{"p", at(210)}}}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put(store, draft_of(1));
         std::ignore = settle(store, take_lapsed(store, 1, 2), o, at(210));
         const auto settled = get(store, 1);

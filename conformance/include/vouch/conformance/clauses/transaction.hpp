@@ -81,11 +81,11 @@ inline void unseen_before_commit(trial& t) {
         const auto& what = name; // a lambda takes no structured binding
         const auto& in = change;
         auto store = furnished(t);
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         from_begin(store, [&](auto& tx) {
             in(tx);
             unchanged(store, before, std::string(what) + " is not seen before the commit");
-            const auto own = look(tx);
+            const auto own = snapshot_of(tx);
             t.expect(!(own == before), std::string(what) + " is seen by its own transaction");
             tx.commit();
             unchanged(store, own, std::string(what) + " is seen after the commit as the transaction saw it");
@@ -97,11 +97,11 @@ inline void unseen_by_second_handle(trial& t) {
     auto first = t.open();
     const auto second = t.open();
     furnish(first, t.can());
-    const auto before = look(second);
+    const auto before = snapshot_of(second);
     from_begin(first, [&](auto& tx) {
         everything(tx);
         unchanged(second, before, "an open transaction through a second handle");
-        const auto own = look(tx);
+        const auto own = snapshot_of(tx);
         tx.commit();
         unchanged(second, own, "a committed transaction through a second handle");
     });
@@ -125,7 +125,7 @@ inline void own_writes_seen(trial& t) {
 inline void rollback_leaves_nothing(trial& t) {
     for (const auto& [what, in] : deeds) {
         auto store = furnished(t);
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         from_begin(store, in);
         unchanged(store, before, std::string(what) + " leaves nothing when the transaction ends without commit");
     }
@@ -133,25 +133,25 @@ inline void rollback_leaves_nothing(trial& t) {
 
 inline void rollback_of_everything(trial& t) {
     auto store = furnished(t);
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     for (int i = 0; i < 3; ++i) {
         from_begin(store, [&](auto& tx) { everything(tx); });
     }
     unchanged(store, before, "nothing is left of three transactions that did everything there is to do");
     from_begin(store, [&](auto& tx) {
         everything(tx);
-        const auto own = look(tx);
+        const auto own = snapshot_of(tx);
         tx.commit();
         unchanged(store, own, "the same done once more and committed");
     });
 }
 
 inline void rollback_does_not_return(trial& t) {
-    std::optional<sight> before;
+    std::optional<snapshot> before;
     {
         auto store = t.open();
         furnish(store, t.can());
-        before = look(store);
+        before = snapshot_of(store);
         auto tx = store.begin();
         everything(tx);
     }
@@ -282,7 +282,7 @@ inline void closed_by_commit(trial& t) {
     auto tx = store.begin();
     put_in(tx, draft_of(7));
     tx.commit();
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     all_misuse(t, tx);
     unchanged(store, before, "using a transaction after its commit changes nothing");
     t.equal(put(store, draft_of(8)), inserted(8), "a transaction after that");
@@ -290,7 +290,7 @@ inline void closed_by_commit(trial& t) {
 
 inline void closed_when_moved_from(trial& t) {
     auto store = furnished(t);
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     auto tx = store.begin();
     put_in(tx, draft_of(7));
     auto other = tx.move_out();
@@ -304,7 +304,7 @@ inline void closed_when_moved_from(trial& t) {
 
 inline void moved_rolls_back(trial& t) {
     auto store = furnished(t);
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     {
         auto tx = store.begin();
         put_in(tx, draft_of(7));
@@ -337,14 +337,14 @@ inline void open_after_invalid_argument(trial& t) {
     auto store = furnished(t);
     from_begin(store, [&](auto& tx) {
         put_in(tx, draft_of(7));
-        const auto own = look(tx);
+        const auto own = snapshot_of(tx);
         for (const auto& [what, in] : invalid_uses) {
             t.throws(error_kind::invalid_argument, std::string(what) + " with an invalid argument",
                      [&, &use = in] { use(tx); });
             unchanged(tx, own, std::string(what) + " with an invalid argument changes nothing");
         }
         put_in(tx, draft_of(8));
-        const auto whole = look(tx);
+        const auto whole = snapshot_of(tx);
         tx.commit();
         unchanged(store, whole, "what was written before and after invalid arguments is committed");
     });
@@ -361,7 +361,7 @@ inline void several_in_one(trial& t) {
         std::ignore = tx.settle(settles, at(21));
         put_in(tx, draft_of(8, {.predecessor = id_of(2)}), at(21));
         t.equal(tx.cancel(id_of(6), "e", at(21)), verdict::applied, "cancelled in the same transaction");
-        const auto own = look(tx);
+        const auto own = snapshot_of(tx);
         tx.commit();
         unchanged(store, own, "all of it after one commit");
         t.equal(get(store, 7).result, "7", "the result of the one that came and went in one transaction");
@@ -385,7 +385,7 @@ inline void settle_then_claim(trial& t) {
 
 inline void nothing_written(trial& t) {
     auto store = furnished(t);
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     from_begin(store, [&](auto& tx) {
         unchanged(tx, before, "a transaction that has written nothing sees what is committed");
         unchanged(store, before, "reading changes nothing");

@@ -48,7 +48,7 @@ inline constexpr std::size_t tried_max = 16U * 1024 * 1024;
 template <class Call>
 void refuses(any_store& store, const words& says, Call&& call) {
     from_begin(store, [&](auto& tx) {
-        const auto before = look(tx);
+        const auto before = snapshot_of(tx);
         const auto what = "a call with a wrong " + says.front();
         const std::string message = trial::throws(error_kind::invalid_argument, what, [&] { call(tx); }).what();
         for (const auto& word : says) {
@@ -213,7 +213,7 @@ inline void batches_bounded(trial& t) {
 
 inline void nothing_is_no_error(trial& t) {
     auto store = furnished(t);
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     auto tx = store.begin();
     t.equal(tx.enqueue({}, at(0)).size(), 0, "answers to no drafts");
     t.equal(tx.settle({}, at(0)).size(), 0, "answers to no settles");

@@ -47,7 +47,7 @@ inline constexpr std::array columns{
 /// A store with an entry for every column. What waits is not due yet, and what has ended would not be either; the one
 /// lease has a microsecond left, the other has just ended.
 [[nodiscard]] inline any_store furnished(trial& t) {
-    auto store = t.open(t.fresh_place());
+    auto store = t.open(t.fresh_location());
     constexpr auto later = at(2000);
     const auto claimed = [&](std::uint64_t n, time_point now, duration lease) {
         put(store, draft_of(n, {.due_at = now, .progress = "begun"}));
@@ -66,7 +66,7 @@ inline constexpr std::array columns{
 }
 
 /// That the entry with the number n has changed since, and none beside it.
-inline void only_changed(const any_store& store, sight before, std::uint64_t n, const std::string& cell) {
+inline void only_changed(const any_store& store, snapshot before, std::uint64_t n, const std::string& cell) {
     const auto after = get(store, n);
     for (auto& e : before.found) {
         if (e.id == after.id) {
@@ -74,7 +74,7 @@ inline void only_changed(const any_store& store, sight before, std::uint64_t n, 
             e = after;
         }
     }
-    trial::equal(look(store).found, before.found, cell + ": no other entry changes");
+    trial::equal(snapshot_of(store).found, before.found, cell + ": no other entry changes");
 }
 
 /// Walks a row: `ask(column) -> verdict`.
@@ -82,7 +82,7 @@ template <class Ask>
 void walk(any_store& store, std::string_view what, const std::array<verdict, columns.size()>& row, const Ask& ask) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const auto cell = std::string(what) + " on an entry that is " + std::string(columns[i].name);
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         trial::equal(ask(columns[i]), row[i], cell + ": the verdict");
         if (row[i] == verdict::applied) {
             only_changed(store, before, columns[i].n, cell);

@@ -74,7 +74,7 @@ inline void changes_with_lane(trial& t) {
         return;
     }
     for (const outcome& o : {outcome{succeed{}}, outcome{bury{"e", {}}}}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put(store, draft_of(1, {.lane = "lane"}));
         put(store, draft_of(2, {.lane = "lane"}));
         const auto held = take_one(store, at(0));

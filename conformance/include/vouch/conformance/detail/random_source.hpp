@@ -10,12 +10,12 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
 /// SplitMix64.
-class dice {
+class random_source {
   public:
-    explicit dice(std::uint64_t seed) : state_(vouch::detail::mix(seed)) {}
+    explicit random_source(std::uint64_t seed) : state_(vouch::detail::mix(seed)) {}
 
     std::uint64_t roll() { return vouch::detail::mix(state_ += 0x9e3779b97f4a7c15U); }
     std::size_t below(std::size_t n) { return static_cast<std::size_t>(roll() % n); }
@@ -29,6 +29,6 @@ class dice {
     std::uint64_t state_;
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

@@ -24,7 +24,7 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
 /// The draft with the number n, for the queue "q"; the rest as in `more`.
 [[nodiscard]] inline draft draft_of(std::uint64_t n, draft more = {}) {
@@ -57,7 +57,7 @@ receipt put(Store& store, const draft& d, time_point now = at(0)) {
     return transact(store, [&](auto& tx) { return tx.enqueue(std::span(&d, 1), now).front(); });
 }
 
-struct taking {
+struct claim_options {
     std::size_t limit = 100;
     std::string queue = "q";
     duration lease{100};
@@ -65,7 +65,7 @@ struct taking {
     id only{};
 };
 
-[[nodiscard]] inline claim_request request(time_point now, taking how = {}) {
+[[nodiscard]] inline claim_request request(time_point now, claim_options how = {}) {
     return {.queue = std::move(how.queue),
             .limit = how.limit,
             .now = now,
@@ -75,13 +75,13 @@ struct taking {
 }
 
 template <class Store>
-[[nodiscard]] std::vector<entry> take(Store& store, time_point now, taking how = {}) {
+[[nodiscard]] std::vector<entry> take(Store& store, time_point now, claim_options how = {}) {
     return claim(store, request(now, std::move(how)));
 }
 
 /// The ticket of the one entry there is to claim.
 template <class Store>
-[[nodiscard]] ticket take_one(Store& store, time_point now, taking how = {}) {
+[[nodiscard]] ticket take_one(Store& store, time_point now, claim_options how = {}) {
     const auto claimed = take(store, now, std::move(how));
     trial::equal(claimed.size(), std::size_t{1}, "entries claimed");
     return ticket_of(claimed.front());
@@ -162,18 +162,18 @@ using list_of = std::vector<std::uint64_t>;
 
 /// All that can be seen through the names and numbers checks use: ids 1 to 20; queues "q" and "r"; keys "k" and "l";
 /// groups "g" and "h".
-struct sight {
+struct snapshot {
     std::vector<entry> found{};
     std::vector<std::vector<entry>> listed{};
     std::vector<state_counts> counts{};
     std::vector<std::optional<time_point>> due{};
 
-    [[nodiscard]] friend bool operator==(const sight&, const sight&) = default;
+    [[nodiscard]] friend bool operator==(const snapshot&, const snapshot&) = default;
 };
 
 template <class Reader>
-[[nodiscard]] sight look(const Reader& reader) {
-    sight out;
+[[nodiscard]] snapshot snapshot_of(const Reader& reader) {
+    snapshot out;
     const auto add = [&](query q) {
         q.payloads = true;
         out.listed.push_back(reader.list(q));
@@ -198,7 +198,8 @@ template <class Reader>
 }
 
 /// Says what of the two differs.
-[[nodiscard]] inline std::pair<std::string, std::string> show_difference(const sight& seen, const sight& expected) {
+[[nodiscard]] inline std::pair<std::string, std::string> show_difference(const snapshot& seen,
+                                                                         const snapshot& expected) {
     if (seen.found != expected.found) {
         return show_difference(seen.found, expected.found);
     }
@@ -213,14 +214,14 @@ template <class Reader>
 
 /// That nothing visible has changed since `before` was seen.
 template <class Reader>
-void unchanged(const Reader& reader, const sight& before, std::string_view what) {
-    const auto now = look(reader);
+void unchanged(const Reader& reader, const snapshot& before, std::string_view what) {
+    const auto now = snapshot_of(reader);
     if (!(now == before)) {
         auto [a, b] = show_difference(now, before);
         trial::fail(std::string(what), std::move(a), std::move(b));
     }
 }
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

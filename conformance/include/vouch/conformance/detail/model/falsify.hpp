@@ -17,11 +17,9 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
 using words = std::vector<std::uint64_t>;
-
-namespace detail {
 
 [[nodiscard]] inline rc::Gen<words> some_words(std::size_t count) {
     return rc::gen::shrink(rc::Gen<words>([count](const rc::Random& random, int) {
@@ -35,8 +33,6 @@ namespace detail {
                            [](words longer) { return rc::shrink::removeChunks(std::move(longer)); });
 }
 
-} // namespace detail
-
 /// Runs `play(words)` on `cases` lists of `length` words. If it throws, the list is shrunk, if that is wanted, and the
 /// smallest one that still fails is returned with its failure.
 template <class Play>
@@ -49,7 +45,7 @@ template <class Play>
     how.testParams.disableShrinking = !t.options().explains;
     how.testParams.maxSuccess = static_cast<int>(cases);
     rcd::TestListenerAdapter silence;
-    const auto all = detail::some_words(length);
+    const auto all = some_words(length);
     const auto property = [&] {
         const auto list = *all;
         try {
@@ -71,6 +67,6 @@ template <class Play>
     return smallest;
 }
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

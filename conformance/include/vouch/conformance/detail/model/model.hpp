@@ -22,7 +22,7 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
 class model {
   public:
@@ -372,6 +372,6 @@ class model {
     }
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

@@ -23,27 +23,27 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
 #if defined(__linux__)
 
-class sleeper {
+class thread_probe {
   public:
-    sleeper() = default; ///< no thread
-    sleeper(sleeper&& other) noexcept : file_(std::exchange(other.file_, -1)), clock_(other.clock_) {}
-    sleeper& operator=(sleeper&& other) noexcept {
+    thread_probe() = default; ///< no thread
+    thread_probe(thread_probe&& other) noexcept : file_(std::exchange(other.file_, -1)), clock_(other.clock_) {}
+    thread_probe& operator=(thread_probe&& other) noexcept {
         std::swap(file_, other.file_);
         std::swap(clock_, other.clock_);
         return *this;
     }
-    ~sleeper() {
+    ~thread_probe() {
         if (file_ >= 0) {
             close(file_);
         }
     }
 
-    [[nodiscard]] static sleeper current() {
-        sleeper out;
+    [[nodiscard]] static thread_probe current() {
+        thread_probe out;
         const auto path = "/proc/self/task/" + std::to_string(syscall(SYS_gettid)) + "/stat";
         out.file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
         pthread_getcpuclockid(pthread_self(), &out.clock_);
@@ -56,7 +56,7 @@ class sleeper {
         std::array<char, 256> text{}; // "42 (name) S ...", and a name is short
         const auto size = file_ < 0 ? -1 : pread(file_, text.data(), text.size(), 0);
         if (size <= 0) {
-            return true; // it is gone, or nobody tells
+            return true; // it is gone, or none tells
         }
         const std::string_view said(text.data(), static_cast<std::size_t>(size));
         const auto name_end = said.rfind(')');
@@ -64,7 +64,7 @@ class sleeper {
     }
 
     /// What it has had of a processor so far.
-    [[nodiscard]] std::chrono::nanoseconds worked() const {
+    [[nodiscard]] std::chrono::nanoseconds cpu_time() const {
         timespec spent{};
         return file_ < 0 || clock_gettime(clock_, &spent) != 0
                    ? std::chrono::nanoseconds{}
@@ -78,15 +78,15 @@ class sleeper {
 
 #else
 
-class sleeper {
+class thread_probe {
   public:
-    [[nodiscard]] static sleeper current() { return {}; }
+    [[nodiscard]] static thread_probe current() { return {}; }
     [[nodiscard]] bool is_asleep() const { return true; }
-    [[nodiscard]] std::chrono::nanoseconds worked() const { return {}; }
+    [[nodiscard]] std::chrono::nanoseconds cpu_time() const { return {}; }
 };
 
 #endif
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch
