@@ -71,15 +71,15 @@ inline void limits_not_lowered(trial& t) {
 
 inline constexpr std::array capability{
     clause{"CAP-01", layer::examples, level::must, needs::nothing,
-           "A store that does not declare groups refuses a draft with a group as unsupported: nothing of the batch is "
-           "written and the transaction is closed.",
+           "A store that does not declare groups refuses a draft with a group as unsupported, writes nothing of its "
+           "batch and closes the transaction.",
            capability_checks::groups_refused},
     clause{"CAP-02", layer::examples, level::must, needs::nothing,
-           "A store that does not declare lanes refuses a draft with a lane as unsupported: nothing of the batch is "
-           "written and the transaction is closed.",
+           "A store that does not declare lanes refuses a draft with a lane as unsupported, writes nothing of its "
+           "batch and closes the transaction.",
            capability_checks::lanes_refused},
     clause{"CAP-03", layer::examples, level::must, needs::nothing,
-           "No limit a store declares is tighter than the contract's.", capability_checks::limits_not_lowered},
+           "No limit that a store declares is tighter than the contract's.", capability_checks::limits_not_lowered},
 };
 
 } // namespace conformance::clauses

@@ -121,13 +121,13 @@ inline void claimed(trial& t) {
 
 inline constexpr std::array cost{
     clause{"COST-01", layer::cost, level::must, needs::nothing,
-           "What a claim costs does not grow with entries that are not due yet.", cost_checks::future},
+           "The cost of a claim does not grow with entries that are not due yet.", cost_checks::future},
     clause{"COST-02", layer::cost, level::must, needs::nothing,
-           "What a claim costs does not grow with terminal entries.", cost_checks::terminal},
+           "The cost of a claim does not grow with terminal entries.", cost_checks::terminal},
     clause{"COST-03", layer::cost, level::may, needs::lanes,
-           "What a claim costs does not grow with entries that are blocked in their lanes.", cost_checks::blocked},
+           "The cost of a claim does not grow with entries that are blocked in their lanes.", cost_checks::blocked},
     clause{"COST-04", layer::cost, level::must, needs::nothing,
-           "What a claim costs does not grow with entries that others hold.", cost_checks::claimed},
+           "The cost of a claim does not grow with entries that other workers hold.", cost_checks::claimed},
 };
 
 } // namespace conformance::clauses

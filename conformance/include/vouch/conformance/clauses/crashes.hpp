@@ -111,10 +111,11 @@ inline void at_seams(trial& t) {
 
 inline constexpr std::array crashes{
     clause{"CRASH-01", layer::crashes, level::must, needs::nothing,
-           "When a process dies between two calls, what was committed is there to the byte and nothing else is.",
+           "If a process dies between two calls, everything committed is stored byte for byte, and nothing else.",
            crash_checks::at_boundaries},
     clause{"CRASH-02", layer::crashes, level::may, needs::nothing,
-           "When a process dies inside a call, its transaction is wholly there or not at all.", crash_checks::at_seams},
+           "If a process dies inside a call, its transaction is stored as a whole or not at all.",
+           crash_checks::at_seams},
 };
 
 } // namespace conformance::clauses

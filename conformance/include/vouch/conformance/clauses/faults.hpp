@@ -329,36 +329,38 @@ inline void closed_after_errors(trial& t) {
 
 inline constexpr std::array faults{
     clause{"FAULT-01", layer::faults, level::must, needs::nothing,
-           "Whichever call fails before its effect, nothing of its transaction is left; repeated, it does all.",
+           "If any call fails before its effect, nothing of its transaction is stored; repeating the transaction does "
+           "all of it.",
            fault_checks::before},
     clause{"FAULT-02", layer::faults, level::must, needs::nothing,
-           "Whichever call fails after its effect, its transaction is wholly out, or wholly in if a commit was in "
-           "doubt; repeated, it does nothing twice.",
+           "If any call fails after its effect, nothing of its transaction is stored, or all of it if a commit was in "
+           "doubt; repeating the transaction does nothing twice.",
            fault_checks::after},
     clause{"FAULT-03", layer::faults, level::must, needs::nothing,
-           "A store that fails for a while, from whichever call on, keeps what was committed and then goes on.",
+           "A store that fails for a while, from any call on, keeps what was committed and works again afterwards.",
            fault_checks::persistently},
     clause{"FAULT-04", layer::faults, level::must, needs::nothing,
-           "A conflict at whichever call leaves nothing, and the transaction repeated from begin gets through.",
+           "A conflict at any call leaves nothing, and the transaction succeeds when it is repeated from begin.",
            fault_checks::conflicts},
     clause{"FAULT-05", layer::faults, level::must, needs::nothing,
            "An exception thrown in the middle of a transaction leaves nothing of it, dedup keys included.",
            fault_checks::throwing_work},
     clause{"FAULT-06", layer::faults, level::must, needs::nothing,
-           "Enqueues whose commit was in doubt, repeated with the same ids, are stored once.",
+           "Enqueues whose commit was in doubt are stored once if they are repeated with the same ids.",
            fault_checks::enqueue_in_doubt},
     clause{"FAULT-07", layer::faults, level::must, needs::nothing,
-           "Settles whose commit was in doubt, repeated under the same tickets, land once.",
+           "Settles whose commit was in doubt take effect once if they are repeated under the same tickets.",
            fault_checks::settle_in_doubt},
     clause{"FAULT-08", layer::faults, level::must, needs::nothing,
-           "Claims whose commit was in doubt are healed by the lease, and by nothing before it is over.",
+           "Claims whose commit was in doubt can be taken over when their lease is over, and not before.",
            fault_checks::claim_in_doubt},
     clause{"FAULT-09", layer::faults, level::may, needs::nothing,
-           "Whichever step inside the store fails, a transaction is wholly in or wholly out.", fault_checks::inside},
-    clause{
-        "FAULT-10", layer::faults, level::may, needs::nothing,
-        "After any error but invalid_argument a transaction is closed: its use is misuse, and nothing of it is left.",
-        fault_checks::closed_after_errors},
+           "If any step inside the store fails, a transaction is stored as a whole or not at all.",
+           fault_checks::inside},
+    clause{"FAULT-10", layer::faults, level::may, needs::nothing,
+           "After any error except invalid_argument a transaction is closed: using it is misuse, and nothing of it is "
+           "stored.",
+           fault_checks::closed_after_errors},
 };
 
 } // namespace conformance::clauses

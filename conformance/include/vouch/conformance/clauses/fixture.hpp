@@ -67,16 +67,18 @@ inline void capabilities_constant(trial& t) {
 } // namespace fixture_checks
 
 inline constexpr std::array fixture{
-    clause{"FIX-01", layer::fixture, level::must, needs::nothing, "A new location is a fresh empty store.",
+    clause{"FIX-01", layer::fixture, level::must, needs::nothing, "A new location is an empty store.",
            fixture_checks::fresh_is_empty},
     clause{"FIX-02", layer::fixture, level::may, needs::shared,
-           "The same location opened twice is a second handle on the same work.", fixture_checks::second_handle_sees},
+           "Opening the same location twice gives a second handle on the same work.",
+           fixture_checks::second_handle_sees},
     clause{"FIX-03", layer::fixture, level::may, needs::durable,
-           "Everything destroyed and opened again has all that was committed.", fixture_checks::reopen_keeps},
+           "After all handles are destroyed, a location that is opened again has everything that was committed.",
+           fixture_checks::reopen_keeps},
     clause{"FIX-04", layer::fixture, level::must, needs::nothing,
-           "Time is what the caller gives, far away or long ago; the store reads no clock.",
+           "The store uses the times that callers pass, in the far past or future too, and reads no clock.",
            fixture_checks::obeys_given_time},
-    clause{"FIX-05", layer::fixture, level::must, needs::nothing, "Capabilities never change.",
+    clause{"FIX-05", layer::fixture, level::must, needs::nothing, "The capabilities of a store never change.",
            fixture_checks::capabilities_constant},
 };
 

@@ -134,10 +134,10 @@ void explained(trial& t) {
 
 inline constexpr std::array histories{
     clause{"HISTORY-01", layer::histories, level::must, needs::nothing,
-           "What two threads are answered can be explained by some order of their transactions.",
+           "The answers that two threads receive can be explained by some order of their transactions.",
            history_checks::explained<2>},
     clause{"HISTORY-02", layer::histories, level::must, needs::nothing,
-           "What three threads are answered can be explained by some order of their transactions.",
+           "The answers that three threads receive can be explained by some order of their transactions.",
            history_checks::explained<3>},
 };
 

@@ -168,10 +168,10 @@ inline void triples(trial& t) {
 
 inline constexpr std::array interleavings{
     clause{"ORDER-01", layer::interleavings, level::must, needs::nothing,
-           "Two transactions whose steps meet in any order answer as if one had come after the other.",
+           "Two transactions whose steps interleave in any order answer as if they had run one after the other.",
            interleaving_checks::pairs},
     clause{"ORDER-02", layer::interleavings, level::must, needs::nothing,
-           "Three transactions whose steps meet in any order answer as if they had come one after the other.",
+           "Three transactions whose steps interleave in any order answer as if they had run one after the other.",
            interleaving_checks::triples},
 };
 

@@ -52,11 +52,10 @@ inline void matches_model(trial& t) {
 } // namespace model_checks
 
 inline constexpr std::array model_runs{
-    clause{
-        "STORY-01", layer::model, level::must, needs::nothing,
-        "Whatever is done in whatever order, the store answers and looks as the contract says, inside the transaction "
-        "and outside.",
-        model_checks::matches_model},
+    clause{"STORY-01", layer::model, level::must, needs::nothing,
+           "After any sequence of operations, all answers and reads are as the contract says, inside the transaction "
+           "and outside.",
+           model_checks::matches_model},
 };
 
 } // namespace conformance::clauses

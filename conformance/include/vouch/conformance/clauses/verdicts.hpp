@@ -184,32 +184,32 @@ inline void cancel_any(trial& t) {
 
 inline constexpr std::array verdict_table{
     clause{"VERDICT-01", layer::examples, level::must, needs::nothing,
-           "A settle with the entry's present epoch is applied if the entry is claimed, its lease running or over; "
-           "repeated if it is pending, retrying, succeeded or dead; unknown if it is absent.",
+           "A settle with the entry's current epoch is applied if the entry is claimed, whether its lease runs or is "
+           "over; repeated if it is pending, retrying, succeeded or dead; unknown if it is absent.",
            verdict_checks::settle_present},
     clause{"VERDICT-02", layer::examples, level::must, needs::nothing,
            "A settle with any other epoch, lower or higher, is stale in every state, and unknown if the entry is "
            "absent.",
            verdict_checks::settle_other},
     clause{"VERDICT-03", layer::examples, level::must, needs::nothing,
-           "An extend with the entry's present epoch is applied if the entry is claimed, its lease running or over; "
-           "repeated if it is pending, retrying, succeeded or dead; unknown if it is absent.",
+           "An extend with the entry's current epoch is applied if the entry is claimed, whether its lease runs or is "
+           "over; repeated if it is pending, retrying, succeeded or dead; unknown if it is absent.",
            verdict_checks::extend_present},
     clause{"VERDICT-04", layer::examples, level::must, needs::nothing,
            "An extend with any other epoch, lower or higher, is stale in every state, and unknown if the entry is "
            "absent.",
            verdict_checks::extend_other},
     clause{"VERDICT-05", layer::examples, level::must, needs::nothing,
-           "A nudge is applied to what is pending, retrying or claimed; stale if it is succeeded or dead; unknown if "
-           "it is absent.",
+           "A nudge of a pending, retrying or claimed entry is applied; of a succeeded or dead one it is stale; of an "
+           "absent one it is unknown.",
            verdict_checks::nudge_once},
     clause{"VERDICT-06", layer::examples, level::must, needs::nothing,
-           "A nudge of what is due or marked already is repeated; stale if it is succeeded or dead; unknown if it is "
-           "absent.",
+           "A nudge of an entry that is already due or marked is repeated; of a succeeded or dead one it is stale; of "
+           "an absent one it is unknown.",
            verdict_checks::nudge_again},
     clause{"VERDICT-07", layer::examples, level::must, needs::nothing,
-           "A cancel is applied to what is pending, retrying, or claimed with its lease over; stale if the lease is "
-           "running or the entry succeeded; repeated if it is dead; unknown if it is absent.",
+           "A cancel is applied if the entry is pending, retrying, or claimed with its lease over; stale if its lease "
+           "runs or it succeeded; repeated if it is dead; unknown if it is absent.",
            verdict_checks::cancel_any},
 };
 
