@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The suite as Catch2 test cases, on the memory store; or, with FORGETFUL set, on one that never says what is due next.
+// The suite as Catch2 test cases for the memory store. With FORGETFUL set, its next_due always returns none.
 #include <cstdlib>
 #include <map>
 #include <optional>

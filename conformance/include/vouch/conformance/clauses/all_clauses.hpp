@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All clauses, in the order in which they are run and printed.
+// All clauses, in the order in which they are run and listed. README.md in this folder lists their sentences.
 #pragma once
 
 #include <span>

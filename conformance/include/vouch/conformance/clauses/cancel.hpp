@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cancel: ends what nobody holds.
+// Cancel: ends an entry that no worker holds.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Capabilities: what a store does not declare it refuses, and its limits are at least the contract's.
+// Capabilities: a store refuses the use of a capability that it does not declare, and its limits are not tighter than
+// the contract's.
 #pragma once
 
 #include <array>
@@ -20,7 +21,7 @@ namespace capability_checks {
 
 using namespace transaction_checks;
 
-/// That a batch with such a draft in its middle is refused by the name of the field, and nothing is written.
+/// Requires that a batch with such a draft in its middle is refused with the name of the field, and nothing is written.
 inline void unsupported(trial& t, std::string_view field, const draft& d) {
     auto store = furnished(t);
     const auto before = snapshot_of(store);

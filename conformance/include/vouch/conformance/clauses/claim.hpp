@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Claim: what is eligible, what of it is taken, in which order it comes back, and what a claim does to an entry.
+// Claim: which entries are eligible, which of them are taken, in which order they are returned, and how a claim changes
+// an entry.
 #pragma once
 
 #include <array>
@@ -22,19 +23,19 @@ namespace conformance::clauses {
 
 namespace claim_checks {
 
-/// A retrying entry: claimed at 0, failed once, due again at `due`.
+/// Enqueues a retrying entry: claimed at 0, failed once, due again at `due`.
 inline void put_retrying(any_store& store, std::uint64_t n, time_point due) {
     put(store, draft_of(n));
     std::ignore = settle(store, take_one(store, at(0), {.only = id_of(n)}), retry{"e", due}, at(0));
 }
 
-/// A claimed entry whose lease ends at `end`.
+/// Enqueues a claimed entry whose lease ends at `end`.
 inline void put_claimed(any_store& store, std::uint64_t n, time_point end) {
     put(store, draft_of(n));
     std::ignore = take_one(store, at(0), {.lease = end - at(0), .only = id_of(n)});
 }
 
-/// What a claim at `now` by "w" with a lease of 100 us makes of it.
+/// The entry after a claim at `now` by "w" with a lease of 100 us.
 [[nodiscard]] inline entry claimed_from(entry e, time_point now) {
     const bool is_takeover = e.state == state::claimed;
     e.state = state::claimed;
@@ -97,7 +98,7 @@ inline void lease_ends_exactly_now(trial& t) {
     t.equal(numbers(take(store, at(49), {.worker = "v"})), list_of{},
             "taken over one microsecond before its lease ends");
     t.equal(numbers(take(store, at(49), {.worker = "w"})), list_of{}, "taken once more by a worker of the same name");
-    unchanged(store, before, "a claim that meets a running lease changes nothing");
+    unchanged(store, before, "a claim does not change an entry whose lease runs");
     t.equal(numbers(take(store, at(50), {.worker = "v"})), list_of{1}, "taken over exactly when its lease ends");
 }
 
@@ -123,7 +124,7 @@ inline void take_over_fields(trial& t) {
     nudge(store, id_of(1), at(15));
     const auto before = get(store, 1);
     const auto claimed = take(store, at(70));
-    t.equal(claimed, std::vector{claimed_from(before, at(70))}, "what the claim that takes over returns");
+    t.equal(claimed, std::vector{claimed_from(before, at(70))}, "the entries that the takeover returns");
     t.equal(get(store, 1), claimed_from(before, at(70)), "what is stored after the take-over");
 }
 
@@ -185,9 +186,9 @@ inline void taken_by_gate(trial& t) {
     put_claimed(store, 1, at(30)); // due first, but its gate opens last
     put(store, draft_of(2, {.due_at = at(20)}));
     put(store, draft_of(3, {.due_at = at(10)}));
-    t.equal(numbers(take(store, at(50), {.limit = 1})), list_of{3}, "the one whose gate opened first");
-    t.equal(numbers(take(store, at(50), {.limit = 1})), list_of{2}, "the one whose gate opened next");
-    t.equal(numbers(take(store, at(50), {.limit = 1})), list_of{1}, "the one whose lease ended last");
+    t.equal(numbers(take(store, at(50), {.limit = 1})), list_of{3}, "the entry with the earliest gate");
+    t.equal(numbers(take(store, at(50), {.limit = 1})), list_of{2}, "the entry with the next gate");
+    t.equal(numbers(take(store, at(50), {.limit = 1})), list_of{1}, "the entry whose lease ended last");
 }
 
 inline void returned_by_due(trial& t) {
@@ -224,7 +225,7 @@ inline void clocks_run_backwards(trial& t) {
     put(store, draft_of(3, {.due_at = at(0)}), at(50));
     t.equal(numbers(take(store, at(5), {.limit = 2})), list_of{1, 2}, "the first two by sequence");
     t.equal(get(store, 1).updated_at, at(5), "updated_at, though the entry was created later");
-    t.equal(numbers(take(store, at(4))), list_of{3}, "claimed at an earlier time than the one before");
+    t.equal(numbers(take(store, at(4))), list_of{3}, "claimed at an earlier time than the previous claim");
 }
 
 inline void only_one_id(trial& t) {
@@ -245,7 +246,7 @@ inline void only_if_eligible(trial& t) {
     put_claimed(store, 3, at(10));
     put_retrying(store, 4, at(10));
     const auto before = snapshot_of(store);
-    for (const std::uint64_t n : {1U, 2U, 3U, 4U, 5U}) { // not due, of another queue, held, not due, absent
+    for (const std::uint64_t n : {1U, 2U, 3U, 4U, 5U}) { // not due, in another queue, claimed, not due, absent
         t.equal(numbers(take(store, at(9), {.only = id_of(n)})), list_of{}, "claimed by id though not eligible");
     }
     unchanged(store, before, "a claim of an entry that is not eligible changes nothing");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 5: the process dies between any two commands, and inside them where the store has seams; what was acknowledged
-// is there, what was not is wholly there or not at all.
+// Crashes: the process dies between any two commands, and inside a command if the store has a seam. What was
+// acknowledged must be stored; a transaction that was not is stored as a whole or not at all.
 #pragma once
 
 #include <array>
@@ -22,11 +22,11 @@ namespace conformance::clauses {
 
 namespace crash_checks {
 
-/// Thrown through the store to get out of it, as a death does.
+/// Thrown through the store to leave it, as the death of the process does.
 struct death {};
 
-/// The process dies and another one takes over. Unless the fixture knows better, its files are as they were at the
-/// moment of death, whatever closing the handles would still have done to them.
+/// Ends the process and starts another one. If the fixture has no `crash`, the files are restored as they were at the
+/// moment of death, so that closing the handles does not change them.
 inline void die(trial& t, const location& p, model_run& s) {
     if (t.hooks().crash) {
         s.close();
@@ -43,7 +43,7 @@ inline void die(trial& t, const location& p, model_run& s) {
     s.reopen(t.context().open(p));
 }
 
-/// Tells a story in which every fourth command or so is the last of its process.
+/// Runs random commands. After about every fourth the process dies.
 inline void between(trial& t, const words& list) {
     const auto p = t.fresh_location();
     {
@@ -60,7 +60,7 @@ inline void between(trial& t, const words& list) {
     t.abandon(p);
 }
 
-/// The same, but death comes at a seam some way ahead.
+/// Like `between`, but the process dies at a seam inside a later command.
 inline void inside(trial& t, const words& list) {
     const auto p = t.fresh_location();
     {

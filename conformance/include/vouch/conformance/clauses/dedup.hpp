@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Dedup: by id first, then by key within the queue; what is stored is the window.
+// Dedup: a draft is compared with all stored entries, first by id, then by key within its queue.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Enqueue: what a draft becomes, what is answered, and the order of sequences.
+// Enqueue: the entry that a draft becomes, the receipts, and the order of sequences.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ using receipts = std::vector<receipt>;
 [[nodiscard]] constexpr receipt duplicate(std::uint64_t n) noexcept { return {receipt::kind::duplicate, id_of(n)}; }
 inline constexpr receipt refused{receipt::kind::refused, {}};
 
-/// Puts a draft and brings it to a state: claimed until at(100), retrying from at(10).
+/// Enqueues a draft and brings it into a state: claimed until at(100), retrying from at(10).
 inline void put_as(any_store& store, const draft& d, state wanted) {
     put(store, d);
     if (wanted == state::dead) {
@@ -44,7 +44,7 @@ inline void put_as(any_store& store, const draft& d, state wanted) {
     }
 }
 
-/// That the draft is stored as the model has it; the sequence is the store's own.
+/// Requires that the draft is stored as the model says. The store chooses the sequence.
 inline void stored_as_drafted(const any_store& store, const draft& d, time_point now, std::string_view what) {
     model m;
     std::ignore = m.enqueue(d, now);
@@ -119,7 +119,8 @@ inline void sequences_grow(trial& t) {
                            get(store, 4).sequence};
     for (std::size_t i = 1; i < seen.size(); ++i) {
         if (seen[i - 1] >= seen[i]) {
-            t.fail("sequences begin above zero and grow with every draft, whatever the queue or the time", show(seen));
+            t.fail("sequences are greater than zero and increase with every draft, in all queues and at all times",
+                   show(seen));
         }
     }
 }

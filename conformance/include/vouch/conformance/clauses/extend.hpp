@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Extend: a claim is prolonged, never shortened.
+// Extend: prolongs the lease of a claim and never shortens it.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace conformance::clauses {
 
 namespace extend_checks {
 
-/// Entry 1, claimed at 0, its lease until 100, with something in the fields an extend leaves alone.
+/// Entry 1, claimed at 0 until 100, with values in the fields that an extend must not change.
 [[nodiscard]] inline entry claimed(any_store& store) {
     put(store, draft_of(1, {.payload = "p", .key = "k", .due_at = at(-5), .progress = "begun"}));
     std::ignore = take_one(store, at(0));
@@ -39,7 +39,7 @@ inline void fields(trial& t) {
 }
 
 inline void never_shorter(trial& t) {
-    for (const std::int64_t lease : {1, 69, 70, 71}) { // at 30 there are 70 left
+    for (const std::int64_t lease : {1, 69, 70, 71}) { // at 30 the lease has 70 left
         auto store = t.open(t.fresh_location());
         auto expected = claimed(store);
         t.equal(extend(store, ticket_of(expected), at(30), duration{lease}), verdict::applied, "the extend");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 6: faults. The n-th call fails, for every n until none is left to fail: before its effect or after it, once or
-// for a while. Whatever fails, a transaction is wholly in or wholly out, and repeating it makes it once.
+// Faults: the n-th call fails, for every n up to the number of calls, before or after its effect, once or repeatedly. A
+// transaction must be stored as a whole or not at all, and repeating it must store it once.
 #pragma once
 
 #include <array>
@@ -33,13 +33,13 @@ namespace fault_checks {
 
 using moment = fault_moment;
 
-/// A store whose calls fail by plan, and the same without.
-struct shaky_store {
-    explicit shaky_store(trial& t)
+/// A store whose calls fail as planned, and the same store without faults.
+struct faulty_pair {
+    explicit faulty_pair(trial& t)
         : plain(t.open(t.fresh_location())),
           shaky(erase([&] { return faulty<recording<any_store>>(recording<any_store>(plain, calls), plan); })) {}
 
-    /// Runs `play`; if it fails, the transcript is what this store was called.
+    /// Runs `play`. Adds the fault and the calls that reached the store to a failure.
     template <class Play>
     void with_transcript(const fault& f, const Play& play) const {
         try {
@@ -60,12 +60,12 @@ struct shaky_store {
     any_store shaky;
 };
 
-/// Plays the scenario with the fault at the first call of every step, then at the second, and so on until no step has
-/// so many. A persistent one lasts for `tries_failing` tries.
+/// Runs the scenario with the fault at the first call of every step, then at the second, and so on until no step has
+/// that many calls. A persistent fault lasts for `tries_failing` tries.
 inline void fail_every_call(trial& t, fault f, std::size_t tries_failing = 1) {
     const auto snapshots = scenario_snapshots(t);
     for (f.call = 1;; ++f.call) {
-        shaky_store s(t);
+        faulty_pair s(t);
         std::size_t failed = 0;
         const auto begin = [&] {
             failed = 0;
@@ -101,10 +101,10 @@ inline void persistently(trial& t) {
     fail_every_call(t, {.moment = moment::after, .persistent = true}, 4);
 }
 
-/// No step fails: `transact` repeats it.
+/// No step of the scenario fails, because `transact` repeats it.
 inline void conflicts(trial& t) {
     fail_every_call(t, {.kind = error_kind::conflict});
-    shaky_store s(t);
+    faulty_pair s(t);
     s.plan->arm({.persistent = true, .kind = error_kind::conflict});
     t.throws(error_kind::conflict, "a conflict that never ends", [&] { put(s.shaky, draft_of(1)); });
     s.plan->disarm();
@@ -112,7 +112,7 @@ inline void conflicts(trial& t) {
     t.expect(!s.plain.find(id_of(1)), "nothing is left of what was given up");
 }
 
-/// Stops in the middle of everything a transaction can do.
+/// Throws in the middle of a transaction that uses every operation.
 inline void throwing_work(trial& t) {
     struct enough {};
     auto store = t.open();
@@ -170,7 +170,7 @@ inline void throwing_work(trial& t) {
 
 inline void enqueue_in_doubt(trial& t) {
     for (const bool lands : {true, false}) {
-        shaky_store s(t);
+        faulty_pair s(t);
         const std::array drafts{draft_of(1, {.key = "k"}), draft_of(2), draft_of(3, {.result = "done"})};
         s.plan->arm({.call = 3, .moment = lands ? moment::after : moment::before, .in_doubt = true}); // the commit
         const auto receipts = enqueue(s.shaky, drafts, at(0));
@@ -191,13 +191,13 @@ inline void settle_in_doubt(trial& t) {
                                           advance{"p", at(70)}};
     for (const auto& o : outcomes) {
         for (const bool lands : {true, false}) {
-            shaky_store s(t);
+            faulty_pair s(t);
             put(s.plain, draft_of(1));
             const auto mine = take_one(s.plain, at(0));
             s.plan->arm({.call = 3, .moment = lands ? moment::after : moment::before, .in_doubt = true});
             const auto e = t.throws(error_kind::io, "a commit in doubt", [&] { settle(s.shaky, mine, o, at(1)); });
             t.tally().faults += s.plan->faults();
-            t.expect(e.is_in_doubt(), "it says that it is in doubt");
+            t.expect(e.is_in_doubt(), "the error is in doubt");
             t.equal(get(s.plain, 1).state == state::claimed, !lands, "the entry is still claimed");
             t.equal(settle(s.plain, mine, o, at(2)).verdict, lands ? verdict::repeated : verdict::applied,
                     "the settle once more, under the same ticket");
@@ -207,20 +207,20 @@ inline void settle_in_doubt(trial& t) {
             unchanged(s.plain, before, "after a used ticket");
         }
     }
-    shaky_store s(t);
+    faulty_pair s(t);
     put(s.plain, draft_of(1));
     const auto mine = take_one(s.plain, at(0));
     s.plan->arm({.call = 3, .in_doubt = true});
     t.throws(error_kind::io, "a commit in doubt", [&] { settle(s.shaky, mine, succeed{}, at(1)); });
     t.tally().faults += s.plan->faults();
     std::ignore = take_one(s.plain, at(100));
-    t.equal(settle(s.plain, mine, succeed{}, at(101)).verdict, verdict::stale, "repeated after somebody else claimed");
+    t.equal(settle(s.plain, mine, succeed{}, at(101)).verdict, verdict::stale, "a repeated settle after another claim");
     t.equal(get(s.plain, 1).state, state::claimed, "the entry is the other's");
 }
 
 inline void claim_in_doubt(trial& t) {
     for (const bool lands : {true, false}) {
-        shaky_store s(t);
+        faulty_pair s(t);
         put(s.plain, draft_of(1));
         put(s.plain, draft_of(2));
         s.plan->arm({.call = 3, .moment = lands ? moment::after : moment::before, .in_doubt = true});
@@ -230,7 +230,7 @@ inline void claim_in_doubt(trial& t) {
         if (lands) {
             const auto healed = take(s.plain, at(100));
             t.equal(numbers(healed), list_of{1, 2}, "claimed when the lease is over");
-            t.equal(healed.front().epoch, 2U, "the epoch of the claim after the one in doubt");
+            t.equal(healed.front().epoch, 2U, "the epoch of the claim after the claim in doubt");
             const auto before = snapshot_of(s.plain);
             t.equal(settle(s.plain, {id_of(1), 1}, succeed{}, at(101)).verdict, verdict::stale, "the lost ticket");
             unchanged(s.plain, before, "after a stale ticket");
@@ -238,7 +238,7 @@ inline void claim_in_doubt(trial& t) {
     }
 }
 
-/// The same, with faults inside of what the store does.
+/// The scenario with faults inside the store.
 inline void inside(trial& t) {
     const auto& fail_at = t.hooks().fail_at;
     if (!fail_at) {
@@ -266,7 +266,7 @@ inline void inside(trial& t) {
     }
 }
 
-/// Every use there is of a transaction.
+/// Every operation of a transaction.
 inline constexpr std::array<void (*)(any_transaction&), 12> uses{
     [](any_transaction& tx) { std::ignore = tx.find(id_of(1)); },
     [](any_transaction& tx) { std::ignore = tx.list(query::all("q")); },
@@ -286,7 +286,8 @@ inline constexpr std::array<void (*)(any_transaction&), 12> uses{
     [](any_transaction& tx) { tx.commit(); },
 };
 
-/// Lets the use fail inside the store, in a transaction that has written before; false if no step is left to fail.
+/// Fails an operation inside the store, in a transaction that has written before. Returns false if the operation has no
+/// such step.
 inline bool fails_and_closes(trial& t, const std::function<bool(std::size_t)>& fail_at, void (*use)(any_transaction&),
                              std::size_t step) {
     auto store = t.open(t.fresh_location());

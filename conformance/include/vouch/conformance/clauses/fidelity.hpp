@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fidelity: what was given comes back, complete to the byte, the bit and the microsecond.
+// Fidelity: all values are returned as they were given, to the byte, the bit and the microsecond.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace fidelity_checks {
 
 using namespace enqueue_checks;
 
-/// A draft with something of its own in every field the store supports.
+/// A draft with a distinct value in every field that the store supports.
 [[nodiscard]] inline draft full(std::uint64_t n, const capabilities& can) {
     return draft_of(n, {.topic = "orders.placed",
                         .payload = "the payload",
@@ -43,7 +43,7 @@ using namespace enqueue_checks;
                         .progress = "the progress"});
 }
 
-/// Every byte there is, with a NUL first, last and in between.
+/// All byte values, with a NUL at the start, at the end and in between.
 [[nodiscard]] inline std::string all_bytes() {
     std::string out;
     for (int c = 0; c < 256; ++c) {
@@ -52,7 +52,7 @@ using namespace enqueue_checks;
     return out + std::string("\0\xff\0", 3);
 }
 
-/// Contents that are cut, converted or mistaken for none by a careless store.
+/// Contents that a careless store truncates, converts or treats as empty.
 [[nodiscard]] inline std::vector<std::string> contents() {
     using namespace std::string_literals;
     return {""s,         "\0"s,   "\0\0"s,     "a\0b"s,         "a\0"s,      " "s,     " a "s,  "\n"s,
@@ -60,7 +60,7 @@ using namespace enqueue_checks;
             "\xff\xfe"s, "\xc3"s, "\xc0\x80"s, "\xed\xa0\x80"s, "\xc3\xa9"s, "x'00'"s, "\x1a"s, all_bytes()};
 }
 
-/// That the entry is found, listed and claimed as drafted.
+/// Requires that the entry is found, listed and claimed as drafted.
 inline void comes_back(trial& t, any_store& store, const draft& d) {
     t.equal(put(store, d), inserted(d.id.low), "enqueued");
     stored_as_drafted(store, d, at(0), "found as drafted");

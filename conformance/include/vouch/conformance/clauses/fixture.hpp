@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Layer 0: whether the fixture can be believed. If a clause here fails, nothing else means anything.
+// Fixture: whether the fixture opens stores as the suite requires. If a clause here fails, the others mean nothing.
 #pragma once
 
 #include <array>
@@ -18,9 +18,9 @@ inline void fresh_is_empty(trial& t) {
     auto first = t.open();
     put(first, draft_of(1));
     const auto other = t.open(t.fresh_location());
-    t.expect(!other.find(id_of(1)), "a fresh location has nothing of another location");
-    t.equal(other.counts("q"), state_counts{}, "counts of a fresh location");
-    t.equal(other.next_due("q"), std::optional<time_point>{}, "next_due of a fresh location");
+    t.expect(!other.find(id_of(1)), "a new location has no entry of another location");
+    t.equal(other.counts("q"), state_counts{}, "counts of a new location");
+    t.equal(other.next_due("q"), std::optional<time_point>{}, "next_due of a new location");
 }
 
 inline void second_handle_sees(trial& t) {

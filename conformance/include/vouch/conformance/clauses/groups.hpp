@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Groups: the settle that takes the members not yet succeeded from one to zero says so, once per fall to zero.
+// Groups: the settle that reduces the number of members not yet succeeded from one to zero reports the group complete.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ inline constexpr settlement completes{verdict::applied, true};
     return store;
 }
 
-/// Claims this one and settles it.
+/// Claims the entry and settles it.
 inline settlement end(any_store& store, std::uint64_t n, const outcome& o, const std::string& queue = "q") {
     return settle(store, take_one(store, at(0), {.queue = queue, .only = id_of(n)}), o);
 }
@@ -76,7 +76,7 @@ inline void once_per_fall(trial& t) {
                              vouch::settle{{id_of(1), 1}, succeed{}}, vouch::settle{{id_of(2), 7}, succeed{}}};
     t.equal(transact(store, [&](auto& tx) { return tx.settle(settles, at(0)); }),
             std::vector<settlement>{plain, completes, {verdict::repeated, false}, {verdict::stale, false}},
-            "two last settles in one batch, then what comes too late");
+            "the last two settles in one batch, and settles after them");
     t.equal(settle(store, {id_of(1), 1}, succeed{}), settlement{verdict::repeated, false}, "the settle repeated");
 }
 
@@ -103,8 +103,8 @@ inline void later_member_reopens(trial& t) {
     t.equal(end(store, 1, succeed{}), completes, "the only member");
     put(store, draft_of(2, {.group = "g"}));
     put(store, draft_of(3, {.group = "g"}));
-    t.equal(end(store, 2, succeed{}), plain, "the first of two that came later");
-    t.equal(end(store, 3, succeed{}), completes, "the last of two that came later");
+    t.equal(end(store, 2, succeed{}), plain, "the first of two later members");
+    t.equal(end(store, 3, succeed{}), completes, "the last of two later members");
 }
 
 inline void member_of_same_transaction(trial& t) {
@@ -124,7 +124,7 @@ inline void duplicates_do_not_count(trial& t) {
     put(store, draft_of(3, {.queue = "r", .key = "k"}));
     put(store, draft_of(4, {.queue = "r", .key = "k", .group = "g"}));
     put(store, draft_of(5, {.predecessor = id_of(1)}));
-    t.equal(end(store, 1, succeed{}), completes, "the success of the one member beside duplicates and refusals");
+    t.equal(end(store, 1, succeed{}), completes, "the success of the only member beside duplicates and refusals");
 }
 
 inline void purged_do_not_count(trial& t) {

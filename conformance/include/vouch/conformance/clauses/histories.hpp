@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 4: threads on handles of their own, their steps put in many orders, and every history explained by the model or
-// refused.
+// Histories: threads run random transactions, each thread on its own handle, under a random schedule. The answers must be
+// explained by some order of the transactions.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ namespace history_checks {
     return false;
 }
 
-/// The state the threads found, and what they did side by side.
+/// The state before, and the steps of all threads side by side.
 [[nodiscard]] inline std::string transcript_of(const model& before, const event_log& log, std::size_t threads) {
     std::string out = "before:\n";
     for (const auto& r : before.records) {
@@ -59,27 +59,27 @@ namespace history_checks {
     return out + log.text(threads);
 }
 
-/// Requires that what happened can be explained.
-inline void judge(const model& before, const std::vector<transaction_run>& runs, const any_store& store,
-                  const event_log& log, std::size_t threads) {
+/// Requires that some order of the transactions explains the history.
+inline void require_linearization(const model& before, const std::vector<transaction_run>& runs, const any_store& store,
+                                  const event_log& log, std::size_t threads) {
     for (const auto& d : runs) {
         if (d.ended == transaction_run::end::threw) {
-            throw failure{"a transaction threw something else than conflict", d.thrown, "an answer, or conflict",
+            throw failure{"a transaction threw an error other than conflict", d.thrown, "an answer, or conflict",
                           transcript_of(before, log, threads)};
         }
     }
     const auto final = everything(store);
     if (!linearization(before, runs, final).exists()) {
-        std::string seen = "these answers; in the end";
+        std::string seen = "these answers; at the end";
         for (const auto& e : final) {
             seen += "\n    " + show(e);
         }
-        throw failure{"no order of the transactions gives these answers and this end", seen,
-                      "what some order of them would have given", transcript_of(before, log, threads)};
+        throw failure{"no order of the transactions gives these answers and this final state", seen,
+                      "the answers and the final state of some order", transcript_of(before, log, threads)};
     }
 }
 
-/// Words make a beginning, log by one thread, and the runs of several.
+/// Some words make the setup, which one thread runs; the others make the concurrent transactions.
 inline void play(trial& t, store_pool& pool, const words& list, std::size_t threads) {
     constexpr std::size_t transactions_max = 6;
     auto& handles = pool.acquire();
@@ -116,7 +116,7 @@ inline void play(trial& t, store_pool& pool, const words& list, std::size_t thre
                     [&](const std::vector<std::size_t>& ready) { return ready[schedule.below(ready.size())]; });
         t.tally().histories += 1;
         t.tally().overlapping += is_overlapping(runs) ? 1U : 0U;
-        judge(before, runs, store, log, threads);
+        require_linearization(before, runs, store, log, threads);
     }
     pool.clear();
 }

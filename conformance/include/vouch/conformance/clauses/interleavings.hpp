@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 3: pairs and triples of short transactions that have something to do with each other, their steps in every
-// order. That one waits for the other is as good as any answer.
+// Interleavings: pairs and triples of short transactions on the same entries, with their steps in every order. A
+// transaction may wait for another one.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace interleaving_checks {
 
 inline constexpr time_point now = at(50);
 
-/// A store in which there is something to quarrel over, and the model of it.
+/// Fills a store with entries for the transactions to compete for. Returns its model.
 [[nodiscard]] inline model prepare(trial& t, any_store& store) {
     model m;
     const auto both = [&](const operation& o) {
@@ -35,7 +35,7 @@ inline constexpr time_point now = at(50);
         const auto expected = perform(m, o);
         trial::expect(seen.receipts == expected.receipts && seen.claimed.size() == expected.claimed.size() &&
                           seen.settlements == expected.settlements && seen.verdicts == expected.verdicts,
-                      "the beginning of an interleaving");
+                      "the setup of an interleaving");
         for (auto& r : m.records) {
             r.entry.sequence = get(store, r.entry.id.low).sequence;
         }
@@ -43,7 +43,7 @@ inline constexpr time_point now = at(50);
     const std::string lane = t.can().lanes ? "x" : "";
     const std::string group = t.can().groups ? "g" : "";
     using kind = operation::kind;
-    // 4 stays claimed, 5's lease is over by now, 6 is dead, 7 and 8 are the last of a group.
+    // 4 stays claimed, the lease of 5 is over at `now`, 6 is dead, 7 and 8 are the last members of a group.
     both({.what = kind::enqueue,
           .now = at(0),
           .drafts = {draft_of(4), draft_of(5), draft_of(6), draft_of(7, {.group = group}),
@@ -59,7 +59,7 @@ inline constexpr time_point now = at(50);
     return m;
 }
 
-/// What may be done with it, each a transaction of one or two operations.
+/// The transactions, each of one or two operations.
 [[nodiscard]] inline std::vector<std::vector<operation>> transactions() {
     using kind = operation::kind;
     const auto claim = [](std::size_t limit, id only = {}) {
@@ -94,7 +94,7 @@ inline constexpr time_point now = at(50);
     };
 }
 
-/// Every order of `each` steps of every thread, the first by the lowest.
+/// All orders of `each` steps of every thread, in lexicographic order.
 [[nodiscard]] inline std::vector<std::vector<std::size_t>> orders(std::size_t threads, std::size_t each) {
     std::vector<std::size_t> order;
     for (std::size_t p = 0; p < threads; ++p) {
@@ -129,12 +129,12 @@ inline void play(trial& t, store_pool& pool, const std::vector<const std::vector
             return ready.front();
         });
         t.tally().interleavings += 1;
-        history_checks::judge(before, runs, store, log, parts.size());
+        history_checks::require_linearization(before, runs, store, log, parts.size());
     }
     pool.clear();
 }
 
-/// Draws at most `schedules` of the orders for every choice of parts; all of them if there are no more.
+/// Runs at most `schedules` random orders for every pair; all orders if there are not more.
 inline void pairs(trial& t) {
     store_pool pool(t, 2);
     const auto all = transactions();

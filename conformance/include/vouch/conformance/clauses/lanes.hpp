@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lanes: one claimed at a time, in sequence. The head is the live entry of lowest sequence and holds its lane until it
-// has ended; what is behind it is blocked and has no gate.
+// Lanes: one entry is claimed at a time, in sequence. The head is the live entry with the lowest sequence. It blocks the
+// entries behind it until it ends; a blocked entry has no gate.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ inline void put_in(any_store& store, std::uint64_t n, const standing_in& where =
     put(store, draft_of(n, {.queue = where.queue, .lane = where.lane, .due_at = where.due}));
 }
 
-/// 1, 2 and 3 in one lane, all due.
+/// Entries 1, 2 and 3 in one lane, all due.
 inline void put_three(any_store& store) {
     for (std::uint64_t n = 1; n <= 3; ++n) {
         put_in(store, n);
@@ -79,7 +79,7 @@ inline void lapsed_head_holds(trial& t) {
     t.equal(numbers(take(store, at(200), {.limit = 2})), list_of{1}, "claimed when the head's lease is over");
 }
 
-/// A way in which the entry 1, the head, ends.
+/// A way to end entry 1, the head.
 struct way {
     std::string_view name;
     void (*end)(any_store& store);
@@ -176,7 +176,7 @@ inline void nudge_leaves_blocked(trial& t) {
     t.equal(store.next_due("q"), std::optional{at(500)}, "next_due");
     t.equal(numbers(take(store, at(30))), list_of{}, "claimed after the nudge");
     cancel(store, id_of(1), at(31));
-    t.equal(numbers(take(store, at(30))), list_of{2}, "claimed when its turn has come");
+    t.equal(numbers(take(store, at(30))), list_of{2}, "claimed when it is the head");
 }
 
 inline void blocked_parent(trial& t) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Layer 2: long random stories, told to the store and to the model.
+// Model: long random sequences of commands, run on the store and on the model.
 #pragma once
 
 #include <array>
@@ -19,10 +19,10 @@ namespace conformance::clauses {
 
 namespace model_checks {
 
-inline void tell(trial& t, store_pool& pool, const words& list, tally& seen, test_source* written) {
+inline void run_commands(trial& t, store_pool& pool, const words& list, tally& seen, test_source* source) {
     auto& store = pool.acquire().front();
     {
-        model_run s(written == nullptr ? store : write_test(store, *written), t.can(), seen);
+        model_run s(source == nullptr ? store : write_test(store, *source), t.can(), seen);
         for (const auto word : list) {
             s.step(word);
         }
@@ -34,17 +34,17 @@ inline void tell(trial& t, store_pool& pool, const words& list, tally& seen, tes
 inline void matches_model(trial& t) {
     store_pool pool(t, 1);
     auto found = falsify(t, t.budget().model_runs, t.budget().commands_per_run,
-                         [&](const words& list) { tell(t, pool, list, t.tally(), nullptr); });
+                         [&](const words& list) { run_commands(t, pool, list, t.tally(), nullptr); });
     if (found) {
-        // Once more, to write it down.
-        test_source written;
+        // Once more, to write the calls down as a test.
+        test_source source;
         tally ignored;
         try {
-            tell(t, pool, found->first, ignored, &written);
-        } catch (const failure&) { // the one we know
+            run_commands(t, pool, found->first, ignored, &source);
+        } catch (const failure&) { // the same failure again
         } catch (const error&) {
         }
-        found->second.transcript = written.text();
+        found->second.transcript = source.text();
         throw std::move(found->second);
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nudge: what waits becomes due now, what is claimed is marked and becomes due when its claim ends. None is ever lost.
+// Nudge: an entry that waits becomes due now; a claimed entry is marked and becomes due when its claim ends. No nudge is
+// lost.
 #pragma once
 
 #include <array>
@@ -18,15 +19,15 @@ namespace conformance::clauses {
 
 namespace nudge_checks {
 
-/// Entry 1, claimed at 0 with its lease until 100, and nudged at 10.
+/// Entry 1, claimed at 0 until 100 and nudged at 10.
 [[nodiscard]] inline ticket marked(any_store& store) {
     put(store, draft_of(1, {.payload = "p", .progress = "begun"}));
     const auto ticket = take_one(store, at(0));
-    trial::equal(nudge(store, id_of(1), at(10)), verdict::applied, "the nudge that meets a claim");
+    trial::equal(nudge(store, id_of(1), at(10)), verdict::applied, "the nudge of a claimed entry");
     return ticket;
 }
 
-/// That an outcome whose time is `at(90)` or at(15), given at 20, leaves the marked entry due at 20 or 15.
+/// Requires that an outcome at 20 with the time at(90) leaves the marked entry due at 20, and one with at(15) at 15.
 template <class Outcome>
 void earlier_of_time_and_now(trial& t, const Outcome& outcome_at) {
     for (const auto given : {at(90), at(21), at(20), at(15)}) {
@@ -34,7 +35,8 @@ void earlier_of_time_and_now(trial& t, const Outcome& outcome_at) {
         const auto ticket = marked(store);
         t.equal(settle(store, ticket, outcome_at(given), at(20)), settlement{verdict::applied}, "the settle");
         const auto due = given < at(20) ? given : at(20);
-        t.equal(get(store, 1).due_at, due, "due_at, where the outcome said " + show(given) + " at " + show(at(20)));
+        t.equal(get(store, 1).due_at, due,
+                "due_at after an outcome with the time " + show(given) + " at " + show(at(20)));
         t.expect(!get(store, 1).woken, "the mark is gone");
         t.equal(numbers(take(store, at(20))), list_of{1}, "claimed at once");
     }
@@ -106,7 +108,7 @@ inline void through_outcomes_without_time(trial& t) {
     t.equal(get(store, 1).due_at, at(0), "due_at after a release: it was due before");
     ticket = take_one(store, at(30));
     nudge(store, id_of(1), at(40));
-    std::ignore = settle(store, ticket, release{}, at(-5)); // a clock that is behind
+    std::ignore = settle(store, ticket, release{}, at(-5)); // a clock that is slow
     t.equal(get(store, 1).due_at, at(-5), "due_at after a release before it was due");
     ticket = take_one(store, at(50));
     nudge(store, id_of(1), at(60));
@@ -137,7 +139,7 @@ inline void take_over_answers_it(trial& t) {
     auto store = t.open();
     std::ignore = marked(store);
     const auto ticket = take_one(store, at(100));
-    t.expect(!get(store, 1).woken, "the claim that takes over has no mark");
+    t.expect(!get(store, 1).woken, "a takeover clears the wake mark");
     std::ignore = settle(store, ticket, release{at(500)}, at(110));
     t.equal(get(store, 1).due_at, at(500), "due_at after the claim that took over");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parents: when an entry ends, the one that waits for it is nudged.
+// Parents: when an entry ends, its parent is nudged.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ namespace conformance::clauses {
 
 namespace parent_checks {
 
-/// Puts entry 1 to wait until 900 in the queue "r", and entry 2, whose parent it is, into the queue "q".
+/// Enqueues entry 1 in the queue "r", due at 900, and its child, entry 2, in the queue "q".
 inline void put_family(any_store& store) {
     put(store, draft_of(1, {.queue = "r", .payload = "p", .due_at = at(900), .progress = "begun"}));
     put(store, draft_of(2, {.parent = id_of(1)}));
 }
 
-/// Claims entry 2 at 0, with its lease until 100.
+/// Claims entry 2 at 0 until 100.
 [[nodiscard]] inline ticket take_child(any_store& store) { return take_one(store, at(0), {.only = id_of(2)}); }
 
 /// Ends entry 2 at 50.
@@ -33,7 +33,7 @@ inline void end_child(any_store& store) {
     trial::equal(settle(store, take_child(store), succeed{}, at(50)), settlement{verdict::applied}, "the child's end");
 }
 
-/// A way in which entry 2 ends at 50.
+/// A way to end entry 2 at 50.
 struct way {
     std::string_view name;
     void (*end)(any_store& store);
@@ -98,7 +98,7 @@ inline void refused_ends_do_not_wake(trial& t) {
     t.equal(settle(store, {id_of(2), 1}, succeed{}, at(70)), settlement{verdict::repeated}, "the second settle");
     t.equal(settle(store, {id_of(2), 9}, bury{}, at(70)), settlement{verdict::stale}, "the settle with another epoch");
     t.equal(cancel(store, id_of(2), at(70)), verdict::stale, "the cancel");
-    unchanged(store, before, "a settle or cancel that is not applied wakes no parent");
+    unchanged(store, before, "a settle or cancel that is not applied does not nudge the parent");
 }
 
 inline void retrying_parent(trial& t) {
@@ -157,7 +157,7 @@ inline void absent_parent(trial& t) {
         const auto other = get(store, 3);
         w.end(store);
         t.expect(is_terminal(get(store, 2).state), "a child without a parent ends by " + std::string(w.name));
-        t.expect(!store.find(id_of(9)), "there is still no parent");
+        t.expect(!store.find(id_of(9)), "the parent is still absent");
         t.equal(get(store, 3), other, "an entry that is not the parent");
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Purge: terminal entries that ended before a time, oldest first, and none that a live entry still needs.
+// Purge: removes terminal entries that ended before a time, oldest first, and none that a live entry needs.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ using namespace enqueue_checks;
 
 [[nodiscard]] inline list_of left(const any_store& store) { return numbers(store.list(query::all("q"))); }
 
-/// 1, 2 and 3 are generations of one entry; the last ended at(30).
+/// Entries 1, 2 and 3 are generations of one entry; the last ended at(30).
 inline void put_three_generations(any_store& store) {
     put_dead(store, draft_of(1, {.key = "k"}), at(10));
     put(store, draft_of(2, {.predecessor = id_of(1)}), at(10));
@@ -57,7 +57,7 @@ inline void never_live(trial& t) {
     put_as(store, draft_of(3), state::claimed);
     const auto seen = snapshot_of(store);
     t.equal(purge(store, before(at(1'000'000))), 0, "purged of what is live");
-    unchanged(store, seen, "what is live is not purged, however old");
+    unchanged(store, seen, "live entries are not purged, however old");
 }
 
 inline void boundary(trial& t) {
@@ -88,7 +88,7 @@ inline void oldest_first(trial& t) {
         put_dead(store, draft_of(n), at(ended[n - 1]));
     }
     t.equal(purge(store, before(at(100), 1)), 1, "purged with limit 1");
-    t.equal(left(store), list_of{1, 2, 3, 4}, "left after the one that ended first");
+    t.equal(left(store), list_of{1, 2, 3, 4}, "left after the purge of the entry that ended first");
     t.equal(purge(store, before(at(100), 1)), 1, "purged with limit 1");
     t.equal(left(store), list_of{1, 3, 4}, "left after the first of two that ended together");
     t.equal(purge(store, before(at(100), 2)), 2, "purged with limit 2");
@@ -114,7 +114,7 @@ inline void own_queue(trial& t) {
     put_dead(store, draft_of(2, {.queue = "r"}));
     t.equal(purge(store, before(at(1))), 1, "purged of \"q\"");
     t.expect(store.find(id_of(2)).has_value(), "the other queue's is still there");
-    t.equal(purge(store, {.queue = "nobody's", .before = at(1)}), 0, "purged of a queue nobody has used");
+    t.equal(purge(store, {.queue = "unused", .before = at(1)}), 0, "purged of an unused queue");
 }
 
 inline void only_one_state(trial& t) {
@@ -211,7 +211,7 @@ inline void state_of_the_newest(trial& t) {
     t.equal(purge(store, {.queue = "q", .before = at(1), .state = state::dead}), 0,
             "purged of the dead: the predecessor of one that succeeded stays with it");
     t.equal(purge(store, {.queue = "q", .before = at(1), .state = state::succeeded}), 2,
-            "purged of the succeeded: its dead predecessor goes with it");
+            "purged: the succeeded entry and its dead predecessor");
 }
 
 inline void needed_do_not_use_the_limit(trial& t) {
@@ -220,7 +220,7 @@ inline void needed_do_not_use_the_limit(trial& t) {
     put(store, draft_of(2, {.queue = "r", .parent = id_of(1)}), at(0));
     put_dead(store, draft_of(3), at(10));
     t.equal(purge(store, before(at(20), 1)), 1, "purged with limit 1 when the oldest is still needed");
-    t.equal(left(store), list_of{1}, "left is the one that is needed");
+    t.equal(left(store), list_of{1}, "left: the entry that a live entry needs");
 }
 
 inline void id_that_comes_again(trial& t) {
@@ -229,7 +229,7 @@ inline void id_that_comes_again(trial& t) {
     t.equal(purge(store, before(at(100), 2)), 2, "purged of the generations");
     t.equal(put(store, draft_of(2), at(40)), inserted(2), "a new entry with the id of the purged predecessor");
     t.equal(numbers(store.list(query::keyed("q", "k"))), list_of{3}, "the generations of the key");
-    t.equal(purge(store, before(at(100))), 1, "purged: the new entry is nobody's predecessor");
+    t.equal(purge(store, before(at(100))), 1, "purged: the new entry is not a predecessor");
     t.equal(left(store), list_of{2}, "left is the new entry");
 }
 
@@ -241,7 +241,7 @@ inline void no_smaller_limit(trial& t) {
         drafts.push_back(draft_of(n, {.result = "done"}));
     }
     vouch::enqueue(store, drafts, at(0));
-    t.equal(purge(store, before(at(1), many - 1)), many - 1, "purged with a limit of one less than there are");
+    t.equal(purge(store, before(at(1), many - 1)), many - 1, "purged with a limit one below the number of entries");
     t.equal(left(store), list_of{many}, "left is the newest");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading: find, list by every path, counts and next_due.
+// Reads: find, list by every path, counts and next_due.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace reads_checks {
 using namespace enqueue_checks;
 
 /// In "q": 1 pending and due at(50), 2 retrying from at(10), 3 claimed until at(100), 4 succeeded, 5 dead; in "r": 6
-/// pending. 1 is the parent of 2 and 6; 4 has the key "k", 5 "l"; the odd ones and 6 are the group "g".
+/// pending. 1 is the parent of 2 and 6; 4 has the key "k" and 5 the key "l"; 1, 3, 5 and 6 are the group "g".
 inline void furnish(any_store& store, const capabilities& can) {
     const std::string g = can.groups ? "g" : "";
     put(store, draft_of(1, {.topic = "early", .payload = "payload 1", .group = g, .due_at = at(50)}));
@@ -41,7 +41,7 @@ inline void furnish(any_store& store, const capabilities& can) {
     return store;
 }
 
-/// Every path there is, to something in a furnished store.
+/// Every path, with entries of a furnished store on it.
 [[nodiscard]] inline std::vector<query> paths(const capabilities& can) {
     std::vector<query> out{query::all("q"),        query::live("q"),       query::dead("q"), query::all("r"),
                            query::keyed("q", "k"), query::keyed("q", "l"), query::live("r"), query::children(id_of(1))};
@@ -65,14 +65,14 @@ inline void lists_all(trial& t) {
     const auto store = furnished(t);
     t.equal(numbers(store.list(query::all("q"))), list_of{1, 2, 3, 4, 5}, "all of \"q\"");
     t.equal(numbers(store.list(query::all("r"))), list_of{6}, "all of \"r\"");
-    t.equal(numbers(store.list(query::all("nobody's"))), list_of{}, "all of a queue nobody has used");
+    t.equal(numbers(store.list(query::all("unused"))), list_of{}, "all entries of an unused queue");
 }
 
 inline void lists_live(trial& t) {
     const auto store = furnished(t);
     t.equal(numbers(store.list(query::live("q"))), list_of{1, 2, 3}, "the live of \"q\"");
     t.equal(numbers(store.list(query::live("r"))), list_of{6}, "the live of \"r\"");
-    t.equal(numbers(store.list(query::live("nobody's"))), list_of{}, "the live of a queue nobody has used");
+    t.equal(numbers(store.list(query::live("unused"))), list_of{}, "the live entries of an unused queue");
 }
 
 inline void lists_dead(trial& t) {
@@ -89,7 +89,7 @@ inline void lists_by_key(trial& t) {
     t.equal(numbers(store.list(query::keyed("r", "k"))), list_of{7}, "\"k\" of \"r\"");
     t.equal(numbers(store.list(query::keyed("q", "l"))), list_of{5, 8}, "every generation of \"l\" of \"q\"");
     t.equal(numbers(store.list(query::keyed("r", "l"))), list_of{}, "a key another queue has");
-    t.equal(numbers(store.list(query::keyed("q", "m"))), list_of{}, "a key nobody has");
+    t.equal(numbers(store.list(query::keyed("q", "m"))), list_of{}, "an unused key");
 }
 
 inline void lists_children(trial& t) {
@@ -103,7 +103,7 @@ inline void lists_members(trial& t) {
     put(store, draft_of(7, {.group = "h"}));
     t.equal(numbers(store.list(query::members("g"))), list_of{1, 3, 5, 6}, "the members of \"g\", in both queues");
     t.equal(numbers(store.list(query::members("h"))), list_of{7}, "the members of \"h\"");
-    t.equal(numbers(store.list(query::members("i"))), list_of{}, "the members of a group nobody is in");
+    t.equal(numbers(store.list(query::members("i"))), list_of{}, "the members of an unused group");
 }
 
 inline void names_are_bytes(trial& t) {
@@ -187,7 +187,7 @@ inline void after_is_exclusive(trial& t) {
             t.equal(store.list(q), std::vector<entry>(rest.begin() + 1, rest.end()), "after an entry's sequence");
         }
         q.after = ~std::uint64_t{0};
-        t.equal(store.list(q), std::vector<entry>{}, "after the greatest number there is");
+        t.equal(store.list(q), std::vector<entry>{}, "after the greatest sequence");
     }
 }
 
@@ -214,7 +214,7 @@ inline void limit_is_exact(trial& t) {
     t.equal(store.list(q).size(), 1100, "listed with the largest limit");
 }
 
-/// All pages of this size put together, up to the first that is empty.
+/// All pages of this size together, up to the first empty one.
 [[nodiscard]] inline list_of in_pages(const any_store& store, query q, std::size_t size) {
     list_of out;
     q.limit = size;
@@ -279,12 +279,12 @@ inline void counts_states(trial& t) {
     put(store, draft_of(9, {.result = ""}));
     t.equal(store.counts("q"), state_counts{{2, 1, 1, 3, 1}}, "the counts of \"q\"");
     t.equal(store.counts("r"), state_counts{{1, 0, 0, 0, 0}}, "the counts of \"r\"");
-    t.equal(store.counts("nobody's"), state_counts{}, "the counts of a queue nobody has used");
+    t.equal(store.counts("unused"), state_counts{}, "the counts of an unused queue");
 }
 
 inline void due_smallest(trial& t) {
     auto store = t.open();
-    t.equal(store.next_due("q"), std::optional<time_point>{}, "next_due of a queue nobody has used");
+    t.equal(store.next_due("q"), std::optional<time_point>{}, "next_due of an unused queue");
     put(store, draft_of(1, {.due_at = at(50)}));
     t.equal(store.next_due("q"), at(50), "next_due with one entry");
     put(store, draft_of(2, {.due_at = at(60)}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Requeue: a dead entry's one successor, which is an entry of its own.
+// Requeue: a dead entry gets at most one successor, which is an entry of its own.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace requeue_checks {
 
 using namespace enqueue_checks;
 
-/// With something in every field a successor might get from it.
+/// A draft with a value in every field that a successor might copy.
 [[nodiscard]] inline draft rich(std::uint64_t n, const capabilities& can) {
     return draft_of(n, {.topic = "topic",
                         .payload = "payload",
@@ -37,7 +37,7 @@ using namespace enqueue_checks;
                         .progress = "first step"});
 }
 
-/// Stores a rich entry and lets it die after two failures, with progress beyond the draft's.
+/// Stores such an entry, which dies after two failures with more progress than its draft had.
 inline void put_buried(any_store& store, const capabilities& can) {
     put(store, rich(1, can));
     settle(store, take_one(store, at(0)), retry{"once", at(0)});
@@ -45,7 +45,7 @@ inline void put_buried(any_store& store, const capabilities& can) {
     settle(store, take_one(store, at(0)), bury{"twice", "reply"});
 }
 
-/// What the successor of that must be, when drafted so.
+/// The successor that this draft must give.
 inline void succeeds_rich(trial& t, const any_store& store, draft drafted, time_point now) {
     const auto seen = get(store, drafted.id.low);
     const auto dead = get(store, 1);
@@ -204,7 +204,7 @@ inline void behind_in_its_lane(trial& t) {
     put(store, draft_of(2, {.lane = "lane", .due_at = at(50)}));
     cancel(store, id_of(1));
     put(store, draft_of(3, {.predecessor = id_of(1)}), at(0));
-    t.equal(store.next_due("q"), at(50), "next_due while the successor stands behind the lane's head");
+    t.equal(store.next_due("q"), at(50), "next_due while the successor is behind the head of its lane");
     t.equal(numbers(take(store, at(50))), list_of{2}, "claimed from the lane");
     cancel(store, id_of(2), at(1000));
     t.equal(numbers(take(store, at(1000))), list_of{3}, "claimed once the head has ended");

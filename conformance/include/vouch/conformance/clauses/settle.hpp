@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Settle: what each outcome makes of every field of the entry, and which ticket entitles to it.
+// Settle: how each outcome changes every field of the entry, and which tickets are valid.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ namespace conformance::clauses {
 
 namespace settle_checks {
 
-/// Entry 1, with something in every field that a settle might touch by mistake: it has failed once, was due at 20 and
-/// is claimed for the second time, at 30.
+/// Entry 1, with values in all fields that a settle might change by mistake: it has failed once, was due at 20 and is
+/// claimed for the second time, at 30.
 [[nodiscard]] inline entry second_claim(any_store& store) {
     put(store, draft_of(1, {.payload = "p", .key = "k", .expires_at = at(500), .progress = "begun"}));
     std::ignore = settle(store, take_one(store, at(0)), retry{"first", at(20)}, at(10));
@@ -30,7 +30,7 @@ namespace settle_checks {
     return get(store, 1);
 }
 
-/// Settles at 40, which must count, and compares the whole entry with `expected`, whose claim is over at 40.
+/// Settles at 40, which must be applied, and compares the whole entry with `expected`, whose claim ends at 40.
 inline void settle_at_40(any_store& store, const outcome& o, entry expected) {
     expected.lease_until.reset();
     expected.updated_at = at(40);
@@ -38,7 +38,7 @@ inline void settle_at_40(any_store& store, const outcome& o, entry expected) {
     trial::equal(get(store, 1), expected, "the entry after the settle");
 }
 
-/// That entry 1 can be claimed from `due` on.
+/// Requires that entry 1 can be claimed from `due` on.
 inline void due_from(any_store& store, time_point due) {
     trial::equal(store.next_due("q"), std::optional{due}, "next_due");
     trial::equal(numbers(take(store, due - duration{1})), list_of{}, "claimed one microsecond before it is due");
@@ -191,7 +191,7 @@ inline void advance_now(trial& t) {
 inline void counters(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
-    for (std::uint32_t n = 1; n <= 300; ++n) { // more than a byte can count
+    for (std::uint32_t n = 1; n <= 300; ++n) { // more than a byte holds
         std::ignore = settle(store, take_one(store, at(n)), retry{"e", at(n)}, at(n));
     }
     const auto e = get(store, 1);
@@ -300,7 +300,7 @@ inline void twice_in_a_batch(trial& t) {
     const std::array settles{vouch::settle{ticket, retry{"e", at(5)}}, vouch::settle{ticket, succeed{"r"}}};
     const auto answers = transact(store, [&](auto& tx) { return tx.settle(settles, at(1)); });
     t.equal(answers, std::vector<settlement>{{verdict::applied}, {verdict::repeated}}, "the answers");
-    t.equal(get(store, 1).state, state::retrying, "the state is what the first settle said");
+    t.equal(get(store, 1).state, state::retrying, "the state is that of the first settle");
 }
 
 inline void invalid_batch(trial& t) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Transactions: all or nothing, seen by whom and when, and what closes one.
+// Transactions: all or nothing, when their writes become visible, and what closes them.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ void settle_third(any_transaction& tx, Outcome o) {
     settle_in(tx, {id_of(3), 1}, std::move(o), at(20));
 }
 
-/// Every way to change a furnished store.
+/// Every operation that changes a furnished store.
 inline constexpr std::array deeds{
     deed{"enqueue", [](any_transaction& tx) { put_in(tx, draft_of(7)); }},
     deed{"enqueue with a key", [](any_transaction& tx) { put_in(tx, draft_of(7, {.queue = "r", .key = "k"})); }},
@@ -78,7 +78,7 @@ inline void everything(any_transaction& tx) {
 
 inline void unseen_before_commit(trial& t) {
     for (const auto& [name, change] : deeds) {
-        const auto& what = name; // a lambda takes no structured binding
+        const auto& what = name; // a lambda cannot capture a structured binding
         const auto& in = change;
         auto store = furnished(t);
         const auto before = snapshot_of(store);
@@ -137,7 +137,7 @@ inline void rollback_of_everything(trial& t) {
     for (int i = 0; i < 3; ++i) {
         from_begin(store, [&](auto& tx) { everything(tx); });
     }
-    unchanged(store, before, "nothing is left of three transactions that did everything there is to do");
+    unchanged(store, before, "nothing is left of three transactions that used every operation");
     from_begin(store, [&](auto& tx) {
         everything(tx);
         const auto own = snapshot_of(tx);
@@ -249,7 +249,7 @@ inline void rollback_in_group(trial& t) {
     t.equal(settle(store, {id_of(2), 1}, succeed{}), settlement{verdict::applied, true}, "the second of two, again");
 }
 
-/// Every way to use a transaction.
+/// Every operation of a transaction.
 inline constexpr std::array uses{
     deed{"find", [](any_transaction& tx) { std::ignore = tx.find(id_of(1)); }},
     deed{"list", [](any_transaction& tx) { std::ignore = tx.list(query::all("q")); }},
@@ -296,7 +296,7 @@ inline void closed_when_moved_from(trial& t) {
     auto other = tx.move_out();
     all_misuse(t, tx);
     unchanged(store, before, "using a transaction that was moved from changes nothing");
-    t.expect(other.find(id_of(7)).has_value(), "the one moved to goes on with what was written");
+    t.expect(other.find(id_of(7)).has_value(), "the transaction moved to has the earlier writes");
     put_in(other, draft_of(8));
     other.commit();
     t.equal(store.find(id_of(7)).has_value() && store.find(id_of(8)).has_value(), true, "all of it is committed");
@@ -314,7 +314,7 @@ inline void moved_rolls_back(trial& t) {
     t.equal(put(store, draft_of(7)), inserted(7), "a transaction after that");
 }
 
-/// Calls no store accepts, one for every operation that looks at its arguments.
+/// Invalid calls, one for every operation that validates its arguments.
 inline constexpr std::array invalid_uses{
     deed{"list", [](any_transaction& tx) { std::ignore = tx.list(query::all("")); }},
     deed{"counts", [](any_transaction& tx) { std::ignore = tx.counts(""); }},
@@ -364,7 +364,7 @@ inline void several_in_one(trial& t) {
         const auto own = snapshot_of(tx);
         tx.commit();
         unchanged(store, own, "all of it after one commit");
-        t.equal(get(store, 7).result, "7", "the result of the one that came and went in one transaction");
+        t.equal(get(store, 7).result, "7", "the result of the entry that was enqueued and settled in one transaction");
     });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Validation: every bound accepts what is at it and refuses what is one over it, by name, and nothing is written.
+// Validation: every limit accepts a value at the limit and refuses one above it, with the name of the field. A refusal
+// writes nothing.
 #pragma once
 
 #include <algorithm>
@@ -25,12 +26,12 @@ namespace conformance::clauses {
 namespace validation_checks {
 
 using namespace reads_checks;
-using words = std::vector<std::string>; ///< what a refusal has to say; the field comes first
+using words = std::vector<std::string>; ///< what the message of a refusal must contain; the field comes first
 
-/// What no message may quote.
+/// A text that no message may quote.
 inline constexpr std::string_view secret = "s3cret";
 
-/// The largest content that is tried; a store may have raised its limits beyond.
+/// The largest content that is tried, although a store may declare higher limits.
 inline constexpr std::size_t tried_max = 16U * 1024 * 1024;
 
 [[nodiscard]] inline std::string bytes(std::size_t count) {
@@ -39,12 +40,12 @@ inline constexpr std::size_t tried_max = 16U * 1024 * 1024;
     return out;
 }
 
-/// What a refusal says of something that is one over its limit.
+/// The words of a refusal for a value that is one above its limit.
 [[nodiscard]] inline words one_over(std::string_view field, std::size_t limit) {
     return {std::string(field), std::to_string(limit + 1), std::to_string(limit)};
 }
 
-/// That the call is refused with these words and changes nothing.
+/// Requires that the call is refused with these words and changes nothing.
 template <class Call>
 void refuses(any_store& store, const words& says, Call&& call) {
     from_begin(store, [&](auto& tx) {
@@ -61,7 +62,7 @@ void refuses(any_store& store, const words& says, Call&& call) {
     });
 }
 
-/// That a batch is refused if one of its drafts, wherever it stands, is spoiled so.
+/// Requires that a batch is refused if any one of its drafts is changed by `spoil`.
 template <class Spoil>
 void refuses_draft(any_store& store, const words& says, Spoil&& spoil) {
     for (std::size_t i = 0; i < 3; ++i) {
@@ -77,7 +78,7 @@ struct name_field {
     bool required;
 };
 
-/// The names of a draft that the store supports.
+/// The name fields of a draft that the store supports.
 [[nodiscard]] inline std::vector<name_field> name_fields(const capabilities& can) {
     std::vector<name_field> out{
         {"queue", &draft::queue, true}, {"topic", &draft::topic, true}, {"key", &draft::key, false}};
@@ -327,7 +328,7 @@ inline void purge_bounded(trial& t) {
     }
 }
 
-/// Queries no store accepts, and the field that is wrong.
+/// Invalid queries, and the field that is wrong.
 [[nodiscard]] inline std::vector<std::pair<words, query>> wrong_queries(const limits& limit) {
     using path = query::path;
     return {{{"queue"}, {.by = path::all}},

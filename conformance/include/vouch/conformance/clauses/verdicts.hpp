@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verdict table, cell by cell: what is asked in rows, how the entry stands in columns. In each cell the verdict is
-// compared, and that an entry changes exactly if the verdict is `applied`.
+// Verdicts: the verdict table, cell by cell. Rows are operations, columns are states of the entry. Each cell compares the
+// verdict and requires that the entry changes exactly if the verdict is `applied`.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace verdict_checks {
 
 inline constexpr auto asked_at = at(1000);
 
-/// How entry `n` stands when it is asked about.
+/// The state of entry `n` when an operation is called on it.
 struct column {
     std::uint64_t n;
     std::string_view name;
@@ -44,8 +44,8 @@ inline constexpr std::array columns{
     column{10, "absent", 0},
 };
 
-/// A store with an entry for every column. What waits is not due yet, and what has ended would not be either; the one
-/// lease has a microsecond left, the other has just ended.
+/// A store with an entry for every column. Entries that wait or have ended are not due yet; one lease has a microsecond
+/// left, the other has just ended.
 [[nodiscard]] inline any_store furnished(trial& t) {
     auto store = t.open(t.fresh_location());
     constexpr auto later = at(2000);
@@ -65,7 +65,7 @@ inline constexpr std::array columns{
     return store;
 }
 
-/// That the entry with the number n has changed since, and none beside it.
+/// Requires that the entry with the number n has changed since, and no other entry.
 inline void only_changed(const any_store& store, snapshot before, std::uint64_t n, const std::string& cell) {
     const auto after = get(store, n);
     for (auto& e : before.found) {
@@ -77,7 +77,7 @@ inline void only_changed(const any_store& store, snapshot before, std::uint64_t 
     trial::equal(snapshot_of(store).found, before.found, cell + ": no other entry changes");
 }
 
-/// Walks a row: `ask(column) -> verdict`.
+/// Checks a row: `ask(column) -> verdict`.
 template <class Ask>
 void walk(any_store& store, std::string_view what, const std::array<verdict, columns.size()>& row, const Ask& ask) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -105,7 +105,7 @@ struct named_outcome {
              {"advance", advance{"other", at(3000)}}}};
 }
 
-// Epochs that are not the entry's present one.
+// Epochs that are not the entry's current one.
 
 [[nodiscard]] inline std::uint64_t next_epoch(const column& c) { return c.epoch + 1; }
 [[nodiscard]] inline std::uint64_t last_epoch(const column& c) { return c.epoch == 0 ? 2 : c.epoch - 1; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Wakes: a number that changes when work may have come nearer, and a wait for it. Only ever a hint.
+// Wakes: a number per queue that changes when work may have become due sooner, and a wait for that change.
 #pragma once
 
 #include <array>
@@ -24,11 +24,11 @@ using namespace transaction_checks;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Long for a computer, short for the person who waits for a failure.
+/// Long for a computer, short for a person who waits for a failure.
 inline constexpr std::chrono::milliseconds patience{1'500};
 inline constexpr std::chrono::milliseconds longer{2'000};
 
-/// What of all that is done to a furnished store brings work of "q" nearer.
+/// The operations on a furnished store that may make work of "q" due sooner.
 inline constexpr std::array nearer{
     deed{"enqueue", [](any_transaction& tx) { put_in(tx, draft_of(7)); }},
     deed{"requeue", [](any_transaction& tx) { put_in(tx, draft_of(7, {.predecessor = id_of(5)})); }},
@@ -100,7 +100,7 @@ inline void wait_sees_what_was(trial& t) {
     const auto seen = store.wakes("q");
     put(store, draft_of(1));
     const auto begun = steady_clock::now();
-    t.equal(store.wait("q", seen, longer, {}), store.wakes("q"), "the number wait returns");
+    t.equal(store.wait("q", seen, longer, {}), store.wakes("q"), "the number that wait returns");
     t.expect(steady_clock::now() - begun < patience, "wait returns at once when the number has changed before");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A short life of a store in which every operation occurs, to be repeated with a fault at each of its calls. Its
-// tickets are known beforehand, so that it can go on after a claim whose commit was in doubt.
+// A short scenario that uses every operation, to be repeated with a fault at each of its calls. Its tickets are known in
+// advance, so that it can continue after a claim whose commit was in doubt.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance::detail {
 
-/// One transaction of the scenario. Repeated when it has landed already it changes nothing, unless it claims.
+/// One transaction of the scenario. Repeating it after it took effect changes nothing, unless it claims.
 struct fault_step {
     std::string_view name;
     bool claims;
@@ -116,7 +116,7 @@ inline constexpr std::array fault_scenario{
                }},
 };
 
-/// What is seen, with sequences by rank: a transaction that was rolled back may leave a gap.
+/// A snapshot with sequences replaced by their rank, because a rolled-back transaction may leave a gap.
 [[nodiscard]] inline snapshot ranked_snapshot_of(const any_store& store) {
     auto out = snapshot_of(store);
     std::vector<std::uint64_t> sequences;
@@ -135,27 +135,28 @@ inline constexpr std::array fault_scenario{
     return out;
 }
 
-/// What is seen before the first step and after each, when nothing fails.
+/// The snapshots before the first step and after each step, without faults.
 [[nodiscard]] inline std::vector<snapshot> scenario_snapshots(trial& t) {
     auto store = t.open(t.fresh_location());
     std::vector<snapshot> out{ranked_snapshot_of(store)};
     for (const auto& step : fault_scenario) {
         step.run(store, t.can());
         out.push_back(ranked_snapshot_of(store));
-        t.expect(out.back() != out[out.size() - 2], "a step of the scenario (" + std::string(step.name) + ") does it");
+        t.expect(out.back() != out[out.size() - 2],
+                 "a step of the scenario (" + std::string(step.name) + ") has an effect");
     }
     return out;
 }
 
-/// What a scenario is played with: `begin` is called before each step, `fired` when a step has failed or was the last,
-/// says whether a fault was due, and lets nothing else fail until the next `begin`.
+/// Injects the faults of a scenario. `begin` is called before each step. `fired` is called when a step has failed and at
+/// the end; it returns whether a fault has occurred and stops faults until the next `begin`.
 struct fault_control {
     std::function<void()> begin;
     std::function<bool()> fired;
 };
 
-/// Plays the scenario through `shaky`, looking through `plain`: a step that fails is wholly out, or, if its commit was
-/// in doubt, wholly in; repeated it does all, and nothing twice.
+/// Runs the scenario on `shaky` and reads through `plain`. A step that fails must have no effect, or its whole effect if
+/// its commit was in doubt. Repeating it must do everything once.
 inline void play_scenario(trial& t, const std::vector<snapshot>& snapshots, any_store& plain, any_store& shaky,
                           const fault_control& faults) {
     const auto same = [&](std::size_t i, const snapshot& wanted, std::string_view what) {
@@ -167,7 +168,7 @@ inline void play_scenario(trial& t, const std::vector<snapshot>& snapshots, any_
     for (std::size_t i = 0; i < fault_scenario.size(); ++i) {
         const auto& step = fault_scenario[i];
         faults.begin();
-        bool in_doubt = false; // once a commit was, until the step is known to have landed
+        bool in_doubt = false; // from a commit in doubt until the step is known to have taken effect
         for (bool is_done = false; !is_done;) {
             try {
                 step.run(shaky, t.can());
@@ -178,16 +179,16 @@ inline void play_scenario(trial& t, const std::vector<snapshot>& snapshots, any_
                     throw;
                 }
                 const auto now = ranked_snapshot_of(plain);
-                const bool has_landed = now == snapshots[i + 1];
-                t.expect(!has_landed || in_doubt,
-                         std::string(step.name) + ": an error that is not in doubt means that nothing happened");
-                same(i, has_landed ? snapshots[i + 1] : snapshots[i], "half done after a fault");
-                is_done = has_landed && step.claims; // what it claimed is known here, and nowhere else
+                const bool took_effect = now == snapshots[i + 1];
+                t.expect(!took_effect || in_doubt,
+                         std::string(step.name) + ": an error that is not in doubt means that there was no effect");
+                same(i, took_effect ? snapshots[i + 1] : snapshots[i], "the state after a fault");
+                is_done = took_effect && step.claims; // a repetition would claim other entries
             }
         }
     }
-    faults.fired(); // one that no step has noticed
-    same(fault_scenario.size() - 1, snapshots.back(), "what is stored after all was repeated");
+    faults.fired(); // a fault that no step has noticed
+    same(fault_scenario.size() - 1, snapshots.back(), "the state after all steps were repeated");
 }
 
 } // namespace conformance::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Randomness that is the same on every machine and from the first roll on: RapidCheck's own ranges grow with its size.
+// Random numbers that are the same on every machine. (RapidCheck's own ranges depend on its size parameter.)
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance::detail {
 
-/// SplitMix64.
+/// A SplitMix64 generator.
 class random_source {
   public:
     explicit random_source(std::uint64_t seed) : state_(vouch::detail::mix(seed)) {}

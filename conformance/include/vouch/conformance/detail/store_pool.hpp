@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Handles on an empty store for case after case. Opening a store may cost a hundred times what a case does, so one that
-// can be swept clean is used again for a while.
+// Handles on an empty store, for many cases in a row. Opening a store may take a hundred times as long as a case, so a
+// store that can be emptied is reused.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class store_pool {
     store_pool& operator=(const store_pool&) = delete;
     ~store_pool() { close(); }
 
-    /// Handles on an empty store: the same as last time, if that case ended well.
+    /// Handles on an empty store. They are those of the previous case if it was cleared.
     [[nodiscard]] std::vector<any_store>& acquire() {
         if (!is_clean_ || ++used_ > reuse_max) {
             close();
@@ -40,7 +40,7 @@ class store_pool {
         return handles_;
     }
 
-    /// The case ended well: everything in it is removed through the contract's own means.
+    /// Ends a case that passed: cancels and purges all entries.
     void clear() {
         constexpr time_point late = start + std::chrono::hours{24 * 3650};
         auto& store = handles_.front();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be seen of a store, compared with the model: all entries and numbers after every command, and questions
-// drawn by lot. Names are few, so that everything meets everything.
+// Compares what a store returns with the model: all entries, counts and due times after every command, and random
+// queries. There are few names, so that entries share them.
 #pragma once
 
 #include <cstddef>
@@ -67,7 +67,7 @@ void compare_numbers(const Reader& reader, const model& expected, const std::str
     trial::equal(reader.next_due(queue), expected.next_due(queue), "next_due");
 }
 
-/// All entries of a queue, payloads included, without copying the model's.
+/// Compares all entries of a queue, payloads included. Does not copy the model's entries.
 template <class Reader>
 void compare_queue(const Reader& reader, const model& expected, const std::string& queue) {
     const auto seen = reader.list({.queue = queue, .payloads = true});
@@ -84,7 +84,7 @@ void compare_queue(const Reader& reader, const model& expected, const std::strin
     trial::equal(seen.size(), n, "entries of a queue");
 }
 
-/// All entries, all numbers, and a question more.
+/// Compares all entries, counts and due times, and the answer to one random query.
 template <class Reader>
 void compare_some(const Reader& reader, const model& expected, random_source& d) {
     for (const std::string queue : {"q", "r"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Commands made up by lot, with what they refer to bound late ("a ticket somebody has", "a dead entry"), so that a
-// command still means something when those before it are left out.
+// Random arguments for operations. They refer to entries by their role, such as "a current ticket" or "a dead entry", so
+// that a command still makes sense when shrinking removes earlier commands.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance::detail {
 
-/// Makes up arguments from what the model knows. Names are few and times within a few ticks of each other.
+/// Makes arguments from the state of the model. There are few names, and times are within a few ticks of each other.
 class generator {
   public:
     generator(const vouch::capabilities& can, const model& known, time_point now, const std::vector<ticket>& tickets,
@@ -42,7 +42,7 @@ class generator {
     [[nodiscard]] duration some_lease() { return duration{random_.one_of<std::int64_t>({1, 2, 5, 9, 30})}; }
     [[nodiscard]] std::string some_queue() { return random_.chance(85) ? "q" : "r"; }
 
-    /// Most often the present claim's, else one from the past, or one nobody ever had.
+    /// Mostly the ticket of a current claim; sometimes an earlier ticket or one that never existed.
     [[nodiscard]] ticket some_ticket() {
         if (random_.chance(75)) {
             if (const auto present = those_in(state::claimed); !present.empty()) {
@@ -117,7 +117,7 @@ class generator {
         return r;
     }
 
-    /// A step, or to exactly the next gate, or to a tick before or after it.
+    /// A random step, or the next gate, or a tick before or after it.
     [[nodiscard]] time_point some_next_time() {
         const auto due = known_.next_due(some_queue());
         if (due && random_.chance(60)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A store and the model told the same story, a command at a time; after every command everything that can be seen is
-// compared, from inside the transaction and from outside.
+// Runs random commands on a store and on the model. After every command, all reads inside the transaction and outside are
+// compared.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class model_run {
     model_run(any_store store, const vouch::capabilities& can, tally& seen)
         : store_(std::move(store)), can_(can), tally_(seen) {}
 
-    /// One command, made up from one word. If the store has a conflict, its transaction never happened.
+    /// Runs one random command, which the word determines. A conflict rolls the transaction back.
     void step(std::uint64_t word) {
         try {
             do_step(word);
@@ -40,7 +40,7 @@ class model_run {
         }
     }
 
-    /// Ends the open transaction, if there is one.
+    /// Ends the open transaction, if any.
     void end(bool commit) {
         try {
             do_end(commit);
@@ -52,7 +52,7 @@ class model_run {
     /// Drops the transaction and all handles, as the death of the process does.
     void close() {
         if (is_committing_) {
-            maybe_ = own_; // nobody can know
+            maybe_ = own_; // it is unknown whether the commit took effect
             maybe_last_sequence_ = last_sequence_;
         }
         is_committing_ = false;
@@ -62,8 +62,8 @@ class model_run {
         store_.reset();
     }
 
-    /// Goes on with a store opened anew, which must look as it was committed: an unfinished commit wholly or not at
-    /// all.
+    /// Continues with a reopened store, which must have everything committed, and an unfinished commit as a whole or not
+    /// at all.
     void reopen(any_store again) {
         store_.emplace(std::move(again));
         if (maybe_ && looks_like(*maybe_)) {
@@ -114,7 +114,7 @@ class model_run {
         tx_.reset();
     }
 
-    /// What is no conflict goes through; nor may there be nothing but conflicts.
+    /// Accepts a conflict, unless there were too many in a row. Rethrows other errors.
     void tolerate(const error& e) {
         constexpr int in_a_row_max = 16;
         if (e.kind() != error_kind::conflict || e.is_in_doubt() || ++conflicts_in_a_row_ > in_a_row_max) {
@@ -176,7 +176,7 @@ class model_run {
         adopt_sequences(expected);
     }
 
-    /// Which sequence is the store's business, as long as they only grow.
+    /// The store chooses the sequences, but they must increase.
     void adopt_sequences(const std::vector<receipt>& receipts) {
         std::ptrdiff_t inserted = 0;
         for (const auto& one : receipts) {
@@ -185,7 +185,7 @@ class model_run {
         for (auto r = own_.records.end() - inserted; r != own_.records.end(); ++r) {
             const auto stored = tx_->find(r->entry.id);
             if (!stored || stored->sequence <= last_sequence_) {
-                trial::fail("the sequence of a new entry is greater than any before",
+                trial::fail("the sequence of a new entry is greater than all earlier ones",
                             stored ? show(stored->sequence) : "absent", "more than " + show(last_sequence_));
             }
             r->entry.sequence = last_sequence_ = stored->sequence;
@@ -256,11 +256,11 @@ class model_run {
     std::optional<any_transaction> tx_{};
     model committed_{};
     model own_{};
-    std::uint64_t last_sequence_ = 0; // of all that were ever committed, or belong to the open transaction
+    std::uint64_t last_sequence_ = 0; // of all committed entries and those of the open transaction
     std::uint64_t last_committed_sequence_ = 0;
     bool is_committing_ = false;
     int conflicts_in_a_row_ = 0;
-    std::optional<model> maybe_{}; // what a commit that did not come back may have left
+    std::optional<model> maybe_{}; // the state if an unfinished commit took effect
     std::uint64_t maybe_last_sequence_ = 0;
     time_point now_ = start;
     std::vector<ticket> tickets_{};

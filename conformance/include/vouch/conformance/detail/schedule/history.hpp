@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several threads, each on a thread and a handle of its own, do their runs: a transaction_run is one transaction. What each was
-// answered, and when it began and ended, is the history.
+// A history: several threads run transactions, each on its own handle. It contains the answers of every transaction, and
+// when the transaction began and ended.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,7 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance::detail {
 
+/// One transaction of a thread: its operations, its answers and its end.
 struct transaction_run {
     std::size_t thread = 0;
     std::vector<operation> operations{};
@@ -32,10 +33,11 @@ struct transaction_run {
     transaction_run::end ended = end::none;
     std::vector<answer> answers{};
     std::string thrown{};
-    std::uint64_t begun_at = 0; ///< by a counter of all events
+    std::uint64_t begun_at = 0; ///< the number of the event
     std::uint64_t ended_at = 0;
 
-    [[nodiscard]] bool counts() const noexcept { return ended == end::committed || ended == end::rolled_back; }
+    /// Whether its answers must be explained.
+    [[nodiscard]] bool has_answers() const noexcept { return ended == end::committed || ended == end::rolled_back; }
     [[nodiscard]] bool overlaps(const transaction_run& other) const noexcept {
         return begun_at < other.ended_at && other.begun_at < ended_at;
     }
@@ -48,7 +50,7 @@ struct transaction_run {
     }
 };
 
-/// What happened, in the order in which it happened, for people.
+/// The events in their order, as text.
 class event_log {
   public:
     std::uint64_t add(std::size_t thread, std::string text) {
@@ -57,7 +59,7 @@ class event_log {
         return events_.size();
     }
 
-    /// A column per thread.
+    /// One column per thread.
     [[nodiscard]] std::string text(std::size_t threads) const {
         constexpr std::size_t width = 58;
         std::string out;
@@ -80,7 +82,7 @@ class event_log {
     std::vector<std::pair<std::size_t, std::string>> events_{};
 };
 
-/// The thread the present thread is, for the store's seam.
+/// The scheduled thread that the current thread is, for the store's seam.
 inline thread_local scheduler* current_scheduler = nullptr;
 inline thread_local std::size_t current_thread = 0;
 
@@ -100,7 +102,7 @@ inline void run_transaction(any_store& store, transaction_run& d, scheduler& wit
             tx.commit();
             d.ended = transaction_run::end::committed;
         } else {
-            d.ended = transaction_run::end::rolled_back; // by the end of tx
+            d.ended = transaction_run::end::rolled_back; // when tx is destroyed
         }
     } catch (const error& e) {
         d.ended = e.kind() == error_kind::conflict ? transaction_run::end::conflict : transaction_run::end::threw;
@@ -116,8 +118,8 @@ inline void run_transaction(any_store& store, transaction_run& d, scheduler& wit
     }
 }
 
-/// Lets the threads do their runs, each thread's in order, as `choose` says. With a seam the store's insides are
-/// points, too.
+/// Runs the transactions, those of one thread in their order, under the schedule that `choose` makes. If the fixture has a
+/// seam, threads pause inside the store, too.
 template <class Choose>
 void run_history(trial& t, std::vector<any_store>& handles, std::vector<transaction_run>& runs, event_log& log,
                  Choose&& choose) {

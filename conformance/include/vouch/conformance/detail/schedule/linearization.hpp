@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Whether a history can be explained: is there an order of its runs, one that never puts a transaction_run before another that
-// had ended when it began, in which the model gives every answer that was given and ends up looking like the store?
+// Whether a history can be explained by some order of its transactions. In that order the model must give all answers of
+// the history and the store's final state, and no transaction comes before one that had ended when it began.
 //
-// Deeds that ended in `conflict` never happened. One that was rolled back changed nothing, but its answers were true. A
-// claim may have passed over entries that a transaction_run in progress at the same time had touched, and only those.
+// Transactions that ended in `conflict` are ignored. A transaction that was rolled back changes nothing, but its answers
+// must be right. A claim may pass over entries that a concurrent transaction has touched, and only those.
 #pragma once
 
 #include <algorithm>
@@ -26,12 +26,12 @@ namespace conformance::detail {
 
 class linearization {
   public:
-    /// `final` is what the store looks like in the end, all queues.
+    /// `final` has all entries that are stored at the end.
     linearization(const model& before, const std::vector<transaction_run>& runs, std::vector<entry> final)
         : final_(std::move(final)) {
         for (const auto& d : runs) {
             all_.push_back(&d);
-            if (d.counts()) {
+            if (d.has_answers()) {
                 runs_.push_back(&d);
             }
         }
@@ -47,7 +47,7 @@ class linearization {
   private:
     static bool by_sequence(const entry& a, const entry& b) { return a.sequence < b.sequence; }
 
-    /// An entry that came and went again has a sequence we never saw, so its history is not judged. Rare.
+    /// The sequence of an entry that was inserted and purged is unknown, so such a rare history is not judged.
     [[nodiscard]] bool is_decidable() const {
         std::set<id> inserted;
         for (const auto* const d : runs_) {
@@ -79,7 +79,7 @@ class linearization {
         return false;
     }
 
-    /// Not while another one that ended before it began is left.
+    /// Whether all transactions that ended before this one began are done.
     [[nodiscard]] bool may_be_next(std::size_t i, std::uint64_t done) const {
         for (std::size_t j = 0; j < runs_.size(); ++j) {
             if (j != i && (done >> j & 1U) == 0 && runs_[j]->ended_at < runs_[i]->begun_at) {
@@ -107,7 +107,7 @@ class linearization {
         return true;
     }
 
-    /// Sequences are the store's business; what was purged or rolled back is known by no other name than its place.
+    /// Takes over the sequences that the store has chosen. Those of purged or rolled-back entries are unknown.
     void adopt_sequences(model& on, const operation& o, const answer& given) const {
         for (std::size_t k = 0; k < o.drafts.size(); ++k) {
             if (given.receipts[k].what != receipt::kind::inserted) {
@@ -131,7 +131,7 @@ class linearization {
             on = std::move(straight);
             return true;
         }
-        // Perhaps it passed over some that were being touched: those it took, and nothing it had to take is missing.
+        // It may have passed over entries that concurrent transactions touched. All others that are eligible must be taken.
         const auto busy = touched_beside(d);
         auto one = request;
         one.limit = 1;
@@ -169,7 +169,7 @@ class linearization {
         return same_but_sequence(expected, claimed);
     }
 
-    /// A purged entry's sequence is not known to us.
+    /// Ignores sequences, because that of a purged entry is unknown.
     [[nodiscard]] static bool same_but_sequence(const std::vector<entry>& a, std::vector<entry> b) {
         if (a.size() != b.size()) {
             return false;
@@ -182,7 +182,7 @@ class linearization {
 
     [[nodiscard]] std::set<std::string> touched_beside(const transaction_run& d) const {
         std::set<std::string> names;
-        for (const auto* const other : all_) { // one that ended in conflict was open for a while, too
+        for (const auto* const other : all_) { // including those that ended in conflict
             if (other != &d && other->overlaps(d)) {
                 names.merge(other->touched());
             }
@@ -203,7 +203,7 @@ class linearization {
     }
 
     std::vector<const transaction_run*> all_{};
-    std::vector<const transaction_run*> runs_{}; ///< those that count
+    std::vector<const transaction_run*> runs_{}; ///< those whose answers must be explained
     std::vector<entry> final_;
     std::map<id, std::uint64_t> sequences_{};
     bool exists_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operation of a writer as a value, so that it can be given to a store on some thread and to the model afterwards.
+// An operation of a writer as a value, so that it can be performed on a store and on the model.
 #pragma once
 
 #include <cstddef>
@@ -58,7 +58,7 @@ template <class Writer>
     return out;
 }
 
-/// The model takes its items one by one.
+/// The model takes the items of a batch one by one.
 [[nodiscard]] inline answer perform(model& on, const operation& o) {
     answer out;
     switch (o.what) {
@@ -85,7 +85,7 @@ template <class Writer>
     return out;
 }
 
-/// Made up by lot, from what `arguments` knows.
+/// A random operation.
 [[nodiscard]] inline operation some_operation(generator& arguments, time_point now, random_source& d) {
     operation o{.now = now};
     const auto roll = d.below(100);
@@ -154,8 +154,8 @@ template <class Writer>
     }
 }
 
-/// What an operation and its answer have to do with, by name: entries, keys, groups, lanes. A claim and a purge have to
-/// do with their whole queue.
+/// Adds the names of what an operation touches: entries, keys, groups and lanes. A claim and a purge touch their whole
+/// queue.
 inline void add_touched(const operation& o, const answer& a, std::set<std::string>& names) {
     const auto entry_name = [](const id& one) { return "entry " + std::to_string(one.low); };
     for (const auto& d : o.drafts) {

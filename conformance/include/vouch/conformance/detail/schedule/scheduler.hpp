@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One thread at a time: threads pause at points, and a choice is made who goes on. A thread that sleeps before it comes
-// to its next point is waiting for another one inside the store, which is its right; it goes on by itself when it can,
-// and pauses at its next point. Where the system tells whether a thread sleeps, a busy machine changes no schedule.
+// Runs one thread at a time: threads pause at certain points, and a callback chooses which one continues. A thread that
+// sleeps before it reaches its next point is waiting for another thread inside the store, which is allowed. It continues
+// when it can and pauses at its next point. Where the system reports whether a thread sleeps (Linux), the load of the
+// machine does not change the schedule.
 #pragma once
 
 #include <atomic>
@@ -22,24 +23,24 @@ namespace conformance::detail {
 
 class scheduler {
   public:
-    /// Says who of the paused threads goes on; called on any thread, one at a time.
+    /// Chooses which of the paused threads continues. Called on any thread, by one at a time.
     using choice = std::function<std::size_t(const std::vector<std::size_t>&)>;
 
     scheduler(std::size_t threads, choice choose) : choose_(std::move(choose)), participants_(threads) {}
 
-    // For a thread.
+    // Called by the scheduled threads.
 
-    /// The thread that calls is this thread. Before anything else.
+    /// Registers the calling thread as thread `who`. Must be its first call.
     void enter(std::size_t who) {
         const std::lock_guard lock(mutex_);
         participants_[who].thread = thread_probe::current();
         participants_[who].at = position::running;
     }
 
-    /// Waits until it is this thread's turn.
+    /// Waits for the thread's turn.
     void pause(std::size_t who) {
         auto& mine = participants_[who];
-        mine.arrives = true; // if it sleeps from here on, then not in the store
+        mine.arrives = true; // from here on it does not sleep inside the store
         std::unique_lock lock(mutex_);
         mine.at = position::paused;
         pass_turn();
@@ -49,6 +50,7 @@ class scheduler {
         mine.cpu_time_at_turn = mine.thread.cpu_time();
         mine.arrives = false;
     }
+    /// Must be the last call of a thread.
     void finish(std::size_t who) {
         participants_[who].arrives = true;
         const std::lock_guard lock(mutex_);
@@ -57,10 +59,9 @@ class scheduler {
         finished_.notify_one();
     }
 
-    // For whoever has started the threads.
+    // Called by the thread that has started them.
 
-    /// Until all have finished. A thread that falls asleep in the store cannot hand on itself; one that waits there
-    /// without sleep is given a while.
+    /// Returns when all threads have finished. Passes the turn on for threads that wait inside the store.
     void run() {
         constexpr std::chrono::microseconds look_again{20};
         std::unique_lock lock(mutex_);
@@ -71,12 +72,12 @@ class scheduler {
     }
 
   private:
-    enum class position : std::uint8_t { coming, running, paused, finished };
+    enum class position : std::uint8_t { starting, running, paused, finished };
     struct participant {
-        position at = position::coming;
+        position at = position::starting;
         std::atomic<bool> arrives = false;
         thread_probe thread{};
-        std::chrono::nanoseconds cpu_time_at_turn{}; ///< what its thread had cpu_time then
+        std::chrono::nanoseconds cpu_time_at_turn{}; ///< the CPU time of its thread when it got its turn
         std::condition_variable turn{};
     };
     static constexpr std::size_t none = ~std::size_t{0};
@@ -89,9 +90,9 @@ class scheduler {
         return n;
     }
 
-    /// If none is on the way to a point, one of the paused goes on.
+    /// Lets a paused thread continue if no other thread is on its way to a point.
     void pass_turn() {
-        if (turn_ != none || count(position::paused) == 0 || is_any_on_the_way()) {
+        if (turn_ != none || count(position::paused) == 0 || is_any_running()) {
             return;
         }
         std::vector<std::size_t> ready;
@@ -104,21 +105,21 @@ class scheduler {
         participants_[turn_].turn.notify_one();
     }
 
-    [[nodiscard]] bool is_any_on_the_way() const {
+    [[nodiscard]] bool is_any_running() const {
         for (const auto& one : participants_) {
-            if (one.at == position::coming || (one.at == position::running && !waits_in_the_store(one))) {
+            if (one.at == position::starting || (one.at == position::running && !is_waiting_in_store(one))) {
                 return true;
             }
         }
         return false;
     }
 
-    /// Asleep, or awake for so long that it must be waiting for somebody. That is counted in time at work: a busy
-    /// machine lets a thread lie for seconds, and whether it does must not decide who comes next.
-    [[nodiscard]] static bool waits_in_the_store(const participant& one) {
-        constexpr std::chrono::milliseconds a_while{100};
-        const bool stays = one.thread.is_asleep() || one.thread.cpu_time() - one.cpu_time_at_turn > a_while;
-        return stays && !one.arrives; // asked last: who sleeps because it arrives has said so before
+    /// Whether it sleeps, or has been running for so long that it must be waiting in a loop. The latter is measured in
+    /// CPU time, so that the load of the machine does not change the schedule.
+    [[nodiscard]] static bool is_waiting_in_store(const participant& one) {
+        constexpr std::chrono::milliseconds spin_max{100};
+        const bool stays = one.thread.is_asleep() || one.thread.cpu_time() - one.cpu_time_at_turn > spin_max;
+        return stays && !one.arrives; // read last: a thread sets it before it sleeps in `pause`
     }
 
     choice choose_;

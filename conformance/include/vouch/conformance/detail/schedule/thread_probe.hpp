@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A thread of this process that can be asked whether it sleeps, and how long it has been at work. Linux tells;
-// elsewhere every thread is taken for asleep, so that there a busy machine may look like a waiting thread.
+// Whether a thread of this process sleeps, and its CPU time. Linux reports both. On other systems every thread counts as
+// asleep, so that a thread that is slow because of the load may look like one that waits.
 #pragma once
 
 #include <chrono>
@@ -50,20 +50,20 @@ class thread_probe {
         return out;
     }
 
-    /// Whether it waits for another thread, or for time to pass; not if it merely waits for a processor or a disk.
-    /// Allocates nothing: threads wait for each other in the allocator, and it must not wait for who asks.
+    /// Whether it waits for another thread or for time to pass. False if it waits for a processor or a disk. Does not
+    /// allocate, because the thread must not wait in the allocator for its observer.
     [[nodiscard]] bool is_asleep() const {
-        std::array<char, 256> text{}; // "42 (name) S ...", and a name is short
+        std::array<char, 256> text{}; // "42 (name) S ...", where the name is short
         const auto size = file_ < 0 ? -1 : pread(file_, text.data(), text.size(), 0);
         if (size <= 0) {
-            return true; // it is gone, or none tells
+            return true; // the thread has ended, or the state is not available
         }
         const std::string_view said(text.data(), static_cast<std::size_t>(size));
         const auto name_end = said.rfind(')');
         return name_end != std::string_view::npos && name_end + 2 < said.size() && said[name_end + 2] == 'S';
     }
 
-    /// What it has had of a processor so far.
+    /// The CPU time that it has used.
     [[nodiscard]] std::chrono::nanoseconds cpu_time() const {
         timespec spent{};
         return file_ < 0 || clock_gettime(clock_, &spent) != 0
