@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/clauses/transaction.hpp>
+#include <vouch/conformance/clauses/transaction_use.hpp>
 #include <vouch/conformance/detail/steps.hpp>
 #include <vouch/conformance/detail/trial.hpp>
 
