@@ -6,9 +6,9 @@
 
 int main() {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
 
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     router.on("user.created", [](vouch::delivery& d) { std::printf("welcome, %s\n", d.payload().c_str()); });
 
     // A producer emits work in its own transaction.
@@ -23,7 +23,7 @@ int main() {
         outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "nobody"});
     }
 
-    vouch::runner runner(store, outbox, router, {.queue = "mail"});
+    vouch::runner runner(outbox, router, {.queue = "mail"});
     const auto done = runner.run_until_idle();
     std::printf("%zu claimed, %zu succeeded\n", done.claimed, done.succeeded);
 

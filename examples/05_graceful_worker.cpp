@@ -26,11 +26,11 @@ namespace {
 int run_mailer(const std::string& path, std::chrono::milliseconds per_mail) {
     const vouch::stop_signals signals; // SIGINT and SIGTERM
     database work(path);
-    const vouch::outbox outbox;
-    vouch::router<database> router;
+    const vouch::outbox outbox(work);
+    vouch::router router(outbox);
     router.on("mail", [&](vouch::delivery&) { std::this_thread::sleep_for(per_mail); });
 
-    vouch::worker worker(work, outbox, {.name = "mailer"});
+    vouch::worker worker(outbox, {.name = "mailer"});
     worker.serve(router, {.queue = "mail", .concurrency = 4});
     const auto done = worker.run(signals.token()); // returns after a signal
     return done.succeeded > 0 && done.retried + done.dead + done.unsettled == 0 ? 0 : 1;
@@ -68,7 +68,7 @@ int main() {
     constexpr std::size_t mails = 200;
     if (const auto producer = fork(); producer == 0) {
         database work(path);
-        vouch::outbox().emit(work, std::vector<vouch::emission>(mails, {.queue = "mail", .topic = "mail"}));
+        vouch::outbox(work).emit(std::vector<vouch::emission>(mails, {.queue = "mail", .topic = "mail"}));
         std::_Exit(0);
     } else {
         waitpid(producer, nullptr, 0);

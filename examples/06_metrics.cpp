@@ -94,10 +94,9 @@ std::string scrape(std::uint16_t port) {
 int main() {
     memory work;
     vouch::metrics numbers;
-    vouch::observer_list of_producers;
-    of_producers.add(numbers);
-    const vouch::outbox outbox({.observers = of_producers}); // counts the emissions of this producer
-    vouch::router<memory> router;
+    vouch::outbox outbox(work);
+    outbox.observe(numbers); // counts what this outbox emits and what the worker handles
+    vouch::router router(outbox);
     router.on("mail.good", [](vouch::delivery&) {});
     router.on("mail.slow", [](vouch::delivery& d) {
         if (d.attempt() == 1) {
@@ -111,15 +110,14 @@ int main() {
         const auto from = line.find(' ') + 1; // without the time and the id, which differ in every run
         std::printf("log: %.*s\n", static_cast<int>(line.find(" id=") - from), line.data() + from);
     });
-    vouch::worker worker(work, outbox, {.name = "mailer"});
+    outbox.observe(log);
+    vouch::worker worker(outbox, {.name = "mailer"});
     worker.serve(router, {.queue = "mail", .retry = {.backoff = vouch::fixed{}}});
-    worker.observe(log);
-    worker.observe(numbers);
 
-    outbox.emit(work, {.queue = "mail", .topic = "mail.good"});
-    outbox.emit(work, {.queue = "mail", .topic = "mail.bad"});
-    outbox.emit(work, {.queue = "mail", .topic = "mail.slow"});
-    outbox.emit(work, {.queue = "mail", .topic = "mail.good", .due_in = 24h});
+    outbox.emit({{.queue = "mail", .topic = "mail.good"},
+                 {.queue = "mail", .topic = "mail.bad"},
+                 {.queue = "mail", .topic = "mail.slow"},
+                 {.queue = "mail", .topic = "mail.good", .due_in = 24h}});
     std::stop_source stop;
     std::jthread at_work([&] { worker.run(stop.get_token()); });
     while (work.counts("mail").live() > 1) {

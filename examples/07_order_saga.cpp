@@ -9,7 +9,6 @@
 #include <vouch/vouch.hpp>
 
 using namespace std::chrono_literals;
-using store_type = vouch::memory::store;
 
 namespace {
 
@@ -50,13 +49,13 @@ vouch::saga_definition order_saga() {
 
 int main() {
     const auto saga = order_saga();
-    store_type store;
+    vouch::memory::store store;
     const vouch::manual_clock clock;
-    const vouch::outbox outbox({.clock = clock, .ids = vouch::counting_ids()});
+    const vouch::outbox outbox(store, {.clock = clock, .ids = vouch::counting_ids()});
 
-    vouch::router<store_type> orders;
-    vouch::add_saga(orders, store, saga);
-    vouch::router<store_type> payment;
+    vouch::router orders(outbox);
+    orders.on(saga);
+    vouch::router payment(outbox);
     // A participant deduplicates by the command's key, which is the same for every delivery of a command.
     const auto once = [&](const vouch::delivery& d, const auto& work) {
         const auto key = vouch::command_of(d.entry())->key;
@@ -71,27 +70,26 @@ int main() {
     payment.on<vouch::compensation>("refund", [&](const vouch::compensation& c, vouch::delivery& d) {
         once(d, [&] { say("payment: refunded the " + c.reply.value_or("charge, if any, for " + c.context)); });
     });
-    vouch::router<store_type> mail;
+    vouch::router mail(outbox);
     mail.on("order.*", [](vouch::delivery& d) {
         say("mail: " + d.topic() + ", " + std::string(d.header("saga-reason").value_or("as ordered")));
     });
 
     const auto place = [&](const std::string& order, bool is_cancelled = false) {
         std::printf("%s\n", order.c_str());
-        auto placed = saga.begin(outbox, "orders", order);
-        placed.lane = order; // the commands of one order run in sequence
-        const auto id = outbox.emit(store, placed).front().id;
+        // In a lane the commands of one order run in sequence.
+        const auto id = outbox.start(saga, {.queue = "orders", .lane = order}, order);
         vouch::testing::recorder recorder;
-        vouch::runner run_orders(store, outbox, orders, {.queue = "orders"});
-        vouch::runner run_payment(store, outbox, payment, {.queue = "payment"});
-        vouch::runner run_mail(store, outbox, mail, {.queue = "mail"});
+        vouch::runner run_orders(outbox, orders, {.queue = "orders"});
+        vouch::runner run_payment(outbox, payment, {.queue = "payment"});
+        vouch::runner run_mail(outbox, mail, {.queue = "mail"});
         run_orders.observe(recorder);
         run_payment.observe(recorder);
         run_orders.run_until_idle();
         say(to_string(*vouch::inspect(store, id), clock()));
         run_payment.run_until_idle();
         if (is_cancelled) {
-            vouch::transact(store, [&](auto& tx) { return vouch::request_cancel(tx, id, clock()); });
+            outbox.cancel(id);
         }
         run_orders.run_until_idle();
         run_payment.run_until_idle();

@@ -158,15 +158,14 @@ int main() {
     std::printf("an event is sent to three subscriptions, twice by mistake\n");
     for (int times = 0; times < 2; ++times) {
         for (const auto& [id, to] : subscriptions) {
-            box.emit(vouch::webhook::of("test", "order.paid 7", to, "{\"order\":7}"));
+            box.emit(vouch::webhook::of({.queue = "test", .event = "order.paid 7", .to = to, .body = "{\"order\":7}"}));
         }
     }
     box.run_until_idle();
 
     std::printf("the broken endpoint is repaired, and its delivery is requeued\n");
     server.repair();
-    vouch::transact(box.store(),
-                    [&](auto& tx) { return vouch::requeue(tx, dead, box.outbox().fresh_id(), box.clock()()); });
+    box.outbox().requeue(dead);
     box.run_until_idle();
     std::printf("\n%s", box.table().c_str());
 }

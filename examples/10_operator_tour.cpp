@@ -49,16 +49,15 @@ void type(const std::string& arguments, const std::string& file) {
 void leave_work_behind(const std::string& file) {
     database work(file);
     const auto then = vouch::system_now() - 73h;
-    const vouch::outbox outbox({.clock = [then] { return then; }, .ids = vouch::counting_ids{}});
-    vouch::router<database> router;
+    const vouch::outbox outbox(work, {.clock = [then] { return then; }, .ids = vouch::counting_ids{}});
+    vouch::router router(outbox);
     router.on("invoice.sent", [](vouch::delivery&) {});
     router.on("order.placed", [](vouch::delivery&) { throw vouch::reject("no_such_customer"); });
-    vouch::runner runner(work, outbox, router, {.queue = "orders", .worker = "orders-1"});
-    outbox.emit(work, {.queue = "orders", .topic = "invoice.sent"});
-    outbox.emit(work, {.queue = "orders", .topic = "order.placed"});
+    vouch::runner runner(outbox, router, {.queue = "orders", .worker = "orders-1"});
+    outbox.emit({{.queue = "orders", .topic = "invoice.sent"}, {.queue = "orders", .topic = "order.placed"}});
     runner.run_until_idle();
-    outbox.emit(work, {.queue = "orders", .topic = "parcel.sent", .lane = "customer-7", .due_in = 24h * 30});
-    outbox.emit(work, {.queue = "orders", .topic = "parcel.sent", .lane = "customer-7"});
+    outbox.emit({{.queue = "orders", .topic = "parcel.sent", .lane = "customer-7", .due_in = 24h * 30},
+                 {.queue = "orders", .topic = "parcel.sent", .lane = "customer-7"}});
 }
 
 } // namespace

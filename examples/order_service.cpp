@@ -46,7 +46,7 @@ class shop {
         vouch::sqlite::joined work(db_);
         execute(db_, "BEGIN IMMEDIATE");
         execute(db_, ("INSERT INTO orders VALUES (" + std::to_string(number) + ")").c_str());
-        outbox_.emit(work, {.queue = "mail", .topic = "order.placed", .payload = std::to_string(number)});
+        emitter_.emit(work, {.queue = "mail", .topic = "order.placed", .payload = std::to_string(number)});
         if (power_fails) {
             std::printf("  order %d: killed before the commit\n", number);
             std::fflush(stdout);
@@ -70,14 +70,15 @@ class shop {
 
   private:
     sqlite3* db_ = nullptr;
-    vouch::outbox outbox_{};
+    vouch::emitter emitter_{};
 };
 
 /// Sends a mail for every order until no work is left. Dies at the order `dies_over`, after the mail is sent and before
 /// the entry is settled.
 void run_mailer(const std::string& path, const std::string& dies_over = "") {
     vouch::sqlite::store store(path);
-    vouch::router<vouch::sqlite::store> router;
+    const vouch::outbox outbox(store);
+    vouch::router router(outbox);
     router.on("order.placed", [&](vouch::delivery& d) {
         std::printf("  order %s: mail sent, attempt %u\n", d.payload().c_str(), d.attempt());
         if (d.payload() == dies_over) {
@@ -86,8 +87,7 @@ void run_mailer(const std::string& path, const std::string& dies_over = "") {
             std::raise(SIGKILL);
         }
     });
-    const vouch::outbox outbox;
-    vouch::runner runner(store, outbox, router, {.queue = "mail", .batch_size = 1, .lease = 2s});
+    vouch::runner runner(outbox, router, {.queue = "mail", .batch_size = 1, .lease = 2s});
     while (store.counts("mail").live() > 0) {
         if (runner.run_until_idle().claimed == 0) {
             std::this_thread::sleep_for(20ms); // the lease of the killed mailer is still running

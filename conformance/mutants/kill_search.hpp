@@ -13,10 +13,10 @@
 #include <tuple>
 #include <vector>
 
-#include <vouch/conformance/clauses.hpp>
+#include <vouch/conformance/check.hpp>
+#include <vouch/conformance/clauses/all_clauses.hpp>
 #include <vouch/conformance/options.hpp>
 #include <vouch/conformance/report.hpp>
-#include <vouch/conformance/suite.hpp>
 
 namespace mutants {
 

@@ -58,40 +58,40 @@ inline void add_forgotten_fields(std::vector<mutant>& to) {
         any);
 }
 
-struct named_standing {
-    vouch::standing at;
+struct named_column {
+    verdict_column at;
     std::string_view name;
 };
 
-inline constexpr std::array standings{
-    named_standing{vouch::standing::waiting, "waiting"}, named_standing{vouch::standing::held, "held"},
-    named_standing{vouch::standing::lapsed, "lapsed"},   named_standing{vouch::standing::succeeded, "succeeded"},
-    named_standing{vouch::standing::dead, "dead"},       named_standing{vouch::standing::absent, "absent"}};
+inline constexpr std::array columns{
+    named_column{verdict_column::waiting, "waiting"}, named_column{verdict_column::held, "held"},
+    named_column{verdict_column::lapsed, "lapsed"},   named_column{verdict_column::succeeded, "succeeded"},
+    named_column{verdict_column::dead, "dead"},       named_column{verdict_column::absent, "absent"}};
 
 /// One for each cell of the verdict table; settle and extend have separate cells.
 inline void add_wrong_verdicts(std::vector<mutant>& to) {
     struct line {
         verb_row verb;
-        vouch::asked asked;
+        verdict_row row;
         std::string_view name;
         bool is_for_live_only;
     };
-    using vouch::asked;
-    constexpr std::array lines{line{verb_row::settle, asked::settle, "settle", false},
-                               line{verb_row::settle, asked::settle_behind, "settle with another epoch", false},
-                               line{verb_row::extend, asked::settle, "extend", false},
-                               line{verb_row::extend, asked::settle_behind, "extend with another epoch", false},
-                               line{verb_row::nudge, asked::nudge, "nudge", false},
-                               line{verb_row::nudge, asked::nudge_again, "second nudge", true},
-                               line{verb_row::cancel, asked::cancel, "cancel", false}};
+    constexpr std::array lines{
+        line{verb_row::settle, verdict_row::settle, "settle", false},
+        line{verb_row::settle, verdict_row::settle_other_epoch, "settle with another epoch", false},
+        line{verb_row::extend, verdict_row::settle, "extend", false},
+        line{verb_row::extend, verdict_row::settle_other_epoch, "extend with another epoch", false},
+        line{verb_row::nudge, verdict_row::nudge, "nudge", false},
+        line{verb_row::nudge, verdict_row::nudge_again, "second nudge", true},
+        line{verb_row::cancel, verdict_row::cancel, "cancel", false}};
     for (const auto& l : lines) {
-        for (const auto& s : standings) {
-            const bool is_same_cell = (l.is_for_live_only && s.at >= vouch::standing::succeeded) ||
-                                      (l.asked == asked::settle_behind && s.at == vouch::standing::absent);
+        for (const auto& s : columns) {
+            const bool is_same_cell = (l.is_for_live_only && s.at >= verdict_column::succeeded) ||
+                                      (l.row == verdict_row::settle_other_epoch && s.at == verdict_column::absent);
             if (!is_same_cell) {
                 to.push_back({std::string(l.name) + " of " + std::string(s.name) + " has the wrong verdict",
                               "Each verb returns the verdict that the table gives for the entry's state.",
-                              {.defect = defect::verdict_is_wrong, .cell = {l.verb, l.asked, s.at}}});
+                              {.defect = defect::verdict_is_wrong, .cell = {l.verb, l.row, s.at}}});
             }
         }
     }

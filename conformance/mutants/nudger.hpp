@@ -17,18 +17,16 @@ namespace mutants {
 class nudger {
   public:
     using verdict = vouch::verdict;
-    using standing = vouch::standing;
-    using asked = vouch::asked;
 
     explicit nudger(workspace& on) : workspace_(on) {}
 
     [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
         const auto stored = workspace_.snapshot.find(wanted);
         if (!stored) {
-            return workspace_.answer(verb_row::nudge, asked::nudge, standing::absent, verdict::unknown);
+            return workspace_.answer(verb_row::nudge, verdict_row::nudge, verdict_column::absent, verdict::unknown);
         }
         auto r = *stored;
-        const auto at = standing_of(r.entry, now);
+        const auto at = vouch::detail::column_of(r.entry, now);
         const bool is_claimed = r.entry.state == vouch::state::claimed;
         const bool again = is_claimed ? r.entry.woken : r.entry.due_at <= now;
         const auto answer = apply(r.entry, vouch::nudge{}, now);
@@ -60,7 +58,7 @@ class nudger {
             r.gate = is_blocked ? std::nullopt : gate_of(r.entry);
             workspace_.put(std::move(r));
         }
-        return workspace_.answer(verb_row::nudge, again ? asked::nudge_again : asked::nudge, at, answer);
+        return workspace_.answer(verb_row::nudge, again ? verdict_row::nudge_again : verdict_row::nudge, at, answer);
     }
 
   private:

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include <vouch/conformance/place.hpp>
+#include <vouch/conformance/location.hpp>
 
 #include "plain_store.hpp"
 

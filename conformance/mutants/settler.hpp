@@ -22,8 +22,6 @@ namespace mutants {
 class settler {
   public:
     using verdict = vouch::verdict;
-    using standing = vouch::standing;
-    using asked = vouch::asked;
 
     explicit settler(workspace& on) : workspace_(on) {}
     /// `before` is the snapshot before the batch.
@@ -33,11 +31,12 @@ class settler {
         const bool is_blind = before_ != nullptr && is(defect::settles_do_not_see_each_other);
         const auto stored = is_blind ? before_->find(s.ticket.id) : workspace_.snapshot.find(s.ticket.id);
         if (!stored) {
-            return {workspace_.answer(verb_row::settle, asked::settle, standing::absent, verdict::unknown), false};
+            return {workspace_.answer(verb_row::settle, verdict_row::settle, verdict_column::absent, verdict::unknown),
+                    false};
         }
         auto r = *stored;
-        const auto at = standing_of(r.entry, now);
-        const auto what = s.ticket.epoch == r.entry.epoch ? asked::settle : asked::settle_behind;
+        const auto at = vouch::detail::column_of(r.entry, now);
+        const auto what = s.ticket.epoch == r.entry.epoch ? verdict_row::settle : verdict_row::settle_other_epoch;
         auto answer = settle_life(r, s, at, now);
         bool completed = false;
         workspace_.between_steps("settle", is(defect::settle_reads_then_writes));
@@ -64,11 +63,11 @@ class settler {
     [[nodiscard]] verdict extend(vouch::ticket t, time_point now, vouch::duration lease) {
         const auto stored = workspace_.snapshot.find(t.id);
         if (!stored) {
-            return workspace_.answer(verb_row::extend, asked::settle, standing::absent, verdict::unknown);
+            return workspace_.answer(verb_row::extend, verdict_row::settle, verdict_column::absent, verdict::unknown);
         }
         auto r = *stored;
-        const auto at = standing_of(r.entry, now);
-        const auto what = t.epoch == r.entry.epoch ? asked::settle : asked::settle_behind;
+        const auto at = vouch::detail::column_of(r.entry, now);
+        const auto what = t.epoch == r.entry.epoch ? verdict_row::settle : verdict_row::settle_other_epoch;
         if (is(defect::extend_ignores_epoch)) {
             t.epoch = r.entry.epoch;
         }
@@ -80,7 +79,7 @@ class settler {
             r.entry.lease_until = now;
         }
         auto answer = apply(r.entry, vouch::extend{t, lease}, now);
-        if (is(defect::extend_rejects_lapsed) && at == standing::lapsed) {
+        if (is(defect::extend_rejects_lapsed) && at == verdict_column::lapsed) {
             return verdict::stale;
         }
         workspace_.between_steps("extend", is(defect::extend_reads_then_writes));
@@ -113,15 +112,15 @@ class settler {
     [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
         const auto stored = workspace_.snapshot.find(wanted);
         if (!stored) {
-            return workspace_.answer(verb_row::cancel, asked::cancel, standing::absent, verdict::unknown);
+            return workspace_.answer(verb_row::cancel, verdict_row::cancel, verdict_column::absent, verdict::unknown);
         }
         auto r = *stored;
         const auto& was = stored->entry;
-        const auto at = standing_of(was, now);
-        if (is(defect::cancel_accepts_held) && at == standing::held) {
+        const auto at = vouch::detail::column_of(was, now);
+        if (is(defect::cancel_accepts_held) && at == verdict_column::held) {
             r.entry.lease_until = now;
         }
-        if (is(defect::cancel_rejects_lapsed) && at == standing::lapsed) {
+        if (is(defect::cancel_rejects_lapsed) && at == verdict_column::lapsed) {
             return verdict::stale;
         }
         const auto answer = apply(r.entry, vouch::cancel{error}, now);
@@ -135,13 +134,13 @@ class settler {
             }
             std::ignore = relation_updater(workspace_).write(*stored, std::move(r), now);
         }
-        return workspace_.answer(verb_row::cancel, asked::cancel, at, answer);
+        return workspace_.answer(verb_row::cancel, verdict_row::cancel, at, answer);
     }
 
   private:
     [[nodiscard]] bool is(defect d) const noexcept { return workspace_.is(d); }
 
-    [[nodiscard]] verdict settle_life(row& r, vouch::settle s, standing at, time_point now) const {
+    [[nodiscard]] verdict settle_life(row& r, vouch::settle s, verdict_column at, time_point now) const {
         const auto was = r;
         auto& given = s.ticket.epoch;
         const auto present = r.entry.epoch;
@@ -151,11 +150,11 @@ class settler {
             (is(defect::settle_compares_workers) && given < present && r.entry.worker == r.worker_before)) {
             given = present;
         }
-        if (is(defect::settle_rejects_lapsed) && at == standing::lapsed) {
+        if (is(defect::settle_rejects_lapsed) && at == verdict_column::lapsed) {
             return verdict::stale;
         }
         if (given == present && ((is(defect::settle_overwrites_terminal) && is_over) ||
-                                 (is(defect::settle_works_twice) && at == standing::waiting && present > 0))) {
+                                 (is(defect::settle_works_twice) && at == verdict_column::waiting && present > 0))) {
             r.entry.state = vouch::state::claimed;
         }
         const auto answer = apply(r.entry, s, now);

@@ -16,7 +16,7 @@
 
 #include <sqlite3.h>
 
-#include <vouch/conformance/place.hpp>
+#include <vouch/conformance/location.hpp>
 
 #include "sqlite_rewrites.hpp"
 

@@ -14,6 +14,10 @@
 
 namespace mutants {
 
+// A wrong verdict is named by its cell in the table of verdicts.
+using vouch::detail::verdict_column;
+using vouch::detail::verdict_row;
+
 /// Behaviour that the contract allows.
 enum class trait : std::uint8_t {
     none,                ///< one transaction at a time; the next one waits at begin
@@ -33,8 +37,8 @@ enum class verb_row : std::uint8_t { none, settle, extend, nudge, cancel };
 
 struct cell {
     verb_row verb = verb_row::none;
-    vouch::asked asked{};
-    vouch::standing standing{};
+    verdict_row row{};
+    verdict_column column{};
 };
 
 struct variant {

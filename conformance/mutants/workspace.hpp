@@ -68,14 +68,14 @@ struct workspace {
     }
 
     /// The verdict as this store reports it, which is wrong in the variant's cell.
-    [[nodiscard]] vouch::verdict answer(verb_row verb, vouch::asked asked, vouch::standing at, vouch::verdict v) const {
+    [[nodiscard]] vouch::verdict answer(verb_row verb, verdict_row row, verdict_column at, vouch::verdict v) const {
         const auto& wrong = variant.cell;
-        if (!is(defect::verdict_is_wrong) || wrong.verb != verb || wrong.standing != at) {
+        if (!is(defect::verdict_is_wrong) || wrong.verb != verb || wrong.column != at) {
             return v;
         }
         // First and repeated nudges of an absent or terminal entry share a cell.
-        const bool either = verb == verb_row::nudge && at >= vouch::standing::succeeded;
-        if (wrong.asked != asked && !either && at != vouch::standing::absent) {
+        const bool either = verb == verb_row::nudge && at >= verdict_column::succeeded;
+        if (wrong.row != row && !either && at != verdict_column::absent) {
             return v;
         }
         return static_cast<vouch::verdict>((static_cast<unsigned>(v) + 1U) % vouch::all_verdicts.size());

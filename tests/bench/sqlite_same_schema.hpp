@@ -38,14 +38,14 @@ class queue {
         prepare(commit_, "COMMIT");
         prepare(due_,
                 "SELECT sequence, id, topic, payload, progress, due_at, attempts + 1, epoch + 1 FROM vouch_entries"
-                " WHERE shelf = (SELECT number * 4 FROM vouch_queues WHERE name = ?1) AND gate <= ?2"
+                " WHERE partition = (SELECT number * 4 FROM vouch_queues WHERE name = ?1) AND gate <= ?2"
                 " ORDER BY gate, sequence LIMIT ?3");
         prepare(claim_, "UPDATE vouch_entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1, gate = ?4,"
                         " woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2"
                         " WHERE sequence IN (SELECT sequence FROM vouch_entries"
-                        " WHERE shelf = (SELECT number * 4 FROM vouch_queues WHERE name = ?1) AND gate <= ?2"
+                        " WHERE partition = (SELECT number * 4 FROM vouch_queues WHERE name = ?1) AND gate <= ?2"
                         " ORDER BY gate, sequence LIMIT ?3)");
-        prepare(settle_, "UPDATE vouch_entries SET state = 3, shelf = shelf + 1, gate = ?3, result = x'',"
+        prepare(settle_, "UPDATE vouch_entries SET state = 3, partition = partition + 1, gate = ?3, result = x'',"
                          " updated_at = ?3 WHERE id = ?1 AND epoch = ?2 AND state = 2");
     }
     queue(const queue&) = delete;

@@ -91,12 +91,11 @@ struct amount {
 
 /// Drains the queue through a runner. Returns the number of handled entries.
 [[nodiscard]] inline std::size_t run_runner(store& from) {
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(from);
     std::size_t handled = 0;
-    vouch::router<store> routes;
+    vouch::router routes(outbox);
     routes.on("user.*", [&](vouch::delivery&) { ++handled; });
-    vouch::runner<store> runner(from, outbox, routes,
-                                {.queue = queue, .worker = "worker-1", .batch_size = batch, .lease = lease});
+    vouch::runner runner(outbox, routes, {.queue = queue, .worker = "worker-1", .batch_size = batch, .lease = lease});
     const auto report = runner.run_until_idle();
     require(report.succeeded == handled && report.claimed == handled, "the runner did not settle what it handled");
     return handled;

@@ -50,14 +50,14 @@ class workload {
     void emit(std::size_t messages, std::size_t per_transaction) {
         const std::vector<vouch::emission> some(per_transaction, {.queue = "q", .topic = "t", .payload = payload});
         for (std::size_t sent = 0; sent < messages; sent += per_transaction) {
-            outbox_.emit(work_, some);
+            outbox_.emit(some);
         }
     }
 
     /// Runs a worker until all messages have succeeded, and `meanwhile` on this thread.
     template <class Meanwhile>
     void drain(std::size_t messages, const Meanwhile& meanwhile) {
-        vouch::worker worker(work_, outbox_);
+        vouch::worker worker(outbox_);
         worker.serve(routes_, {.queue = "q"});
         std::stop_source stop;
         std::jthread running([&] { worker.run(stop.get_token()); });
@@ -71,7 +71,7 @@ class workload {
     }
 
     void drain_without_threads(std::size_t messages) {
-        vouch::runner(work_, outbox_, routes_, {.queue = "q"}).run_until_idle();
+        vouch::runner(outbox_, routes_, {.queue = "q"}).run_until_idle();
         check(messages);
     }
 
@@ -81,8 +81,8 @@ class workload {
     }
 
     store work_;
-    vouch::outbox outbox_{};
-    vouch::router<store> routes_{};
+    vouch::outbox<store> outbox_{work_};
+    vouch::router<store> routes_{outbox_};
     std::atomic<std::size_t> handled_ = 0;
 };
 
@@ -137,7 +137,7 @@ class filled_file {
     void fill(const std::string& queue, std::size_t count) {
         const std::vector<vouch::emission> some(1000, {.queue = queue, .topic = "t", .payload = payload});
         for (std::size_t i = 0; i < count; i += some.size()) {
-            outbox_.emit(work_, some);
+            outbox_.emit(some);
         }
     }
 
@@ -166,10 +166,10 @@ class filled_file {
     /// The same while a worker purges the queue `old`.
     [[nodiscard]] std::vector<double> claim_while_purging(std::chrono::milliseconds how_long) {
         fill("old", 20'000);
-        vouch::router<store> routes;
+        vouch::router routes(outbox_);
         routes.on("t", [](vouch::delivery&) {});
-        vouch::runner(work_, outbox_, routes, {.queue = "old", .batch_size = 1000}).run_until_idle();
-        vouch::worker worker(work_, outbox_);
+        vouch::runner(outbox_, routes, {.queue = "old", .batch_size = 1000}).run_until_idle();
+        vouch::worker worker(outbox_);
         worker.serve(routes, {.queue = "old", .retention = {.succeeded = vouch::purge_rule::immediately()}});
         std::stop_source stop;
         vouch::worker_report done;
@@ -183,7 +183,7 @@ class filled_file {
 
   private:
     store work_;
-    vouch::outbox outbox_{};
+    vouch::outbox<store> outbox_{work_};
 };
 
 void measure_purge(table& to, const sqlite_test::folder& in) {

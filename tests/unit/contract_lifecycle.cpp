@@ -203,18 +203,30 @@ std::set<std::string_view> differences(const entry& a, const entry& b) {
     return out;
 }
 
-/// The design's table of moves.
-const std::set<std::tuple<state, verb, state>>& moves() {
+using vouch::condition;
+using move = std::tuple<state, verb, state>;
+
+/// The table of the design, written a second time.
+const std::set<std::tuple<state, verb, state, condition>>& expected_rows() {
     using enum vouch::verb;
-    static const std::set<std::tuple<state, verb, state>> all{
-        {state::pending, claim, state::claimed},   {state::retrying, claim, state::claimed},
-        {state::claimed, claim, state::claimed},   {state::claimed, succeed, state::succeeded},
-        {state::claimed, retry, state::retrying},  {state::claimed, bury, state::dead},
-        {state::claimed, release, state::pending}, {state::claimed, release, state::retrying},
-        {state::claimed, advance, state::pending}, {state::claimed, extend, state::claimed},
-        {state::pending, nudge, state::pending},   {state::retrying, nudge, state::retrying},
-        {state::claimed, nudge, state::claimed},   {state::pending, cancel, state::dead},
-        {state::retrying, cancel, state::dead},    {state::claimed, cancel, state::dead},
+    using enum vouch::condition;
+    static const std::set<std::tuple<state, verb, state, condition>> all{
+        {state::pending, claim, state::claimed, always},
+        {state::retrying, claim, state::claimed, always},
+        {state::claimed, claim, state::claimed, lease_over},
+        {state::claimed, succeed, state::succeeded, always},
+        {state::claimed, retry, state::retrying, always},
+        {state::claimed, bury, state::dead, always},
+        {state::claimed, release, state::pending, first_attempt},
+        {state::claimed, release, state::retrying, later_attempt},
+        {state::claimed, advance, state::pending, always},
+        {state::claimed, extend, state::claimed, always},
+        {state::pending, nudge, state::pending, always},
+        {state::retrying, nudge, state::retrying, always},
+        {state::claimed, nudge, state::claimed, always},
+        {state::pending, cancel, state::dead, always},
+        {state::retrying, cancel, state::dead, always},
+        {state::claimed, cancel, state::dead, lease_over},
     };
     return all;
 }
@@ -290,8 +302,17 @@ TEST_CASE("lifecycle: a first lapse in a row is no attempt, and every outcome bu
     });
 }
 
-TEST_CASE("lifecycle: the moves seen are the moves of the table, all of them and no other") {
-    std::set<std::tuple<state, verb, state>> seen;
+TEST_CASE("lifecycle: `transitions` is the table of the design") {
+    std::set<std::tuple<state, verb, state, condition>> rows;
+    for (const auto& t : vouch::transitions) {
+        rows.insert({t.from, t.verb, t.to, t.when});
+    }
+    CHECK(rows.size() == vouch::transitions.size());
+    CHECK(rows == expected_rows());
+}
+
+TEST_CASE("lifecycle: `apply` makes every transition of the table, and no other") {
+    std::set<move> seen;
     for_each_case([&](const attempt& a, const situation& s, std::uint64_t epoch, verdict) {
         auto e = entry_in(s);
         const auto from = e.state;
@@ -299,34 +320,57 @@ TEST_CASE("lifecycle: the moves seen are the moves of the table, all of them and
             seen.insert({from, a.verb, e.state});
         }
     });
-    CHECK(seen == moves());
+    std::set<move> listed;
+    for (const auto& [from, v, to, when] : expected_rows()) {
+        listed.insert({from, v, to});
+    }
+    CHECK(seen == listed);
 }
 
-TEST_CASE("lifecycle: `transitions` and `is_allowed` say the same") {
-    std::set<std::tuple<state, verb, state>> listed;
-    for (const auto& t : vouch::transitions) {
-        listed.insert({t.from, t.verb, t.to});
-    }
-    CHECK(listed.size() == vouch::transitions.size());
-    CHECK(listed == moves());
-    for (const auto from : vouch::all_states) {
-        for (const auto v : vouch::all_verbs) {
-            for (const auto to : vouch::all_states) {
-                if (is_allowed(from, v, to) != moves().contains({from, v, to})) {
-                    CAPTURE(from, v, to);
-                    FAIL("is_allowed differs from the table");
-                }
-            }
+TEST_CASE("lifecycle: a transition with a condition happens exactly when its condition holds") {
+    for_each_case([&](const attempt& a, const situation& s, std::uint64_t epoch, verdict) {
+        auto e = entry_in(s);
+        const auto from = e.state;
+        if (a.by(e, epoch) != applied) {
+            return;
         }
-    }
+        const auto holds = [&](condition when) {
+            switch (when) {
+            case condition::always: return true;
+            case condition::lease_over: return s.at == column::over;
+            case condition::first_attempt: return s.attempts == 1;
+            case condition::later_attempt: return s.attempts > 1;
+            }
+            return false;
+        };
+        std::size_t rows = 0;
+        for (const auto& t : vouch::transitions) {
+            rows += t.from == from && t.verb == a.verb && t.to == e.state && holds(t.when) ? 1U : 0U;
+        }
+        if (rows != 1) {
+            CAPTURE(a.name, from, e.state, s.attempts);
+            CHECK(rows == 1);
+        }
+    });
 }
 
-TEST_CASE("lifecycle: `verdicts` is the table of the design") {
+TEST_CASE("lifecycle: the table of verdicts is the table of the design") {
+    using vouch::detail::verdict_column;
+    using vouch::detail::verdict_row;
     const auto expected = [](const row& r) { return std::array<verdict, 6>{r[0], r[2], r[3], r[4], r[5], unknown}; };
-    const std::array<std::array<verdict, 6>, 5> table{expected(with_its_ticket), expected(with_another),
-                                                      expected(nudged), expected(nudged_again), expected(cancelled)};
-    CHECK(vouch::verdicts == table);
-    CHECK(vouch::verdict_on(vouch::asked::settle_behind, vouch::standing::held) == stale);
+    const vouch::detail::verdict_table table{expected(with_its_ticket), expected(with_another), expected(nudged),
+                                             expected(nudged_again), expected(cancelled)};
+    CHECK(vouch::detail::verdicts == table);
+    CHECK(vouch::detail::verdict_on(verdict_row::settle_other_epoch, verdict_column::held) == stale);
+}
+
+TEST_CASE("lifecycle: every verb has a name of its own") {
+    std::set<std::string_view> names;
+    for (const auto v : vouch::all_verbs) {
+        names.insert(name_of(v));
+    }
+    CHECK(names.size() == vouch::all_verbs.size());
+    CHECK(!names.contains("?"));
 }
 
 TEST_CASE("lifecycle: terminal entries are frozen") {

@@ -16,6 +16,7 @@ using namespace support;
 using vouch::entry;
 using vouch::state;
 using vouch::verdict;
+using vouch::detail::verdict_column;
 
 namespace {
 
@@ -257,14 +258,14 @@ TEST_CASE("extend: brings a lease that is over back to life if nobody has taken 
     auto e = claimed();
     CHECK(apply(e, vouch::extend{ticket_of(e), 1min}, t0 + 1h) == verdict::applied);
     CHECK(e.lease_until == t0 + 1h + 1min);
-    CHECK(standing_of(e, t0 + 1h) == vouch::standing::held);
+    CHECK(vouch::detail::column_of(e, t0 + 1h) == verdict_column::held);
 }
 
 TEST_CASE("lease: it is over exactly when its end is reached") {
     const auto e = claimed();
-    CHECK(standing_of(e, t0 + 1min - tick) == vouch::standing::held);
-    CHECK(standing_of(e, t0 + 1min) == vouch::standing::lapsed);
-    CHECK(standing_of(e, t0 + 1min + tick) == vouch::standing::lapsed);
+    CHECK(vouch::detail::column_of(e, t0 + 1min - tick) == verdict_column::held);
+    CHECK(vouch::detail::column_of(e, t0 + 1min) == verdict_column::lapsed);
+    CHECK(vouch::detail::column_of(e, t0 + 1min + tick) == verdict_column::lapsed);
     for (const auto now : {t0 + 1min - tick, t0 + 1min, t0 + 1min + tick}) {
         auto settled = e;
         auto cancelled = e;

@@ -68,18 +68,18 @@ TEST_CASE("definition: what cannot be run is refused, with the step and the fiel
         CHECK(e->kind() == error_kind::invalid_argument);
         return std::string(e->what());
     };
-    CHECK(refused([] { return define(); }) == "saga: steps are none, a saga has at least one");
+    CHECK(refused([] { return define(); }) == "saga: steps are none; a saga needs at least one");
     CHECK(refused([] { return define().step("", nothing); }) == "saga step 0: name is empty");
     CHECK(refused([] { return define().step("a", nothing).step("b", nothing).step("a", nothing); }) ==
-          "saga step 2: name is the same as that of step 0");
+          "saga step 2: name is also the name of step 0");
     CHECK(refused([] { return vouch::define_saga<std::string>("").step("a", nothing); }) == "saga: name is empty");
     CHECK(refused([] { return define({.version = 0}).step("a", nothing); }) ==
-          "saga: version is 0, versions count from 1");
+          "saga: version is 0; versions count from 1");
     CHECK(refused([] { return define().step("a", nothing, {.timeout = -1s}); }) == "saga step 0: timeout is negative");
     CHECK(refused([] { return define().command("a", {.topic = "t"}); }) == "saga step 0: queue is empty");
     CHECK(refused([] { return define().command("a", {.queue = "q"}); }) == "saga step 0: topic is empty");
     CHECK(refused([] { return define().command("a", {.queue = "q", .topic = "t", .timeout = 0s}); }) ==
-          "saga step 0: timeout is 0, a command needs one");
+          "saga step 0: timeout is 0; a command needs one");
     CHECK(refused([] { return define({.completed = "a\nb"}).step("a", nothing); }) ==
           "saga: completed has a control character at byte 1");
     auto without_action = define().step("a", nothing).build();
@@ -87,12 +87,15 @@ TEST_CASE("definition: what cannot be run is refused, with the step and the fiel
     CHECK(kind_of([&] { vouch::validate(without_action); }) == error_kind::invalid_argument);
 
     vouch::memory::store store;
-    using engine = vouch::saga<vouch::memory::store>;
+    const vouch::outbox outbox(store);
+    using versions = std::vector<vouch::saga_definition>;
     const auto v1 = define().step("a", nothing).build();
     const auto other = vouch::define_saga<std::string>("invoice", {.version = 2}).step("a", nothing).build();
-    CHECK(kind_of([&] { engine(store, {}); }) == error_kind::invalid_argument);
-    CHECK(kind_of([&] { engine(store, {v1, v1}); }) == error_kind::invalid_argument);
-    CHECK(kind_of([&] { engine(store, {v1, other}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(versions{}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(versions{v1, v1}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(versions{v1, other}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(v1).on(v1); }) == error_kind::invalid_argument); // would never run
+    CHECK(kind_of([&] { vouch::router(outbox).on(v1).on(other); }) == std::nullopt);
 }
 
 TEST_CASE("progress: what is written is read back, to the byte") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the unit tests share: times and ids a person can read, transactions of one call, everything a reader can see as
-// one value, and how Catch2 prints our words.
+// one value, and how Catch2 prints our times.
 #pragma once
 
 #include <array>
@@ -182,15 +182,6 @@ template <class F>
 
 namespace Catch {
 
-template <class T>
-    requires requires(T value) { name_of(value); }
-struct StringMaker<T> {
-    static std::string convert(T value) { return std::string(name_of(value)); }
-};
-template <>
-struct StringMaker<vouch::id> {
-    static std::string convert(const vouch::id& value) { return to_string(value); }
-};
 template <>
 struct StringMaker<vouch::time_point> {
     static std::string convert(vouch::time_point value) {

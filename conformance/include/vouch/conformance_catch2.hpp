@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/conformance/clauses.hpp>
+#include <vouch/conformance/check.hpp>
+#include <vouch/conformance/clauses/all_clauses.hpp>
 #include <vouch/conformance/options.hpp>
 #include <vouch/conformance/report.hpp>
-#include <vouch/conformance/suite.hpp>
 
 namespace vouch {
 inline namespace v0 {

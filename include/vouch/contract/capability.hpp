@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a store can do beyond the base contract. A capability that is off is refused, never ignored: a draft that uses
-// it is `unsupported` and nothing is written.
+// What a store can do beyond the base contract. A store refuses what it does not declare: a draft that needs a missing
+// capability throws `unsupported`, and nothing is written.
 #pragma once
 
 #include <vouch/contract/limits.hpp>
@@ -8,16 +8,17 @@
 namespace vouch {
 inline namespace v0 {
 
-/// The level of the contract these headers describe. A store declares the level it was written for.
+/// The level of the contract that these headers describe. A store declares the level for which it was written.
 inline constexpr int contract_level = 1;
 
+/// What a store declares through `capabilities()`. The answer never changes during the life of a store.
 struct capabilities {
-    bool groups = false;  ///< `draft::group`: the settle that completes a group says so
-    bool lanes = false;   ///< `draft::lane`: one claimed at a time, in sequence
-    bool wakes = false;   ///< models `waking_store`: one may wait for new work
-    bool durable = false; ///< committed work survives the process and the machine
-    bool shared = false;  ///< several handles, threads or processes may use the same stored work
-    vouch::limits limits{};
+    bool groups = false;    ///< accepts `draft::group`; the settle that completes a group says so
+    bool lanes = false;     ///< accepts `draft::lane`; a lane has one claimed entry at a time, in sequence
+    bool wakes = false;     ///< models `waking_store`: a worker can wait for new work
+    bool durable = false;   ///< committed work survives a crash of the process or of the machine
+    bool shared = false;    ///< several handles or processes may use the same stored work
+    vouch::limits limits{}; ///< at least the defaults
 
     [[nodiscard]] friend constexpr bool operator==(const capabilities&, const capabilities&) noexcept = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A stored draft with its life. What a draft brings never changes; what changes is `life`, and only the verbs of
-// `lifecycle.hpp` change it.
+// A stored draft and its life. The fields that come from the draft never change. The fields of `life` change, by the
+// verbs of `lifecycle.hpp` only.
 #pragma once
 
 #include <concepts>
@@ -9,8 +9,10 @@
 #include <string>
 #include <type_traits>
 
+#include <vouch/contract/detail/field_text.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/state.hpp>
+#include <vouch/contract/text_stream.hpp>
 #include <vouch/contract/ticket.hpp>
 #include <vouch/contract/time.hpp>
 
@@ -20,23 +22,24 @@ inline namespace v0 {
 /// The part of an entry that verbs change.
 struct life {
     vouch::state state = vouch::state::pending;
-    std::uint32_t attempts = 0;                  ///< claims that count; a release gives one back, an advance all
-    std::uint32_t lapses = 0;                    ///< claims in a row that ended with their lease, not with an outcome
-    std::uint32_t failures = 0;                  ///< accepted failed results
-    std::uint64_t epoch = 0;                     ///< every claim ever; only grows
-    time_point due_at{};                         ///< when it may run; a claim does not touch it
-    std::optional<time_point> lease_until{};     ///< claimed only: when the claim may be taken over
-    bool woken = false;                          ///< claimed only: nudged since the claim, to be due when it ends
-    std::string last_error{};                    ///< code of the last failure; kept after success
-    std::optional<std::string> result{};         ///< what succeed or bury left
-    std::string progress{};                      ///< the last checkpoint
-    std::string worker{};                        ///< who claimed it last
-    time_point updated_at{};                     ///< the `now` of the last change
+    std::uint32_t attempts = 0;              ///< claims that count; a release takes one off, an advance resets it to 0
+    std::uint32_t lapses = 0;                ///< leases in a row that expired without an outcome
+    std::uint32_t failures = 0;              ///< settles that were a retry or a bury
+    std::uint64_t epoch = 0;                 ///< number of claims ever; grows only
+    time_point due_at{};                     ///< the earliest time to run; a claim does not change it
+    std::optional<time_point> lease_until{}; ///< claimed only: the time from which another claim may take over
+    bool woken = false;                      ///< claimed only: nudged since the claim, so due when the claim ends
+    std::string last_error{};                ///< code of the last failure; kept after a success
+    std::optional<std::string> result{};     ///< from succeed or bury
+    std::string progress{};                  ///< the last checkpoint
+    std::string worker{};                    ///< the worker that claimed it last
+    time_point updated_at{};                 ///< the `now` of the last change
     std::optional<time_point> last_attempt_at{}; ///< the `now` of the last claim
 
     [[nodiscard]] friend bool operator==(const life&, const life&) = default;
 };
 
+/// A stored draft. See `draft` for the fields that are not explained here.
 struct entry : life {
     vouch::id id{};
     std::string queue{};
@@ -51,17 +54,18 @@ struct entry : life {
     std::uint32_t attempts_max = 0;
     id_list trail{};
     header_list headers{};
-    std::uint64_t sequence = 0;   ///< order of entry into the store; never reused, may have gaps
-    std::uint32_t generation = 1; ///< one more than the predecessor's
-    time_point created_at{};
+    std::uint64_t sequence = 0;   ///< order within the store; never reused, may have gaps
+    std::uint32_t generation = 1; ///< 1, or one more than the predecessor's
+    time_point created_at{};      ///< the `now` of the enqueue
 
     [[nodiscard]] friend bool operator==(const entry&, const entry&) = default;
 };
 
+/// The ticket of the entry's current claim.
 [[nodiscard]] inline ticket ticket_of(const entry& e) noexcept { return {.id = e.id, .epoch = e.epoch}; }
 
-/// Calls `f(name, value...)` for every field of one or several entries side by side: a store that forgets a field fails
-/// by its name.
+/// Calls `f(name, value...)` for every field, with the values of all the entries given. Tests use it to name the field
+/// that a store forgets.
 template <class F, class... Entries>
     requires(std::same_as<std::remove_const_t<Entries>, entry>&&...)
 void for_each_field(F&& f, Entries&... e) {
@@ -97,8 +101,14 @@ void for_each_field(F&& f, Entries&... e) {
     f("last_attempt_at", e.last_attempt_at...);
 }
 
-/// The entry a draft becomes: pending, or succeeded if it carries a result. The store adds the sequence and, for a
-/// successor, what it takes over.
+/// Writes the id, the state and every field that is set: `{id=..., queue="mail", state=pending, attempts=1}`.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const entry& e) {
+    return detail::write_text(out, detail::all_fields_text(e));
+}
+
+/// The entry that a draft becomes at `now`: pending, or succeeded if the draft carries a result. The store sets the
+/// sequence and, for a successor, the generation, key, group and lane.
 [[nodiscard]] inline entry born(const draft& d, time_point now) {
     entry e;
     e.id = d.id;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The one root of everything that goes wrong below a caller: faults of the store, and misuse of it. Facts of the domain
-// (a stale ticket, a duplicate) are not errors; they are values (`verdict.hpp`).
+// The one exception type of the contract, for faults of a store and for misuse. Facts of the domain, such as a stale
+// ticket or a duplicate, are not errors: they are return values (`verdict.hpp`).
 //
-// A message names fields, limits and sizes; it never contains a payload or another exception's text.
+// A message names fields, limits and sizes. It never contains a payload or the text of another exception.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,23 @@
 #include <string>
 #include <string_view>
 
-#include <vouch/version.hpp>
+#include <vouch/contract/text_stream.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
+/// What went wrong.
 enum class error_kind : std::uint8_t {
-    invalid_argument, ///< refused at the boundary; nothing was written and an open transaction stays open
-    unsupported,      ///< the store does not declare the capability this asks for
+    invalid_argument, ///< an argument breaks a rule; nothing was written and an open transaction stays open
+    unsupported,      ///< the store does not declare the capability that is needed
     unrouted,         ///< an emission names no queue and no binding matches its topic
-    conflict,         ///< another transaction won; this one is rolled back, repeat it from `begin`
-    busy,             ///< the store could not be had in time
+    conflict,         ///< another transaction won and this one is rolled back; repeat it from `begin`
+    busy,             ///< the store did not become available in time
     full,             ///< no room: disk, quota or memory
-    read_only,        ///< the store may be read but not written
-    corrupt,          ///< what is stored is not what was written
-    io,               ///< the medium or the connection failed
-    misuse,           ///< a call the contract does not allow, such as using a closed transaction
+    read_only,        ///< the store can be read but not written
+    corrupt,          ///< the stored data is damaged
+    io,               ///< the disk or the connection failed
+    misuse,           ///< a call that the contract forbids, such as using a closed transaction
 };
 
 [[nodiscard]] constexpr std::string_view name_of(error_kind kind) noexcept {
@@ -44,31 +45,32 @@ enum class error_kind : std::uint8_t {
     return "?";
 }
 
+/// Thrown by stores, and by vouch itself.
 class error : public std::runtime_error {
   public:
     error(error_kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
 
-    /// An error whose commit may or may not have happened. `code` is the backend's own, 0 if it has none.
+    /// What is known besides the kind.
     struct details {
-        bool in_doubt = false;
-        int code = 0;
+        bool in_doubt = false; ///< see `is_in_doubt`
+        int code = 0;          ///< see `code`
     };
     error(error_kind kind, const std::string& message, details more)
         : std::runtime_error(message), kind_(kind), details_(more) {}
 
     [[nodiscard]] error_kind kind() const noexcept { return kind_; }
 
-    /// Whether the same call may succeed later with nobody changing the program or the data.
+    /// Whether the same call may succeed later without a change to the program or the data.
     [[nodiscard]] bool is_transient() const noexcept {
         return kind_ == error_kind::conflict || kind_ == error_kind::busy || kind_ == error_kind::full ||
                kind_ == error_kind::io;
     }
 
-    /// Whether the commit that failed may have happened all the same. Claims of that transaction are to be forgotten;
-    /// settles and enqueues are to be repeated whole under the same tickets and ids.
+    /// Whether the commit that threw may have taken effect. The caller must forget the claims of that transaction, and
+    /// repeat its settles and enqueues as a whole, with the same tickets and ids.
     [[nodiscard]] bool is_in_doubt() const noexcept { return details_.in_doubt; }
 
-    /// The backend's own result code, 0 if there is none.
+    /// The backend's own result code; 0 if it has none.
     [[nodiscard]] int code() const noexcept { return details_.code; }
 
   private:

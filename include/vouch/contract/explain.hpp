@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One plain sentence per missing operation, at compile time. Templates of vouch that take a store say
-// `static_assert(explain_store<S>())` first, so that an author reads sentences, not a concept's insides.
+// Compile-time messages for authors of stores: one plain sentence for each operation that a type lacks. The templates
+// of vouch that take a store check `static_assert(explain_store<S>())` first; a store's own test can do the same.
 #pragma once
 
 #include <vouch/contract/store.hpp>
@@ -57,7 +57,7 @@ consteval bool explain_upkeep() {
 
 } // namespace detail
 
-/// True for a writer; for any other type the compiler prints what it lacks.
+/// True if `W` models `writer`. Otherwise the compiler prints a sentence for each operation that is missing.
 template <class W>
 consteval bool explain_writer() {
     detail::explain_reader<W>();
@@ -84,7 +84,7 @@ consteval bool explain_writer() {
     return detail::explain_upkeep<W>();
 }
 
-/// True for a store; for any other type the compiler prints what it lacks.
+/// True if `S` models `store`. Otherwise the compiler prints a sentence for each operation that is missing.
 template <class S>
 consteval bool explain_store() {
     detail::explain_reader<S>();

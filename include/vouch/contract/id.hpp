@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A 128-bit identifier with the text form of a UUID. Ids are made by the caller (`policy/id_source.hpp`), never by a
-// store; an entry's id is the idempotency key its handler hands on.
+// A 128-bit identifier with the text form of a UUID. Callers make ids (`policy/id_source.hpp`); a store never makes
+// one. The id of an entry is the idempotency key that its handler passes on to other systems.
 //
-// Ids order like their bytes and like their text, so time-ordered ids (UUIDv7) stay in order in any index.
+// Ids sort like their bytes and like their text, so time-ordered ids (UUIDv7) stay in order in any index.
 #pragma once
 
 #include <array>
@@ -15,6 +15,8 @@
 #include <string_view>
 
 #include <vouch/version.hpp>
+#include <vouch/contract/detail/mix.hpp>
+#include <vouch/contract/text_stream.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -23,7 +25,7 @@ struct id {
     std::uint64_t high = 0;
     std::uint64_t low = 0;
 
-    /// The nil id stands for "none" in optional fields and is refused where an id is required.
+    /// The nil id means "none" in optional fields. Where an id is required it is refused.
     [[nodiscard]] constexpr bool is_nil() const noexcept { return high == 0 && low == 0; }
     [[nodiscard]] friend constexpr auto operator<=>(const id&, const id&) noexcept = default;
 
@@ -37,6 +39,7 @@ struct id {
         return out;
     }
 
+    /// The inverse of `bytes`.
     [[nodiscard]] static constexpr id from_bytes(const std::array<std::uint8_t, 16>& bytes) noexcept {
         id out;
         for (std::size_t i = 0; i < 8; ++i) {
@@ -46,7 +49,7 @@ struct id {
         return out;
     }
 
-    /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, in either case; anything else is no id.
+    /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, in upper or lower case. Any other text gives nothing.
     [[nodiscard]] static constexpr std::optional<id> parse(std::string_view text) noexcept;
 };
 
@@ -67,16 +70,6 @@ namespace detail {
         return c - 'A' + 10;
     }
     return -1;
-}
-
-/// The finaliser of SplitMix64: every input bit reaches every output bit.
-[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
-    x ^= x >> 30;
-    x *= 0xbf58476d1ce4e5b9U;
-    x ^= x >> 27;
-    x *= 0x94d049bb133111ebU;
-    x ^= x >> 31;
-    return x;
 }
 
 } // namespace detail
@@ -103,6 +96,7 @@ constexpr std::optional<id> id::parse(std::string_view text) noexcept {
     return out;
 }
 
+/// The text form, in lower case. `id::parse` reads it back.
 [[nodiscard]] inline std::string to_string(const id& value) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string out;
@@ -117,9 +111,14 @@ constexpr std::optional<id> id::parse(std::string_view text) noexcept {
     return out;
 }
 
-/// The id that belongs to `base` under `label`: the same pair always gives the same id, so that work done twice from
-/// the same beginning names the same entries. The leading 48 bits (UUIDv7's time) are kept: derived ids stay
-/// time-ordered.
+/// Writes the text form.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const id& value) {
+    return detail::write_text(out, to_string(value));
+}
+
+/// The id that belongs to `base` under `label`. The same pair always gives the same id, so that work that is repeated
+/// names the same entries. The leading 48 bits (UUIDv7's time) are kept, so derived ids stay time-ordered.
 [[nodiscard]] constexpr id derive(const id& base, std::string_view label) noexcept {
     std::uint64_t a = detail::mix(base.high ^ 0x9e3779b97f4a7c15U);
     std::uint64_t b = detail::mix(base.low + a);

@@ -1,131 +1,55 @@
 // SPDX-License-Identifier: MIT
-// The lifecycle as data and as one pure function. `transitions` lists every move an entry can make, `verdicts` every
-// answer to every attempt at one; `apply` carries them out on a value, so a simple store reads an entry, applies, and
-// writes it back under the fence.
+// The verbs as pure functions: `apply` changes one entry as the table of transitions says (transitions.hpp) and returns
+// the verdict. A simple store reads an entry, applies the verb, and writes the entry back under its fence.
 //
-// Lanes are not seen here: that a blocked entry cannot be claimed is the business of whoever keeps the gates.
+// Only `applied` changes anything; with any other verdict every field stays as it is. The functions know nothing about
+// lanes: a store must not let a claim reach an entry that is blocked in its lane. They are safe to call from any thread
+// as long as no two threads use the same entry.
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
+#include <vouch/contract/detail/next_state.hpp>
+#include <vouch/contract/detail/verdict_table.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/ticket.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/contract/transitions.hpp>
 #include <vouch/contract/verdict.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
-enum class verb : std::uint8_t { claim, succeed, retry, bury, release, advance, extend, nudge, cancel };
-
-inline constexpr std::array<verb, 9> all_verbs{verb::claim,   verb::succeed, verb::retry, verb::bury,  verb::release,
-                                               verb::advance, verb::extend,  verb::nudge, verb::cancel};
-
-struct transition {
-    state from;
-    vouch::verb verb;
-    state to;
-    [[nodiscard]] friend constexpr bool operator==(const transition&, const transition&) noexcept = default;
-};
-
-/// Every move there is. A claimed entry may be claimed or cancelled only when its lease is over.
-inline constexpr std::array transitions{
-    transition{state::pending, verb::claim, state::claimed},
-    transition{state::retrying, verb::claim, state::claimed},
-    transition{state::claimed, verb::claim, state::claimed},
-    transition{state::claimed, verb::succeed, state::succeeded},
-    transition{state::claimed, verb::retry, state::retrying},
-    transition{state::claimed, verb::bury, state::dead},
-    transition{state::claimed, verb::release, state::pending},
-    transition{state::claimed, verb::release, state::retrying},
-    transition{state::claimed, verb::advance, state::pending},
-    transition{state::claimed, verb::extend, state::claimed},
-    transition{state::pending, verb::nudge, state::pending},
-    transition{state::retrying, verb::nudge, state::retrying},
-    transition{state::claimed, verb::nudge, state::claimed},
-    transition{state::pending, verb::cancel, state::dead},
-    transition{state::retrying, verb::cancel, state::dead},
-    transition{state::claimed, verb::cancel, state::dead},
-};
-
-[[nodiscard]] constexpr bool is_allowed(state from, verb v, state to) noexcept {
-    return std::find(transitions.begin(), transitions.end(), transition{from, v, to}) != transitions.end();
-}
-
-/// How an entry stands at a given time.
-enum class standing : std::uint8_t { waiting, held, lapsed, succeeded, dead, absent };
-
-[[nodiscard]] constexpr standing standing_of(const life& l, time_point now) noexcept {
-    switch (l.state) {
-    case state::pending:
-    case state::retrying: return standing::waiting;
-    case state::claimed: return l.lease_until && *l.lease_until <= now ? standing::lapsed : standing::held;
-    case state::succeeded: return standing::succeeded;
-    case state::dead: break;
-    }
-    return standing::dead;
-}
-
-/// What is asked, as far as the answer depends on it.
-enum class asked : std::uint8_t {
-    settle,        ///< settle or extend, with the entry's present epoch
-    settle_behind, ///< settle or extend, with any other epoch
-    nudge,
-    nudge_again, ///< already due, or already marked
-    cancel,
-};
-
-/// Rows: `asked`. Columns: `standing`.
-inline constexpr std::array<std::array<verdict, 6>, 5> verdicts = [] {
-    using enum verdict;
-    return std::array<std::array<verdict, 6>, 5>{{
-        //                 waiting   held      lapsed    succeeded dead      absent
-        /* settle        */ {repeated, applied, applied, repeated, repeated, unknown},
-        /* settle_behind */ {stale, stale, stale, stale, stale, unknown},
-        /* nudge         */ {applied, applied, applied, stale, stale, unknown},
-        /* nudge_again   */ {repeated, repeated, repeated, stale, stale, unknown},
-        /* cancel        */ {applied, stale, applied, stale, repeated, unknown},
-    }};
-}();
-
-[[nodiscard]] constexpr verdict verdict_on(asked what, standing at) noexcept {
-    return verdicts[static_cast<std::size_t>(what)][static_cast<std::size_t>(at)];
-}
-
 namespace detail {
 
-/// What every end of a claim has in common. `due` is when the entry would run next; a nudge that met the claim wins.
-inline void end_claim(life& l, state to, time_point due, time_point now) {
-    l.due_at = l.woken ? std::min(due, now) : due;
-    l.state = to;
-}
+/// Sets the next due time. A nudge during the claim makes the entry due now at the latest.
+inline void set_due(life& l, time_point due, time_point now) { l.due_at = l.woken ? std::min(due, now) : due; }
 
+/// The fields that each outcome changes. What all outcomes have in common is in `apply`.
 struct settle_on {
     life& l;
     time_point now;
 
     void operator()(const succeed& o) const {
-        l.state = state::succeeded;
+        l.state = state_after(state::claimed, verb::succeed);
         l.lapses = 0;
         l.result = o.result;
     }
     void operator()(const retry& o) const {
-        end_claim(l, state::retrying, o.at, now);
+        l.state = state_after(state::claimed, verb::retry);
+        set_due(l, o.at, now);
         l.lapses = 0;
         l.failures += 1;
         l.last_error = o.error;
     }
     void operator()(const bury& o) const {
-        l.state = state::dead;
+        l.state = state_after(state::claimed, verb::bury);
         l.lapses = 0;
         l.failures += 1;
         l.last_error = o.error;
@@ -133,40 +57,57 @@ struct settle_on {
     }
     void operator()(const release& o) const {
         l.attempts -= 1;
-        end_claim(l, l.attempts == 0 ? state::pending : state::retrying, o.at.value_or(l.due_at), now);
+        l.state = l.attempts == 0 ? state_after(state::claimed, verb::release, condition::first_attempt)
+                                  : state_after(state::claimed, verb::release, condition::later_attempt);
+        set_due(l, o.at.value_or(l.due_at), now);
     }
     void operator()(const advance& o) const {
+        l.state = state_after(state::claimed, verb::advance);
         l.attempts = 0;
         l.lapses = 0;
         l.progress = o.progress;
-        end_claim(l, state::pending, o.at.value_or(now), now);
+        set_due(l, o.at.value_or(now), now);
     }
 };
 
 [[nodiscard]] inline verdict verdict_on_ticket(const life& l, std::uint64_t epoch, time_point now) noexcept {
-    return verdict_on(epoch == l.epoch ? asked::settle : asked::settle_behind, standing_of(l, now));
+    return verdict_on(epoch == l.epoch ? verdict_row::settle : verdict_row::settle_other_epoch, column_of(l, now));
+}
+
+/// A state has a gate exactly if it can be claimed, and the gate is the end of the lease exactly if that is the
+/// condition of the claim.
+[[nodiscard]] consteval bool gates_agree_with_transitions() {
+    for (const auto s : all_states) {
+        if (has_transition(s, verb::claim) != is_live(s) ||
+            has_transition(s, verb::claim, condition::lease_over) != (s == state::claimed)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 } // namespace detail
 
-/// The gate of an entry that is not blocked in a lane: when a claim may take it; none if it is terminal.
+/// The time from which a claim may take the entry, if its lane does not block it: the end of the lease if it is
+/// claimed, else `due_at`. A terminal entry has none.
 [[nodiscard]] constexpr std::optional<time_point> gate_of(const life& l) noexcept {
+    static_assert(detail::gates_agree_with_transitions(), "vouch: gate_of contradicts the table of transitions");
     if (is_terminal(l.state)) {
         return std::nullopt;
     }
     return l.state == state::claimed ? l.lease_until : l.due_at;
 }
 
-/// Carries out a claim. Requires that the entry's gate is at or before `request.now`.
+/// Claims the entry. Requires that its gate is at or before `request.now`.
 ///
-/// A claim counts as an attempt, except one that takes over after a first lapse: the process may have died of another
-/// entry it held, so that lapse is not held against this one. Later lapses in a row are: a runner handles an entry with
-/// a lapse alone, so an entry that kills its process every time still runs out of attempts.
+/// A claim counts as an attempt, except the claim that takes over after a first lapse: the process that held the entry
+/// may have died of another entry, so the first lapse costs no attempt. Every further lapse in a row costs one. A
+/// runner handles an entry that has lapsed alone, so an entry that kills its process every time runs out of attempts.
 inline void apply(life& l, const claim_request& request) {
     const bool is_takeover = l.state == state::claimed;
     l.attempts += is_takeover && l.lapses == 0 ? 0U : 1U;
     l.lapses += is_takeover ? 1U : 0U;
-    l.state = state::claimed;
+    l.state = detail::state_after<verb::claim>(l.state);
     l.epoch += 1;
     l.lease_until = request.now + request.lease;
     l.woken = false;
@@ -175,7 +116,8 @@ inline void apply(life& l, const claim_request& request) {
     l.updated_at = request.now;
 }
 
-/// Settles by ticket alone, never by time: a lease that is over but not taken over still settles.
+/// Settles a claim. Only the ticket decides, never the time: if the lease is over and no other claim has taken over,
+/// the settle is applied.
 [[nodiscard]] inline verdict apply(life& l, const settle& s, time_point now) {
     const auto v = detail::verdict_on_ticket(l, s.ticket.epoch, now);
     if (v == verdict::applied) {
@@ -187,7 +129,7 @@ inline void apply(life& l, const claim_request& request) {
     return v;
 }
 
-/// Prolongs a claim; never shortens it.
+/// Extends a claim's lease to `now + lease`. A lease never gets shorter.
 struct extend {
     vouch::ticket ticket{};
     duration lease{};
@@ -196,20 +138,24 @@ struct extend {
 [[nodiscard]] inline verdict apply(life& l, const extend& x, time_point now) {
     const auto v = detail::verdict_on_ticket(l, x.ticket.epoch, now);
     if (v == verdict::applied) {
+        l.state = detail::state_after(state::claimed, verb::extend);
         l.lease_until = std::max(*l.lease_until, now + x.lease);
         l.updated_at = now;
     }
     return v;
 }
 
-/// Makes an entry due now; one that is claimed is marked, and becomes due when its claim ends.
+/// Makes an entry due now. A claimed entry is marked instead (`life::woken`) and becomes due when its claim ends.
 struct nudge {};
 
 [[nodiscard]] inline verdict apply(life& l, nudge, time_point now) {
+    using detail::verdict_row;
     const bool is_claimed = l.state == state::claimed;
-    const bool again = is_claimed ? l.woken : l.due_at <= now;
-    const auto v = verdict_on(again ? asked::nudge_again : asked::nudge, standing_of(l, now));
+    const bool is_again = is_claimed ? l.woken : l.due_at <= now;
+    const auto row = is_again ? verdict_row::nudge_again : verdict_row::nudge;
+    const auto v = detail::verdict_on(row, detail::column_of(l, now));
     if (v == verdict::applied) {
+        l.state = detail::state_after<verb::nudge>(l.state);
         if (is_claimed) {
             l.woken = true;
         } else {
@@ -220,16 +166,17 @@ struct nudge {};
     return v;
 }
 
-/// Ends an entry nobody holds. The epoch moves on if it was claimed, so that the lapsed ticket is stale.
+/// Ends an entry that is not held under a running lease. If it was claimed its epoch grows, so that the lapsed ticket
+/// becomes stale.
 struct cancel {
     std::string_view error{};
 };
 
 [[nodiscard]] inline verdict apply(life& l, const cancel& c, time_point now) {
-    const auto v = verdict_on(asked::cancel, standing_of(l, now));
+    const auto v = detail::verdict_on(detail::verdict_row::cancel, detail::column_of(l, now));
     if (v == verdict::applied) {
         l.epoch += l.state == state::claimed ? 1U : 0U;
-        l.state = state::dead;
+        l.state = detail::state_after<verb::cancel>(l.state);
         l.last_error = c.error;
         l.lease_until.reset();
         l.woken = false;

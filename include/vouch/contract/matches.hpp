@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a query asks for, as a pure function, for stores that look at entries one by one.
+// A query as a pure function, for stores that look at entries one by one.
 #pragma once
 
 #include <vouch/contract/entry.hpp>
@@ -9,9 +9,8 @@
 namespace vouch {
 inline namespace v0 {
 
-/// Whether an entry is on the query's path, passes its filters and comes after `after`. How many of those are given, in
-/// which order, and whether with their payloads, is left to the store. Requires a valid query: one that names what its
-/// path needs and nothing else, so that whatever is empty may be anything.
+/// Whether an entry is on the query's path, passes its filters and comes after `after`. The store itself applies
+/// `limit`, the order and `payloads`. Requires that `validate` accepts the query.
 [[nodiscard]] inline bool matches(const entry& e, const query& q) noexcept {
     return (q.queue.empty() || q.queue == e.queue) && (q.key.empty() || q.key == e.key) &&
            (q.group.empty() || q.group == e.group) && (q.parent.is_nil() || q.parent == e.parent) &&

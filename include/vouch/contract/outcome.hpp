@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a runner says became of a claim. A settle pairs an outcome with the ticket that entitles to it.
+// How a claim ends: one of five outcomes. A settle pairs an outcome with the ticket of the claim.
 #pragma once
 
 #include <optional>
@@ -12,44 +12,45 @@
 namespace vouch {
 inline namespace v0 {
 
-/// Done for good.
+/// The work is done. The entry becomes `succeeded`.
 struct succeed {
     std::string result{};
     [[nodiscard]] friend bool operator==(const succeed&, const succeed&) = default;
 };
 
-/// Failed; try again at `at`.
+/// The attempt failed; the entry is due again at `at`.
 struct retry {
     std::string error{};
     time_point at{};
     [[nodiscard]] friend bool operator==(const retry&, const retry&) = default;
 };
 
-/// Failed for good. The result may carry a participant's failure reply.
+/// The work failed for good. The entry becomes `dead`. A saga's participant can leave its reply in `result`.
 struct bury {
     std::string error{};
     std::optional<std::string> result{};
     [[nodiscard]] friend bool operator==(const bury&, const bury&) = default;
 };
 
-/// Handed back untouched: costs no attempt, and says nothing about earlier lapses. With `at` it is snoozed until then,
-/// else its due time stays.
+/// The claim is given back. It costs no attempt, and leaves `lapses` as it is. With `at` the entry is due then;
+/// without, its due time stays.
 struct release {
     std::optional<time_point> at{};
     [[nodiscard]] friend bool operator==(const release&, const release&) = default;
 };
 
-/// A checkpoint: progress replaced, attempts back to 0, due at `at` (unset: now). Only when progress moved; "nothing to
-/// do yet" is a release with `at`.
+/// A checkpoint: one step is done and the next is due at `at` (unset: now). Replaces the progress and resets the
+/// attempts to 0. Use it only when the progress has changed; if there is nothing to do yet, release with `at`.
 struct advance {
     std::string progress{};
     std::optional<time_point> at{};
     [[nodiscard]] friend bool operator==(const advance&, const advance&) = default;
 };
 
+/// Any of the five.
 using outcome = std::variant<succeed, retry, bury, release, advance>;
 
-/// `std::visit` for an outcome, at a fraction of what that costs the compiler.
+/// `std::visit` for an outcome. It compiles much faster.
 template <class F>
 decltype(auto) visit_outcome(const F& f, const outcome& o) {
     switch (o.index()) {
@@ -61,6 +62,7 @@ decltype(auto) visit_outcome(const F& f, const outcome& o) {
     }
 }
 
+/// Ends the claim that `ticket` names.
 struct settle {
     vouch::ticket ticket{};
     vouch::outcome outcome{};

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Reading several entries: exactly one path (each has an index behind it), then filters, then a page by sequence.
+// Reading several entries. A query names one path, which every store has an index for, then filters, then a page of
+// ascending sequences:
 //
-//   for (auto page = query::dead("mail");; page.after = found.back().sequence) { ... }
+//   auto page = vouch::query::dead("mail");
+//   for (auto found = store.list(page); !found.empty(); found = store.list(page)) {
+//       show(found);
+//       page.after = found.back().sequence;
+//   }
 #pragma once
 
 #include <cstddef>
@@ -16,9 +21,11 @@
 namespace vouch {
 inline namespace v0 {
 
+/// What to read. The static functions make a query for each path; set the filters afterwards.
 struct query {
+    /// Which entries, before any filter. The fields that the path does not use must be empty.
     enum class path : std::uint8_t {
-        group,  ///< members of `group`, across queues
+        group,  ///< entries of `group`, across queues
         parent, ///< entries whose parent is `parent`
         key,    ///< every generation of (`queue`, `key`)
         dead,   ///< dead entries of `queue`
@@ -32,10 +39,10 @@ struct query {
     vouch::id parent{};
 
     std::optional<vouch::state> state{}; ///< unset: any
-    std::string topic{};                 ///< exactly this one; empty: any
-    std::uint64_t after = 0;             ///< only sequences greater than this
-    std::size_t limit = 100;             ///< 0 finds nothing
-    bool payloads = false;               ///< false: payloads come back empty
+    std::string topic{};                 ///< exactly this topic, no pattern; empty: any
+    std::uint64_t after = 0;             ///< only entries with a greater sequence
+    std::size_t limit = 100;             ///< at most this many; 0 finds nothing
+    bool payloads = false;               ///< whether to read payloads; if not, they are empty
 
     [[nodiscard]] static query members(std::string group) { return {.by = path::group, .group = std::move(group)}; }
     [[nodiscard]] static query children(const vouch::id& parent) { return {.by = path::parent, .parent = parent}; }

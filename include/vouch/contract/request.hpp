@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is asked of a claim and of a purge. Time is always an argument.
+// The arguments of `claim` and `purge`.
 #pragma once
 
 #include <cstddef>
@@ -13,42 +13,34 @@
 namespace vouch {
 inline namespace v0 {
 
-/// Eligible is exactly `gate <= now`; the first `limit` by (gate, sequence) are taken.
+/// Claims at most `limit` entries of `queue` whose gate is at or before `now`, the first by (gate, sequence).
 struct claim_request {
     std::string queue{};
-    std::size_t limit = 1; ///< 0 takes nothing
+    std::size_t limit = 1; ///< 0 claims nothing
     time_point now{};
-    duration lease = std::chrono::minutes{5};
-    std::string worker{}; ///< who asks; may be empty
-    vouch::id only{};     ///< nil: any; else this entry alone, if it is eligible and in the queue
+    duration lease = std::chrono::minutes{5}; ///< how long the claims are held unless extended
+    std::string worker{};                     ///< the name of the worker; may be empty
+    vouch::id only{}; ///< nil: any entry; else only this one, if it is in the queue and its gate is open
 };
 
-/// Removes at most `limit` terminal entries of the queue that ended before `before`, oldest first (by end, then by
-/// sequence), and none that a live entry still needs: as its parent, or in its group.
+/// Removes at most `limit` terminal entries of `queue` that ended before `before`, oldest first (by end, then by
+/// sequence). An entry is kept while it is the parent of a live entry or in the group of one.
 ///
-/// An entry and its successors, all generations, go by the newest of them: its end and state are what `before` and
-/// `state` ask about, and its place among the others is theirs. They go eldest first, so that a limit that cuts through
-/// them leaves the newest; if one of them is needed, all are kept, and use up nothing of the limit. What is left of
-/// them after such a cut has no predecessor, even if another entry is given that id.
+/// An entry and its successors are treated as one family. `before`, `state` and the order look at the newest member.
+/// The family is removed from the eldest member on, so a purge that reaches its limit in the middle leaves the newest.
+/// If a live entry needs one member, the whole family is kept and does not count against the limit. The members left
+/// after such a cut have no predecessor, even if another entry is stored later under the predecessor's id.
 ///
-/// A purge may look at a bounded number of ended entries, so that those which are needed cost it no more than its limit
-/// allows, however many they are: at the oldest 1,000 at least, and at `limit` others that earlier purges have not
-/// looked at. So fewer than `limit` removed does not mean that none is left: call again; every call that removes fewer
-/// gets further by `limit` entries, and begins again with the oldest when it has seen all.
+/// A purge may stop after reading a bounded number of ended entries: at least the oldest 1,000, and `limit` others that
+/// earlier purges have not read. So a purge that removes fewer than `limit` entries may leave some behind. Call it
+/// again: each such call gets at least `limit` entries further, and starts again from the oldest when it has read them
+/// all.
 struct purge_request {
     std::string queue{};
     time_point before{};
     std::size_t limit = 1000;
-    std::optional<vouch::state> state{}; ///< unset: succeeded and dead; else only those that ended so
+    std::optional<vouch::state> state{}; ///< unset: succeeded and dead entries; else only this state
 };
-
-namespace detail {
-
-/// How many ended entries a purge of our stores looks at in each of its parts: among the oldest, and among those that
-/// earlier purges have not looked at.
-[[nodiscard]] constexpr std::size_t purge_looks(std::size_t limit) noexcept { return 1000 + 2 * limit; }
-
-} // namespace detail
 
 } // namespace v0
 } // namespace vouch

@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: MIT
-// The five states of an entry. `lifecycle.hpp` says which verb leads from which to which; nothing else can happen.
+// The five states of an entry. `transitions.hpp` lists every change from one state to another.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
-#include <vouch/version.hpp>
+#include <vouch/contract/text_stream.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
+/// Where an entry is in its life.
 enum class state : std::uint8_t {
     pending,   ///< waits for its first attempt, or for the next step after a checkpoint
-    retrying,  ///< an attempt failed or was handed back; waits for the next one
-    claimed,   ///< a runner holds it under a lease
+    retrying,  ///< waits for another attempt after one that failed or was released
+    claimed,   ///< held by a runner under a lease
     succeeded, ///< terminal: done
-    dead,      ///< terminal: given up, kept for a person to see
+    dead,      ///< terminal: given up; kept for an operator
 };
 
 inline constexpr std::array<state, 5> all_states{state::pending, state::retrying, state::claimed, state::succeeded,
                                                  state::dead};
 
-/// Terminal entries are frozen: no field of theirs changes again, and only a purge removes them.
+/// A terminal entry is frozen: no field changes again, and only a purge removes it.
 [[nodiscard]] constexpr bool is_terminal(state s) noexcept { return s == state::succeeded || s == state::dead; }
+/// Not terminal.
 [[nodiscard]] constexpr bool is_live(state s) noexcept { return !is_terminal(s); }
 
 [[nodiscard]] constexpr std::string_view name_of(state s) noexcept {
@@ -38,7 +41,7 @@ inline constexpr std::array<state, 5> all_states{state::pending, state::retrying
     return "?";
 }
 
-/// How many entries of a queue are in each state. Every state is present; zero is a number too.
+/// How many entries of a queue are in each state. Every state has a count, which may be 0.
 struct state_counts {
     std::array<std::size_t, all_states.size()> by_state{};
 
@@ -54,6 +57,17 @@ struct state_counts {
     }
     [[nodiscard]] friend constexpr bool operator==(const state_counts&, const state_counts&) noexcept = default;
 };
+
+/// Writes every count: `1 pending, 0 retrying, 0 claimed, 0 succeeded, 0 dead`.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const state_counts& counts) {
+    for (const auto s : all_states) {
+        detail::write_text(out, s == all_states.front() ? "" : ", ");
+        detail::write_text(out, std::to_string(counts[s]) + ' ');
+        detail::write_text(out, name_of(s));
+    }
+    return out;
+}
 
 } // namespace v0
 } // namespace vouch

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: MIT
-// The contract a store fulfils, as four concepts: `reader`, `writer`, `transaction`, `store`; and `waking_store` for
-// the capability `wakes`. The smallest model is the memory store (`backends/memory`); `explain.hpp` tells in plain
-// words what a type lacks; the conformance suite checks what no concept can say.
+// The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. A fifth,
+// `waking_store`, is optional. The smallest complete model is the memory store (`backends/memory`). If a type misses an
+// operation, `explain.hpp` says which; the conformance suite checks the rules that a concept cannot express.
 //
-// For all operations:
-//  1. Time and ids are arguments. No store reads a clock or makes an id.
-//  2. No write without a condition and a verdict. Never read a set, decide, then write by id.
-//  3. Batches answer per item, in order. An invalid item rejects its whole batch before anything is written.
-//  4. Facts of the domain are values; faults throw `vouch::error`.
-//  5. After any error but `invalid_argument` the transaction is closed, as after commit and when moved from. Using a
-//     closed one throws `misuse`.
-//  6. Any operation or commit of a transaction may throw `conflict`: it is rolled back, its verdicts are void, and it
-//  is
-//     to be repeated from `begin` (`transact` does). Of the parties to a conflict one gets through.
-//  7. An error that `is_in_doubt` comes from commit only: claims of that transaction are forgotten (never run, settled,
-//     extended or released), settles are repeated whole under the same tickets (`repeated` or `unknown`: it had landed;
-//     `stale`: lost), enqueues are repeated whole with the same ids (duplicate of the same id: it had landed).
+// Rules for all operations:
+//  1. Time and ids are arguments. A store never reads a clock and never makes an id.
+//  2. Every write is conditional and returns a verdict. A store never reads a set, decides, and then writes by id.
+//  3. A batch returns one answer per item, in order. If one item is invalid, the whole batch throws before anything is
+//     written.
+//  4. Facts of the domain are return values. Faults throw `vouch::error`.
+//  5. After any error except `invalid_argument` the transaction is closed, as it is after `commit` and when it has been
+//     moved from. Using a closed transaction throws `misuse`.
+//  6. Any operation of a transaction may throw `conflict`. The transaction is then rolled back and its verdicts are
+//     void; the caller repeats it from `begin` (`transact` does). One of the conflicting transactions always succeeds.
+//  7. Only `commit` throws an error that `is_in_doubt`: the commit may or may not have taken effect. The caller then
+//     - forgets the claims of the transaction: it does not run, settle, extend or release them, because another worker
+//       may hold an equal ticket; the lease expires and the entries are claimed again;
+//     - repeats its settles, all of them, with the same tickets: `repeated` or `unknown` means that the first commit
+//       took effect, `stale` that another claim has taken over;
+//     - repeats its enqueues, all of them, with the same ids: a duplicate of the same id means that it is stored.
+//  8. What a verdict rests on stays true until the transaction ends. Lists, counts, `next_due` and the absence of an
+//     entry are true at the time of the call.
 //
-// Not required: priorities, fairness between lanes, gapless sequences, atomicity across stores.
+// Not required: priorities, fairness between lanes, sequences without gaps, transactions across stores.
 #pragma once
 
 #include <chrono>
@@ -41,14 +46,14 @@
 namespace vouch {
 inline namespace v0 {
 
-/// Looks without changing.
-///  1. `find` gives the entry with its payload, or nothing.
-///  2. `list` gives what the query says, by ascending sequence.
-///  3. `counts` has every state, zero-filled. It may cost the queue's rows; nothing on the way of emit, claim or settle
-///     calls it.
-///  4. `next_due` is the smallest gate of the queue: lease end if claimed, none if terminal or blocked in its lane,
-///  else
-///     due_at. It may be in the past.
+/// Reads entries and changes nothing.
+///  1. `find` returns the entry with its payload, or nothing.
+///  2. `list` returns the entries that the query selects, by ascending sequence.
+///  3. `counts` returns the number of entries of the queue in every state. It may read every row of the queue; vouch
+///     never calls it while it emits, claims or settles.
+///  4. `next_due` returns the smallest gate of the queue, which may be in the past, or nothing. The gate of an entry is
+///     the time from which a claim may take it: the end of its lease if it is claimed, else its due time. An entry that
+///     is terminal, or blocked in its lane, has no gate.
 template <class R>
 concept reader = requires(const R& r, const id& an_id, const query& q, std::string_view queue) {
     { r.find(an_id) } -> std::same_as<std::optional<entry>>;
@@ -57,21 +62,20 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
     { r.next_due(queue) } -> std::same_as<std::optional<time_point>>;
 };
 
-/// Changes, within a transaction. Its reads see its own writes.
-///  1. `enqueue`: an id that is stored is a duplicate of itself; a (queue, key) that is stored, in any generation, is a
-///     duplicate of the newest; a successor is inserted once per dead predecessor. A later draft of the same batch sees
-///     the earlier ones.
-///  2. `claim`: eligible is exactly `gate <= now`; takes the first `limit` by (gate, sequence); returns them by
-///     (due_at, sequence), as they are after the claim. It may pass over entries another open transaction has touched,
-///     and only those. It is an attempt, unless it takes over after the first lapse in a row. Its cost does not grow
-///     with future, blocked, claimed or terminal entries.
-///  3. `settle`: by ticket alone, never by time. When an entry becomes terminal, by any verb, its parent is nudged and
-///  the
-///     next entry of its lane gets its gate, in the same transaction.
-///  4. `extend`: lease_until = max(lease_until, now + lease).
-///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
-///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many. It
-///     may look at a bounded number of entries, and then goes on where it stopped when it is called again.
+/// Reads and writes within a transaction. Reads see the writes of the same transaction.
+///  1. `enqueue` stores each draft once. A draft whose id is stored is a duplicate of that entry. A draft whose queue
+///     and key are stored, in any generation, is a duplicate of the newest. A dead entry gets at most one successor.
+///     Within a batch, later drafts see earlier ones.
+///  2. `claim` takes the entries whose gate is at or before `now`, the first `limit` by (gate, sequence). It returns
+///     them by (due_at, sequence), as they are after the claim. It may pass over an entry that another open transaction
+///     has changed, and over no other. A claim is an attempt, unless it takes over after the first lapse in a row. Its
+///     cost must not grow with the number of future, blocked, claimed or terminal entries.
+///  3. `settle` is decided by the ticket alone, never by the time. When an entry becomes terminal, by any verb, the
+///     same transaction nudges its parent and gives the next entry of its lane a gate.
+///  4. `extend` sets `lease_until` to the later of `lease_until` and `now + lease`.
+///  5. `nudge` and `cancel` do what `lifecycle.hpp` says.
+///  6. `purge` removes terminal entries that no live entry needs, as `purge_request` says, and returns their number. It
+///     may read a bounded number of entries; the next call continues from there.
 template <class W>
 concept writer = reader<W> &&
     requires(W& tx, std::span<const draft> drafts, const claim_request& claim, std::span<const settle> settles,
@@ -86,15 +90,16 @@ concept writer = reader<W> &&
     { tx.purge(purge) } -> std::same_as<std::size_t>;
 };
 
-/// A writer of its own: nothing of it is seen before `commit`, all of it after; destruction without commit leaves
-/// nothing, dedup keys included. It may move between threads and is used by one at a time.
+/// A writer that can be committed. Before `commit` no other reader sees any of its writes; after `commit` all readers
+/// see all of them. If it is destroyed without `commit`, nothing of it remains, not even a dedup key. A transaction may
+/// move between threads, but only one thread may use it at a time.
 template <class T>
 concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
     { tx.commit() } -> std::same_as<void>;
 };
 
-/// Holds the work. Safe for concurrent `begin` and reads. Reads on the store see what is committed and never wait for
-/// writers; `begin` may wait for another transaction to end.
+/// Holds the entries. Any number of threads may call `begin` and read at the same time. Reads on the store see
+/// committed entries and never wait for a writer. `begin` may wait until another transaction ends.
 template <class S>
 concept store = reader<S> && transaction<typename S::transaction> && requires(S& s, const S& looked_at) {
     { s.begin() } -> std::same_as<typename S::transaction>;
@@ -102,8 +107,11 @@ concept store = reader<S> && transaction<typename S::transaction> && requires(S&
     { S::contract_level } -> std::convertible_to<int>;
 };
 
-/// Capability `wakes`: a number per queue that changes with every commit that may have brought work nearer, and a wait
-/// for it to differ from the one seen. Only ever a hint: dropping every wake-up loses nothing.
+/// A store with the capability `wakes`. Each queue has a number that changes with every commit that may have made work
+/// due sooner.
+///  1. `wakes` returns the number.
+///  2. `wait` returns it as soon as it differs from `seen`, after `at_most`, or when `stop` is requested.
+/// A wake-up is only a hint: a store that drops every one loses no work, because workers poll as well.
 template <class S>
 concept waking_store = store<S> &&
     requires(S& s, std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most, std::stop_token stop) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Time as the contract knows it: microseconds of UTC, always handed in by the caller. No store reads a clock,
-// so the same calls give the same result, and tests own the time.
+// Time in the contract: microseconds of UTC, always an argument. No store reads a clock, so the same calls give the
+// same results, and tests control the time.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,12 @@
 namespace vouch {
 inline namespace v0 {
 
+/// A length of time.
 using duration = std::chrono::microseconds;
+/// A point in time, UTC.
 using time_point = std::chrono::time_point<std::chrono::system_clock, duration>;
 
-/// `at + by`, held at the ends of the representable range instead of overflowing.
+/// `at + by`, or the last (first) representable time if the sum would overflow.
 [[nodiscard]] constexpr time_point later(time_point at, duration by) noexcept {
     if (by > duration::zero() && at > time_point::max() - by) {
         return time_point::max();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the store says became of a write. No write goes without a condition, and none without an answer.
+// What a store answers to a write. Every write is conditional and returns a verdict: a verdict on a stored entry, a
+// receipt for a draft.
 #pragma once
 
 #include <array>
@@ -7,15 +8,16 @@
 #include <string_view>
 
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/text_stream.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
-/// Only `applied` changes anything.
+/// The answer to a write that names a stored entry. Only `applied` changes anything.
 enum class verdict : std::uint8_t {
-    applied,
-    repeated, ///< nothing left to do: the ticket is used up, the entry already due, marked or dead
-    stale,    ///< not entitled: another claim has taken over, or the entry's state does not allow it
+    applied,  ///< the change was made
+    repeated, ///< there is nothing left to do: the ticket is used up, or the entry is already due, marked or dead
+    stale,    ///< not allowed: another claim has taken over, or the entry's state forbids it
     unknown,  ///< no such entry
 };
 
@@ -32,22 +34,29 @@ inline constexpr std::array<verdict, 4> all_verdicts{verdict::applied, verdict::
     return "?";
 }
 
-/// What became of one settle.
+/// The answer to one settle.
 struct settlement {
     vouch::verdict verdict = vouch::verdict::unknown;
-    bool group_completed = false; ///< this settle took the group's members not yet succeeded from one to zero
+    bool group_completed = false; ///< with this settle the last open member of the group succeeded
     [[nodiscard]] friend constexpr bool operator==(const settlement&, const settlement&) noexcept = default;
 };
 
-/// What became of one draft.
+/// Writes `applied`, or `applied, group completed`.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const settlement& s) {
+    detail::write_text(out, name_of(s.verdict));
+    return s.group_completed ? detail::write_text(out, ", group completed") : out;
+}
+
+/// The answer to one draft.
 struct receipt {
     enum class kind : std::uint8_t {
-        inserted,
-        duplicate, ///< nothing written: `id` is stored already, by its id, its key, or as the predecessor's successor
-        refused,   ///< nothing written: the predecessor is absent, not dead, or of another queue
+        inserted,  ///< stored
+        duplicate, ///< not stored: `id` has the same id or key, or is the predecessor's successor already
+        refused,   ///< not stored: the predecessor is absent, not dead, or in another queue
     };
     receipt::kind what = kind::refused;
-    vouch::id id{}; ///< inserted: the draft's; duplicate: the stored entry's; refused: nil
+    vouch::id id{}; ///< inserted: the draft's id; duplicate: the stored entry's id; refused: nil
 
     [[nodiscard]] friend constexpr bool operator==(const receipt&, const receipt&) noexcept = default;
 };
@@ -59,6 +68,13 @@ struct receipt {
     case receipt::kind::refused: return "refused";
     }
     return "?";
+}
+
+/// Writes the kind and the id: `duplicate 00000000-0000-0000-0000-000000000001`.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const receipt& r) {
+    detail::write_text(out, name_of(r.what));
+    return r.id.is_nil() ? out : detail::write_text(out, ' ' + to_string(r.id));
 }
 
 } // namespace v0

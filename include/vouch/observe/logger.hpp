@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// An observer that writes a line per event, by level, to a sink of the application's choosing (stderr by default).
-// Warnings and errors are on unless told otherwise. A line has names, ids and codes, never a payload; an exception's
-// text only where the runner or the worker was asked for it. Whatever these contain, a line stays one line.
+// An observer that writes one line for each event to a sink, which is stderr by default. It writes warnings and errors,
+// or from any other level on. A line has names, ids and codes, never a payload; it has the text of an exception only if
+// the runner or worker has `exception_text` set. Values are escaped, so an event is always one line.
 //
-// Thread-safe: a logger hands lines to its sink one at a time. A sink may do what is logged in its turn, such as emit
-// through an outbox that the logger observes: those lines are dropped, whichever logger they would go to.
+// Thread-safe: a logger calls its sink for one line at a time. A sink may cause events itself, for example by emitting
+// through an outbox that a logger observes. The lines of such events are dropped, in every logger.
 #pragma once
 
 #include <array>
@@ -20,17 +20,19 @@
 
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/contract/utc.hpp>
 #include <vouch/observe/observer.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
+/// How important an event is.
 enum class log_level : std::uint8_t {
-    debug,   ///< polls, claims, starts
-    info,    ///< what went as it should
-    warning, ///< retries, dead letters, claims lost
-    error,   ///< the store failed, an outcome could not be recorded, a payload could not be read
-    off,     ///< above all events
+    debug,   ///< polls, claims, starts of handlers
+    info,    ///< normal outcomes
+    warning, ///< retries, dead letters, lost claims
+    error,   ///< the store failed, an outcome was not recorded, a payload could not be decoded
+    off,     ///< no event has this level
 };
 
 [[nodiscard]] constexpr std::string_view name_of(log_level level) noexcept {
@@ -44,6 +46,7 @@ enum class log_level : std::uint8_t {
     return "?";
 }
 
+/// The level at which the logger writes an event.
 [[nodiscard]] constexpr log_level level_of(const event& e) noexcept {
     switch (e.what) {
     case event_kind::claimed:
@@ -54,7 +57,7 @@ enum class log_level : std::uint8_t {
     case event_kind::advanced:
     case event_kind::group_completed:
     case event_kind::purged: return log_level::info;
-    case event_kind::released: return e.tag.empty() ? log_level::info : log_level::warning; // nobody knows its kind
+    case event_kind::released: return e.tag.empty() ? log_level::info : log_level::warning; // no handler knows it
     case event_kind::retried:
     case event_kind::stale:
     case event_kind::lease_lost: return log_level::warning;
@@ -66,22 +69,10 @@ enum class log_level : std::uint8_t {
     return log_level::error;
 }
 
-/// `2026-11-16T16:13:34.123456Z`, whatever the year.
-[[nodiscard]] inline std::string to_utc(time_point at) {
-    const auto day = std::chrono::floor<std::chrono::days>(at);
-    const std::chrono::year_month_day date{day};
-    const std::chrono::hh_mm_ss<duration> time{at - day};
-    std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
-                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                  static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
-                  static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
-    return text.data();
-}
-
-/// Gets a line without its end. What it throws is dropped.
+/// Receives a line, without a line break. An exception that it throws is dropped.
 using log_sink = std::function<void(log_level, std::string_view line)>;
 
+/// The default sink.
 inline void log_to_stderr(log_level /*level*/, std::string_view line) {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
 }
@@ -91,7 +82,7 @@ namespace detail {
 /// Whether this thread is inside the sink of a logger.
 inline thread_local bool is_in_log_sink = false;
 
-/// Calls the sink, as whose doing all events of this thread count meanwhile.
+/// Marks this thread while it is inside a sink.
 struct log_sink_call {
     log_sink_call() noexcept { is_in_log_sink = true; }
     log_sink_call(const log_sink_call&) = delete;
@@ -101,6 +92,7 @@ struct log_sink_call {
 
 } // namespace detail
 
+/// Writes events at `least` and above.
 class logger {
   public:
     static constexpr bool writes_log = true; ///< see `logging_observer`
@@ -110,7 +102,7 @@ class logger {
 
     void on(const event& e) noexcept {
         const auto level = level_of(e);
-        // A lock taken twice by one thread would never be had, and a line that makes a line would never end.
+        // Inside a sink, the lock is held by this thread already, and a line that causes a line would never end.
         if (level < least_ || detail::is_in_log_sink) {
             return;
         }
@@ -157,7 +149,7 @@ class logger {
         add("worker", e.worker);
     }
 
-    /// ` name=value`; quoted where it must be, so that a value can neither end the line nor look like another field.
+    /// Adds ` name=value`. The value is quoted if needed, so it can neither end the line nor look like another field.
     void add(std::string_view name, std::string_view value) {
         if (value.empty()) {
             return;
@@ -198,26 +190,5 @@ class logger {
     std::string line_{};
 };
 
-namespace detail {
-
-/// Logs to stderr as long as it is needed: until an observer is there that writes a log.
-class fallback_log {
-  public:
-    explicit fallback_log(log_level least) : log_(least) {}
-
-    /// Not while events are being reported.
-    void need(bool is_needed) noexcept { is_needed_ = is_needed; }
-    void on(const event& e) noexcept {
-        if (is_needed_) {
-            log_.on(e);
-        }
-    }
-
-  private:
-    logger log_;
-    bool is_needed_ = true;
-};
-
-} // namespace detail
 } // namespace v0
 } // namespace vouch

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// An observer that counts, and writes what it has counted as Prometheus text exposition (format 0.0.4).
+// An observer that counts events and prints the numbers in the Prometheus text format (version 0.0.4).
 //
-// Counters and histograms come from events; the gauges of a queue's depth come from a look at the store (`look_at`), so
-// that they are right after a restart, too. A look may cost the queue's rows, so an application takes it when it is
-// scraped or every half minute, never on the way of a claim. Labels are queues, topics of sagas, outcomes, states and
-// error codes. Their number is bounded: queues beyond `labels_max` share `other`, which holds their sum (of
-// `vouch_overdue_seconds` the longest), and so do codes and topics beyond a hundred per queue.
+// Counters and histograms come from events. The gauges of a queue's depth come from the store, by `look_at`, so they
+// are right after a restart. `look_at` may read every row of the queue: call it when the metrics are scraped, or every
+// half minute. Labels are queues, topics of sagas, outcomes, states and error codes. Their number is bounded: the
+// queues after the first `labels_max` share the label `other`, which has the sum of their numbers (the longest for
+// `vouch_overdue_seconds`), and so do the codes and topics after the first hundred of a queue.
 //
-// Thread-safe. It keeps the last look at each queue, so its memory grows with the number of queues it looks at.
+// Thread-safe. The memory grows with the number of queues that are looked at: the last look at each is kept.
 #pragma once
 
 #include <array>
@@ -23,29 +23,31 @@
 
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/observe/depth.hpp>
-#include <vouch/observe/exposition.hpp>
-#include <vouch/observe/histogram.hpp>
-#include <vouch/observe/label_counts.hpp>
+#include <vouch/observe/detail/depth.hpp>
+#include <vouch/observe/detail/exposition.hpp>
+#include <vouch/observe/detail/histogram.hpp>
+#include <vouch/observe/detail/label_counts.hpp>
+#include <vouch/observe/detail/tally.hpp>
+#include <vouch/observe/look_options.hpp>
 #include <vouch/observe/observer.hpp>
-#include <vouch/observe/tally.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
+/// Counts events. One object can observe any number of outboxes, runners and workers.
 class metrics {
   public:
-    static constexpr std::size_t labels_max = 1000; ///< queues with numbers of their own
+    static constexpr std::size_t labels_max = 1000; ///< queues with a label of their own
 
     void on(const event& e) noexcept {
         try {
             const std::lock_guard lock(mutex_);
             of(e.queue).count(e);
-        } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a new queue's numbers
+        } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a new queue
         }
     }
 
-    /// Reads the depth of a queue, as `look_options` say. Throws the reader's faults.
+    /// Reads the depth of a queue from the store. Throws what the store throws.
     template <class Reader>
     void look_at(const Reader& store, std::string_view queue, time_point now, const look_options& how = {}) {
         auto seen = detail::depth_of(store, queue, now, how);
@@ -53,7 +55,7 @@ class metrics {
         looks_[label(queue)].insert_or_assign(std::string(queue), std::move(seen));
     }
 
-    /// Everything, as a scrape wants it (`Content-Type: text/plain; version=0.0.4`).
+    /// All numbers, as the answer to a scrape (`Content-Type: text/plain; version=0.0.4`).
     [[nodiscard]] std::string text() const {
         const std::lock_guard lock(mutex_);
         detail::exposition out;
@@ -71,7 +73,7 @@ class metrics {
 
     using tally = detail::tally;
 
-    /// What a queue's numbers go by.
+    /// The label of a queue: its name, or `other`.
     [[nodiscard]] std::string label(std::string_view queue) {
         if (labels_.size() < labels_max) {
             labels_.emplace(queue);
@@ -83,8 +85,6 @@ class metrics {
         return found != queues_.end() ? found->second : queues_[label(queue)];
     }
 
-    // Writing.
-
     void counters(exposition& out) const {
         struct row {
             std::string_view name;
@@ -92,11 +92,11 @@ class metrics {
             std::uint64_t tally::*value;
         };
         static constexpr std::array<row, 5> rows{
-            {{"vouch_enqueued_total", "Entries enqueued, by handlers and outboxes observed here.", &tally::enqueued},
+            {{"vouch_enqueued_total", "Entries enqueued by the observed handlers and outboxes.", &tally::enqueued},
              {"vouch_claimed_total", "Entries claimed.", &tally::claimed},
-             {"vouch_leases_lost_total", "Claims taken over while in hand.", &tally::lost},
-             {"vouch_purged_total", "Ended entries removed.", &tally::purged},
-             {"vouch_groups_completed_total", "Groups whose last entry succeeded.", &tally::groups}}};
+             {"vouch_leases_lost_total", "Claims that another worker took over before their outcome.", &tally::lost},
+             {"vouch_purged_total", "Terminal entries removed.", &tally::purged},
+             {"vouch_groups_completed_total", "Groups whose last open entry succeeded.", &tally::groups}}};
         for (const auto& r : rows) {
             out.head(r.name, "counter", r.help);
             for (const auto& [queue, n] : queues_) {
@@ -118,14 +118,15 @@ class metrics {
                 out.line({{"queue", queue}, {"reason", name_of(tally::death_reasons[i])}}, n.dead[i]);
             }
         }
-        out.head("vouch_left_total", "counter", "Claims handed back because no handler here could go on, by reason.");
+        out.head("vouch_left_total", "counter",
+                 "Claims released because no handler here can continue them, by reason.");
         for (const auto& [queue, n] : queues_) {
             for (const auto& [reason, times] : n.left) {
                 out.line({{"queue", queue}, {"reason", reason}}, times);
             }
         }
         out.head("vouch_sagas_total", "counter",
-                 "Sagas ended: completed, compensated, or dead for a person to resume.");
+                 "Sagas ended: completed, compensated, or dead until an operator resumes them.");
         for (const auto& [queue, n] : queues_) {
             out.line({{"queue", queue}, {"outcome", "completed"}}, n.completed.count());
             out.line({{"queue", queue}, {"outcome", "compensated"}}, n.compensated.count());
@@ -142,7 +143,7 @@ class metrics {
         static constexpr std::array<row, 3> rows{
             {{"vouch_failures_total", "Failed attempts, retried or dead, by error code.", &tally::failures},
              {"vouch_store_errors_total", "Faults of the store, by kind.", &tally::store_errors},
-             {"vouch_hook_errors_total", "Outcomes held up by an audit sink or a group callback, by error code.",
+             {"vouch_hook_errors_total", "Outcomes delayed by an audit sink or a group callback, by error code.",
               &tally::hook_errors}}};
         for (const auto& r : rows) {
             out.head(r.name, "counter", r.help);
@@ -155,7 +156,7 @@ class metrics {
     }
 
     void gauges(exposition& out) const {
-        out.head("vouch_active", "gauge", "Claims in hand here.");
+        out.head("vouch_active", "gauge", "Claims held by the observed runners and workers.");
         for (const auto& [queue, n] : queues_) {
             out.line({{"queue", queue}}, n.active);
         }
@@ -165,13 +166,13 @@ class metrics {
                 depths[queue] += d;
             }
         }
-        out.head("vouch_entries", "gauge", "Entries stored, by state, as of the last look.");
+        out.head("vouch_entries", "gauge", "Entries stored, by state, at the last look.");
         for (const auto& [queue, d] : depths) {
             for (const auto s : all_states) {
                 out.line({{"queue", queue}, {"state", name_of(s)}}, d.counts[s]);
             }
         }
-        out.head("vouch_overdue_seconds", "gauge", "For how long the next entry has been due, as of the last look.");
+        out.head("vouch_overdue_seconds", "gauge", "How long ago the next entry became due, at the last look.");
         for (const auto& [queue, d] : depths) {
             out.seconds({{"queue", queue}}, d.overdue);
         }
@@ -181,10 +182,10 @@ class metrics {
             std::size_t detail::depth::*value;
         };
         static constexpr std::array<row, 2> rows{
-            {{"vouch_stuck_entries", "Live entries that should move and do not, as of the last look.",
+            {{"vouch_stuck_entries", "Live entries that are due and do not change, at the last look.",
               &detail::depth::stuck},
              {"vouch_entries_not_looked_at",
-              "Live entries past the limit of the last look, whose stuck entries and sagas are not counted.",
+              "Live entries that the last look did not read, whose stuck entries and sagas are not counted.",
               &detail::depth::unseen}}};
         for (const auto& r : rows) {
             out.head(r.name, "gauge", r.help);
@@ -202,9 +203,9 @@ class metrics {
             std::size_t detail::saga_depth::*value;
         };
         static constexpr std::array<row, 2> rows{
-            {{"vouch_sagas_active", "Sagas that have not ended, by topic, as of the last look.",
+            {{"vouch_sagas_active", "Sagas that have not ended, by topic, at the last look.",
               &detail::saga_depth::active},
-             {"vouch_sagas_stuck", "Sagas that have begun and do not move, by topic, as of the last look.",
+             {"vouch_sagas_stuck", "Sagas that have begun and do not change, by topic, at the last look.",
               &detail::saga_depth::stuck}}};
         for (const auto& r : rows) {
             out.head(r.name, "gauge", r.help);
@@ -223,18 +224,18 @@ class metrics {
             histogram tally::*value;
         };
         static constexpr std::array<row, 5> rows{
-            {{"vouch_wait_seconds", "From due to claimed.", &tally::wait},
-             {"vouch_handler_seconds", "What handlers took.", &tally::handler},
-             {"vouch_retry_delay_seconds", "From a failed attempt to the next try.", &tally::delay},
-             {"vouch_age_seconds", "From enqueued to succeeded.", &tally::age},
-             {"vouch_poll_seconds", "What a commit of settles and claims took.", &tally::poll}}};
+            {{"vouch_wait_seconds", "Time from due to claimed.", &tally::wait},
+             {"vouch_handler_seconds", "Time that handlers ran.", &tally::handler},
+             {"vouch_retry_delay_seconds", "Time from a failed attempt to the next one.", &tally::delay},
+             {"vouch_age_seconds", "Time from enqueued to succeeded.", &tally::age},
+             {"vouch_poll_seconds", "Time that a commit of settles and claims took.", &tally::poll}}};
         for (const auto& r : rows) {
             out.head(r.name, "histogram", r.help);
             for (const auto& [queue, n] : queues_) {
                 out.lines({{"queue", queue}}, n.*r.value);
             }
         }
-        out.head("vouch_saga_seconds", "histogram", "From enqueued to the end of a saga, by outcome.");
+        out.head("vouch_saga_seconds", "histogram", "Time from enqueued to the end of a saga, by outcome.");
         for (const auto& [queue, n] : queues_) {
             out.lines({{"queue", queue}, {"outcome", "completed"}}, n.completed);
             out.lines({{"queue", queue}, {"outcome", "compensated"}}, n.compensated);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What happened, for observers that log, count or record it. Events are reported after the fact and never throw: an
-// observer can watch, not interfere. They carry names and codes, never payloads; the text of an exception only where
-// the runner or the worker was asked for it.
+// Events for observers that log, count or record what happens. An event is reported after the fact, so an observer can
+// watch but not interfere, and its `on` must not throw. Events carry names, ids and codes, never payloads. They carry
+// the text of an exception only if the runner or worker has `exception_text` set.
 #pragma once
 
 #include <concepts>
@@ -17,23 +17,25 @@
 namespace vouch {
 inline namespace v0 {
 
+/// What happened.
 enum class event_kind : std::uint8_t {
-    enqueued, ///< and committed: by a handler (then with its worker), or by an outbox that has observers
+    enqueued, ///< and committed, by a handler (then `worker` is set) or by an outbox with observers
     claimed,
-    started,
+    started, ///< the handler is called
     succeeded,
     advanced,
     retried,
     dead,
     released,
-    stale,       ///< an outcome came too late: another claim had taken over
-    unsettled,   ///< the outcome was given up; the entry stays claimed until its lease is over
-    hook_failed, ///< an audit sink or a group callback threw; the outcome is kept and settled again later
+    stale,       ///< the outcome was refused: another claim had taken over
+    unsettled,   ///< the outcome could not be recorded; the entry stays claimed until its lease expires
+    hook_failed, ///< an audit sink or a group callback threw; the outcome is kept and settled later
     group_completed,
-    lease_lost,  ///< a claim was taken over while in hand; its handler is told, or (tag `unstarted`) never called
-    purged,      ///< `count` ended entries were removed
-    store_error, ///< the store failed; the worker tries again, or stops if that makes no sense
-    polled,      ///< the worker went to the store, and came back with `count` claims
+    lease_lost,  ///< another worker has taken the claim over; the handler's stop token is set, or (tag
+                 ///< `unstarted`) the handler is never called
+    purged,      ///< `count` terminal entries were removed
+    store_error, ///< the store failed; the worker tries again, or stops if that cannot help
+    polled,      ///< the worker asked the store for work and claimed `count` entries
 };
 
 [[nodiscard]] constexpr std::string_view name_of(event_kind kind) noexcept {
@@ -60,13 +62,13 @@ enum class event_kind : std::uint8_t {
 
 /// Why an entry is dead.
 enum class death : std::uint8_t {
-    none,       ///< it is not
-    rejected,   ///< its handler threw `reject`
-    buried,     ///< its handler returned `bury`
-    exhausted,  ///< its attempts are used up
-    expired,    ///< its time is over
-    no_handler, ///< no route fits its topic
-    invalid,    ///< its outcome or an emission is one the store would refuse
+    none,       ///< the entry is not dead
+    rejected,   ///< the handler threw `reject`
+    buried,     ///< the handler returned `bury`
+    exhausted,  ///< the attempts are used up
+    expired,    ///< `expires_at` has passed
+    no_handler, ///< no route matches the topic
+    invalid,    ///< the store would refuse the outcome or an emission
 };
 
 [[nodiscard]] constexpr std::string_view name_of(death why) noexcept {
@@ -82,7 +84,7 @@ enum class death : std::uint8_t {
     return "?";
 }
 
-/// Views are good during the call only. What does not apply to an event is empty.
+/// One event. The views are valid during the call only. Fields that do not apply to the event are empty.
 struct event {
     event_kind what{};
     time_point at{};
@@ -91,40 +93,42 @@ struct event {
     std::string_view worker{};
     std::string_view group{};
     std::string_view error{}; ///< a code, never a message
-    std::string_view tag{};   ///< what the handler has to say of its outcome, such as `compensated`
-    std::string_view text{};  ///< of the exception, only if asked for: may carry other people's data
+    std::string_view tag{};   ///< a word from the handler about its outcome, such as `compensated`
+    std::string_view text{};  ///< of the exception, only with `exception_text`: it may contain personal data
     vouch::id id{};
     std::uint32_t attempt = 0;
     std::size_t count = 1;
     death reason{};       ///< dead: why
-    bool is_saga = false; ///< claimed, and all that ends a claim: the entry's progress is a saga's
-    duration age{};       ///< claimed, and all that ends a claim: since the entry was enqueued
-    duration late{};      ///< claimed: since it was due
-    duration delay{};     ///< retried: until the next try
-    /// All that ends a claim: what the handler took, none if it was not called. Polled, purged: what the store took.
+    bool is_saga = false; ///< claimed, and every end of a claim: the entry is a saga
+    duration age{};       ///< claimed, and every end of a claim: time since the entry was enqueued
+    duration late{};      ///< claimed: time since it was due
+    duration delay{};     ///< retried: time until the next attempt
+    /// Every end of a claim: how long the handler ran, none if it was not called. Polled, purged: how long the store
+    /// took.
     std::optional<duration> took{};
 };
 
+/// Receives events. Workers call `on` from several threads at the same time.
 template <class O>
 concept observer = requires(O& o, const event& e) {
     { o.on(e) }
     noexcept;
 };
 
-/// An observer that keeps something back until it is told.
+/// An observer that buffers events and writes them when `flush` is called.
 template <class O>
 concept flushing_observer = observer<O> && requires(O& o) {
     { o.flush() }
     noexcept;
 };
 
-/// An observer that writes a log. A worker that has one does not log by itself.
+/// An observer that writes a log. A worker that has one writes no log of its own.
 template <class O>
 concept logging_observer = observer<O> && requires {
     requires O::writes_log;
 };
 
-/// Several observers as one; each outlives the list. Not to be changed while events are being reported.
+/// Several observers as one. Each must outlive the list. `add` must not be called while events are reported.
 class observer_list {
   public:
     template <observer O>
@@ -142,7 +146,7 @@ class observer_list {
         }
     }
 
-    /// Whether one of them writes a log.
+    /// Whether one of the observers writes a log.
     [[nodiscard]] bool has_log() const noexcept { return has_log_; }
 
     void on(const event& e) const noexcept {

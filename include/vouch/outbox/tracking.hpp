@@ -20,7 +20,7 @@
 namespace vouch {
 inline namespace v0 {
 
-class outbox;
+class emitter;
 
 namespace detail {
 
@@ -44,7 +44,7 @@ class trail_scope {
 class tracking {
   public:
     /// Opens a trail with an id of the outbox, below the trail of the scope this one is in.
-    explicit tracking(const outbox& from);
+    explicit tracking(const emitter& from);
 
     /// Continues this trail, whatever the scope this one is in.
     explicit tracking(id_list trail) : trail_(std::move(trail)) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long to wait after the n-th attempt. Pure functions: the same entry and attempt always give the same delay,
-// jitter included, so that a schedule can be replayed and a test can pin it. Nothing overflows for any attempt.
+// How long to wait between attempts. The functions are pure: the same entry and attempt always give the same delay,
+// jitter included, so a run can be replayed and a test can expect an exact time. No attempt number overflows.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/contract/detail/mix.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
@@ -19,17 +20,17 @@
 namespace vouch {
 inline namespace v0 {
 
-/// min(base * 2^(n-1), max).
+/// `base` after the first attempt, then twice as long after each one, up to `max`.
 struct exponential {
     duration base = std::chrono::seconds{30};
     duration max = std::chrono::hours{1};
-    double jitter = 0; ///< 0 to 1: the share of the delay that may be taken off it
+    double jitter = 0; ///< 0 to 1: up to this share of the delay is taken off
 };
 
-/// The n-th delay of a list; after its end there is no further try. An empty list means none at all.
+/// The delays in order. After the last one the entry is not tried again; an empty list allows one attempt.
 struct schedule {
     std::vector<duration> delays{};
-    double jitter = 0;
+    double jitter = 0; ///< as in `exponential`
 
     schedule() = default;
     schedule(std::initializer_list<duration> list, double with_jitter = 0) : delays(list), jitter(with_jitter) {}
@@ -37,13 +38,13 @@ struct schedule {
         : delays(std::move(list)), jitter(with_jitter) {}
 };
 
-/// Always the same.
+/// The same delay after every attempt.
 struct fixed {
     duration delay{};
-    double jitter = 0;
+    double jitter = 0; ///< as in `exponential`
 };
 
-/// Any of the three.
+/// Any of the three. A default one is a default `exponential`.
 class backoff {
   public:
     backoff() = default;
@@ -52,7 +53,7 @@ class backoff {
     backoff(schedule s)
         : doubling_{.jitter = s.jitter}, delays_(std::move(s.delays)), listed_(true) {} // NOLINT: implicit
 
-    /// How many attempts a schedule has delays for, and one; nothing if there is no such end.
+    /// The number of attempts that a schedule allows, which is one more than its delays; nothing if there is no end.
     [[nodiscard]] std::optional<std::uint32_t> attempts() const noexcept {
         return listed_ ? std::optional{static_cast<std::uint32_t>(delays_.size() + 1)} : std::nullopt;
     }
@@ -68,7 +69,7 @@ class backoff {
         return delay;
     }
 
-    /// Takes up to `jitter` of the delay off, by a number in [0, 1) that (entry, attempt) alone decides.
+    /// Takes up to `jitter` of the delay off. How much depends on the entry and the attempt only.
     [[nodiscard]] duration jittered(duration delay, const id& entry, std::uint32_t attempt) const noexcept {
         const auto share = std::clamp(doubling_.jitter, 0.0, 1.0);
         if (!(share > 0) || delay <= duration::zero()) {
@@ -82,10 +83,11 @@ class backoff {
 
     exponential doubling_{};
     std::vector<duration> delays_{};
-    bool listed_ = false; ///< by `delays_`; else doubling
+    bool listed_ = false; ///< uses `delays_`, else `doubling_`
 };
 
-/// The wait after attempt `attempt` (counted from 1) of this entry; nothing if there is to be no further one.
+/// The delay after attempt number `attempt`, counted from 1; nothing if the entry is not to be tried again. Throws
+/// `invalid_argument` if `attempt` is 0.
 [[nodiscard]] inline std::optional<duration> delay_after(const backoff& how, const id& entry, std::uint32_t attempt) {
     if (attempt == 0) {
         throw error(error_kind::invalid_argument, "backoff: attempt is 0, attempts count from 1");

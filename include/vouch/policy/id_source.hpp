@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Where fresh ids come from. An id source is any callable that gives a new id; stores never make one.
+// Where new ids come from. An id source is any callable that returns a new id. Runners and outboxes have one; stores do
+// not.
 #pragma once
 
-// <random> would cost every including file more than this one call is worth.
+// <random> takes long to compile, so it is not used where the system call exists.
 #if __has_include(<sys/random.h>)
 #include <sys/random.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <utility>
 
+#include <vouch/contract/detail/mix.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
@@ -27,16 +29,17 @@
 namespace vouch {
 inline namespace v0 {
 
+/// Must be callable from several threads if its user is.
 using id_source = std::function<id()>;
 
 namespace detail {
 
-/// 64 bits nobody else has.
+/// 64 random bits from the operating system.
 [[nodiscard]] inline std::uint64_t system_seed() {
 #if __has_include(<sys/random.h>)
     std::uint64_t seed = 0;
     if (getentropy(&seed, sizeof seed) != 0) {
-        throw error(error_kind::io, "id_source: the system gives no random bits");
+        throw error(error_kind::io, "id_source: the operating system returned no random bits (getentropy failed)");
     }
     return seed;
 #else
@@ -45,7 +48,7 @@ namespace detail {
 #endif
 }
 
-/// Tells a forked child from its parent.
+/// Differs between a process and its forked child.
 [[nodiscard]] inline std::int64_t process_id() noexcept {
 #if __has_include(<sys/random.h>)
     return getpid();
@@ -56,14 +59,14 @@ namespace detail {
 
 } // namespace detail
 
-/// UUIDv7: 48 bits of milliseconds, then a 12-bit count within the millisecond, then 62 random bits. Ids of one source
-/// only grow, also when its clock stands still or runs back. Copies share one state. Thread-safe.
+/// UUIDv7: 48 bits of milliseconds, a 12-bit count within the millisecond, and 62 random bits. Each id of a source is
+/// greater than the one before, even if the clock stands still or runs backwards. Copies share one state. Thread-safe.
 class uuid7_source {
   public:
-    /// Random bits from the system; a forked child gets its own.
+    /// Random bits come from the operating system. A forked child gets bits of its own.
     explicit uuid7_source(clock now = system_now)
         : shared_(std::make_shared<shared>(std::move(now), detail::system_seed(), detail::process_id())) {}
-    /// The same clock and seed give the same ids.
+    /// Repeatable: the same clock and seed give the same ids.
     uuid7_source(clock now, std::uint64_t seed)
         : shared_(std::make_shared<shared>(std::move(now), seed, std::nullopt)) {}
 
@@ -79,14 +82,14 @@ class uuid7_source {
 
         [[nodiscard]] id next() {
             const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
-            // The count overflows into the milliseconds: order is kept, and time catches up.
+            // A count that overflows runs into the milliseconds. The order is kept, and the time catches up.
             const auto tick = static_cast<std::uint64_t>(since > 0 ? since : 0) << 12;
             last = tick > last ? tick : last + 1;
             return {.high = ((last >> 12) << 16) | 0x7000U | (last & 0x0fffU),
                     .low = 0x8000000000000000U | (random() >> 2)};
         }
 
-        /// SplitMix64: ids must differ, not be secret.
+        /// SplitMix64. Ids must differ; they need not be secret.
         [[nodiscard]] std::uint64_t random() {
             if (process && *process != detail::process_id()) {
                 process = detail::process_id();
@@ -98,14 +101,14 @@ class uuid7_source {
         std::mutex mutex;
         clock now;
         std::uint64_t state;
-        std::optional<std::int64_t> process; ///< unset: seeded by the caller, the same in every process
+        std::optional<std::int64_t> process; ///< unset: the caller gave the seed
         std::uint64_t last = 0;
     };
 
     std::shared_ptr<shared> shared_;
 };
 
-/// 1, 2, 3 ...: ids a person can tell apart in a test. Copies share one count. Thread-safe.
+/// Ids for tests: 1, 2, 3 and so on. Copies share one count. Thread-safe.
 class counting_ids {
   public:
     explicit counting_ids(std::uint64_t first = 1) : next_(std::make_shared<std::atomic<std::uint64_t>>(first)) {}

@@ -62,15 +62,16 @@ class sandbox {
     sandbox() : sandbox(sandbox_options{}) {}
     explicit sandbox(sandbox_options options)
         : queue_(options.queue), start_(clock_()),
-          outbox_({.clock = clock_,
+          outbox_(store_,
+                  {.clock = clock_,
                    .ids = ids_,
                    .bindings = options.bindings.empty() ? bindings{}.bind("#", options.queue) : options.bindings}),
-          runner_(store_, outbox_, router_,
-                  {.queue = options.queue,
-                   .worker = "sandbox",
-                   .batch_size = options.batch_size,
-                   .lease = options.lease,
-                   .retry = std::move(options.retry)}) {
+          router_(outbox_), runner_(outbox_, router_,
+                                    {.queue = options.queue,
+                                     .worker = "sandbox",
+                                     .batch_size = options.batch_size,
+                                     .lease = options.lease,
+                                     .retry = std::move(options.retry)}) {
         runner_.observe(recorder_);
     }
     sandbox(const sandbox&) = delete;
@@ -94,7 +95,7 @@ class sandbox {
     }
 
     /// Emits in a transaction of its own. The receipt is of the first entry, if there are several.
-    receipt emit(const emission& e) { return outbox_.emit(store_, e).front(); }
+    receipt emit(const emission& e) { return outbox_.emit(e).front(); }
 
     /// One pass over what is due now.
     report run_once() { return runner_.run_once(); }
@@ -148,7 +149,7 @@ class sandbox {
 
     [[nodiscard]] memory::store& store() noexcept { return store_; }
     [[nodiscard]] const manual_clock& clock() const noexcept { return clock_; }
-    [[nodiscard]] const vouch::outbox& outbox() const noexcept { return outbox_; }
+    [[nodiscard]] const vouch::outbox<memory::store>& outbox() const noexcept { return outbox_; }
     [[nodiscard]] vouch::runner<memory::store>& runner() noexcept { return runner_; }
     [[nodiscard]] time_point start() const noexcept { return start_; }
 
@@ -172,7 +173,7 @@ class sandbox {
     counting_ids ids_;
     time_point start_;
     memory::store store_;
-    vouch::outbox outbox_;
+    vouch::outbox<memory::store> outbox_;
     router<memory::store> router_;
     recorder recorder_;
     vouch::runner<memory::store> runner_;

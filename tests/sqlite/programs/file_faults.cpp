@@ -79,7 +79,7 @@ class workload {
   public:
     explicit workload(const std::string& path)
         : store_(path, {.busy_limit = 150ms}),
-          worker_(store_, outbox_, {.poll_interval = 20ms, .store_backoff = {.base = 5ms, .max = 50ms}}) {
+          worker_(outbox_, {.poll_interval = 20ms, .store_backoff = {.base = 5ms, .max = 50ms}}) {
         routes_.on("t", [this](vouch::delivery& d) {
             const std::lock_guard lock(mutex_);
             calls_[d.payload()] += 1;
@@ -96,7 +96,7 @@ class workload {
     std::optional<vouch::error> produce(std::size_t payload_size = 10) {
         const auto name = std::to_string(next_++);
         try {
-            outbox_.emit(store_, {.queue = queue, .topic = "t", .payload = name + std::string(payload_size, ' ')});
+            outbox_.emit({.queue = queue, .topic = "t", .payload = name + std::string(payload_size, ' ')});
             committed_.push_back(name + std::string(payload_size, ' '));
             return std::nullopt;
         } catch (const vouch::error& e) {
@@ -156,8 +156,8 @@ class workload {
 
   private:
     store store_;
-    vouch::outbox outbox_{};
-    vouch::router<store> routes_{};
+    vouch::outbox<store> outbox_{store_};
+    vouch::router<store> routes_{outbox_};
     error_watch errors_{};
     vouch::worker<store> worker_;
     std::mutex mutex_{};

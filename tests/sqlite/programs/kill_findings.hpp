@@ -101,7 +101,7 @@ namespace detail {
     }
 
     std::set<std::string> stored;
-    const std::string of = "FROM vouch_entries WHERE shelf >> 2 = (SELECT number FROM vouch_queues WHERE name = ";
+    const std::string of = "FROM vouch_entries WHERE partition >> 2 = (SELECT number FROM vouch_queues WHERE name = ";
     db.each("SELECT lower(hex(id)), payload, state, epoch, result " + of + "'orders')", [&](const auto& row) {
         auto id = row.bytes(0);
         for (const std::size_t dash : {8U, 13U, 18U, 23U}) {

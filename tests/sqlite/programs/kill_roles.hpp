@@ -41,13 +41,13 @@ namespace detail {
 class means {
   public:
     explicit means(const part& p)
-        : clock(p.now), random(p.seed), outbox({.clock = clock, .ids = vouch::uuid7_source(clock, p.seed)}) {}
+        : clock(p.now), random(p.seed), stamps{.clock = clock, .ids = vouch::uuid7_source(clock, p.seed)} {}
 
     [[nodiscard]] std::uint64_t below(std::uint64_t limit) { return random() % limit; }
 
     vouch::manual_clock clock;
     std::mt19937_64 random;
-    vouch::outbox outbox;
+    vouch::emitter_options stamps; ///< times and ids
 };
 
 inline const vouch::sqlite::options through_hooks{.vfs = vfs_name};
@@ -141,11 +141,9 @@ class producer {
 
     template <class Writer>
     void emit(Writer& to, std::uint64_t number) {
-        const std::vector drafts{vouch::draft{.id = means_.outbox.fresh_id(),
-                                              .queue = "orders",
-                                              .topic = "order.placed",
-                                              .payload = std::to_string(number)}};
-        to.enqueue(drafts, means_.outbox.now());
+        const std::vector drafts{vouch::draft{
+            .id = means_.stamps.ids(), .queue = "orders", .topic = "order.placed", .payload = std::to_string(number)}};
+        to.enqueue(drafts, means_.clock());
         reach(point::after_enqueue);
     }
 
@@ -192,14 +190,15 @@ template <class Store>
 void run(const part& p, const std::function<void()>& pause) {
     means means(p);
     Store store(p.scene.database(), through_hooks);
-    vouch::router<Store> router;
+    const vouch::outbox outbox(store, means.stamps);
+    vouch::router router(outbox);
     router.on("order.placed", [&](vouch::delivery& d) {
         reach(point::in_handler);
         p.scene.write_log(logged::executed, d.id(), d.entry().epoch);
         reach(point::in_handler);
         return std::to_string(d.entry().epoch); // the claim that settles it
     });
-    vouch::runner runner(store, means.outbox, router,
+    vouch::runner runner(outbox, router,
                          {.queue = "orders",
                           .worker = "round " + std::to_string(p.round),
                           .batch_size = batch_size,
@@ -222,7 +221,7 @@ void run(const part& p, const std::function<void()>& pause) {
         }
         is_settling = false;
         for (const auto& h : batch) {
-            const bool landed = h.landing->what == vouch::landing::kind::landed;
+            const bool landed = h.result->what == vouch::detail::settle_result::kind::applied;
             p.scene.write_log(landed ? logged::settled : logged::refused, h.entry.id, h.entry.epoch);
         }
         means.clock.pass(std::chrono::milliseconds{1}); // much less than a lease
@@ -254,7 +253,7 @@ inline void purge(const part& p) {
     };
     std::vector<vouch::draft> drafts;
     for (std::size_t i = 0; i < 3 * batch_size; ++i) {
-        drafts.push_back({.id = means.outbox.fresh_id(), .queue = "ledger", .topic = "line", .result = "done"});
+        drafts.push_back({.id = means.stamps.ids(), .queue = "ledger", .topic = "line", .result = "done"});
     }
     app.execute("BEGIN IMMEDIATE");
     joined.enqueue(drafts, p.now);

@@ -163,11 +163,11 @@ class rounds {
                 }
             }
             vouch::sqlite::store store(path);
-            const vouch::outbox outbox;
-            vouch::router<vouch::sqlite::store> router;
+            const vouch::outbox outbox(store);
+            vouch::router router(outbox);
             router.on("#", [] {});
-            outbox.emit(store, {.queue = "q", .topic = "t"});
-            vouch::runner runner(store, outbox, router, {.queue = "q"});
+            outbox.emit({.queue = "q", .topic = "t"});
+            vouch::runner runner(outbox, router, {.queue = "q"});
             if (runner.run_until_idle().succeeded != 1 || database(path).text("PRAGMA integrity_check") != "ok") {
                 throw std::runtime_error("the store does not work after a killed migration");
             }

@@ -31,18 +31,18 @@ constexpr auto lease = 300ms;
 void fill(const std::string& path) {
     in_a_child([&] {
         store s(path);
-        const vouch::outbox outbox;
+        const vouch::outbox outbox(s);
         for (std::size_t n = 0; n < innocents; ++n) {
             if (n == 7) {
-                outbox.emit(s, {.queue = "q", .topic = "poison"});
+                outbox.emit({.queue = "q", .topic = "poison"});
             }
-            outbox.emit(s, {.queue = n % 4 == 3 ? "r" : "q", .topic = "innocent"});
+            outbox.emit({.queue = n % 4 == 3 ? "r" : "q", .topic = "innocent"});
         }
     });
 }
 
-[[nodiscard]] vouch::router<store> routes() {
-    vouch::router<store> out;
+[[nodiscard]] vouch::router<store> routes(const vouch::outbox<store>& outbox) {
+    vouch::router out(outbox);
     out.on("innocent", [](vouch::delivery&) { std::this_thread::sleep_for(2ms); });
     out.on("poison", [](vouch::delivery&) {
         std::this_thread::sleep_for(1ms);
@@ -56,10 +56,10 @@ void fill(const std::string& path) {
 /// Returns 0 when all work is done.
 int run_passes(const std::string& path) {
     store s(path);
-    const vouch::outbox outbox;
-    const auto router = routes();
-    vouch::runner first(s, outbox, router, {.queue = "q", .lease = lease});
-    vouch::runner second(s, outbox, router, {.queue = "r", .lease = lease});
+    const vouch::outbox outbox(s);
+    const auto router = routes(outbox);
+    vouch::runner first(outbox, router, {.queue = "q", .lease = lease});
+    vouch::runner second(outbox, router, {.queue = "r", .lease = lease});
     while (!is_done(s)) {
         first.run_once();
         second.run_once();
@@ -70,9 +70,9 @@ int run_passes(const std::string& path) {
 
 int run_worker(const std::string& path) {
     store s(path);
-    const vouch::outbox outbox;
-    const auto router = routes();
-    vouch::worker worker(s, outbox, {.poll_interval = 20ms});
+    const vouch::outbox outbox(s);
+    const auto router = routes(outbox);
+    vouch::worker worker(outbox, {.poll_interval = 20ms});
     worker.serve(router, {.queue = "q", .concurrency = 8, .lease = lease});
     worker.serve(router, {.queue = "r", .concurrency = 8, .lease = lease});
     std::stop_source stop;

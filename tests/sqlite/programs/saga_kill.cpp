@@ -131,16 +131,16 @@ void live(const std::string& folder, const scenario& what, int life) {
     vouch::sqlite::store store(folder + (what.forgets ? "/store" + std::to_string(life) + ".db" : "/store.db"),
                                {.synchronous = vouch::sqlite::synchronous::normal});
     const vouch::manual_clock clock(vouch::time_point{std::chrono::hours{24 * 365 * 50} + life * 10min});
-    const vouch::outbox outbox({.clock = clock});
+    const vouch::outbox outbox(store, {.clock = clock});
     const auto definition = what.remote ? with_participants() : in_process(out, what.fails);
 
     std::map<std::string, std::unique_ptr<vouch::router<vouch::sqlite::store>>> routers;
     const auto router = [&](const std::string& queue) -> vouch::router<vouch::sqlite::store>& {
         auto& at = routers[queue];
-        at = at ? std::move(at) : std::make_unique<vouch::router<vouch::sqlite::store>>();
+        at = at ? std::move(at) : std::make_unique<vouch::router<vouch::sqlite::store>>(outbox);
         return *at;
     };
-    vouch::add_saga(router("orders"), store, definition);
+    router("orders").on(definition);
     for (const auto& s : services) {
         router(s).on("do", [&, s](delivery& d) {
             if (what.fails && s == services.back()) {
@@ -159,13 +159,12 @@ void live(const std::string& folder, const scenario& what, int life) {
             out.ask("undo " + s, to_string(vouch::command_of(d.entry())->key));
         });
     }
-    auto order = definition.begin(outbox, "orders", std::string("1"));
-    order.key = "order 1"; // the first process places it, later ones find a duplicate
-    outbox.emit(store, order);
+    // The first process places the order, later ones find a duplicate.
+    outbox.start(definition, {.queue = "orders", .key = "order 1"}, std::string("1"));
     for (bool busy = true; busy;) {
         busy = false;
         for (const auto& [queue, routes] : routers) {
-            vouch::runner runner(store, outbox, *routes, {.queue = queue, .lease = 5min});
+            vouch::runner runner(outbox, *routes, {.queue = queue, .lease = 5min});
             busy = runner.run_until_idle().claimed > 0 || busy;
         }
     }

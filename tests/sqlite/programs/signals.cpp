@@ -32,8 +32,8 @@ const std::string queue = "q";
 void fill(const std::string& path, std::size_t entries) {
     in_a_child([&] {
         store s(path);
-        const vouch::outbox outbox;
-        outbox.emit(s, std::vector<vouch::emission>(entries, {.queue = queue, .topic = "t"}));
+        const vouch::outbox outbox(s);
+        outbox.emit(std::vector<vouch::emission>(entries, {.queue = queue, .topic = "t"}));
     });
 }
 
@@ -47,10 +47,10 @@ struct service {
 int serve(const std::string& path, const service& how) {
     const vouch::stop_signals signals;
     store s(path);
-    const vouch::outbox outbox;
-    vouch::router<store> routes;
+    const vouch::outbox outbox(s);
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) { std::this_thread::sleep_for(how.handler); });
-    vouch::worker worker(s, outbox, how.options);
+    vouch::worker worker(outbox, how.options);
     worker.serve(routes, {.queue = queue, .concurrency = 3, .lease = how.lease});
     const auto done = worker.run(signals.token());
     std::fflush(nullptr);

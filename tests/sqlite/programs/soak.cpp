@@ -80,11 +80,11 @@ struct with_effect {
 int work(const files& at, std::size_t number) {
     const vouch::stop_signals signals;
     store s(at.database);
-    const vouch::outbox outbox;
-    vouch::router<store> routes;
+    const vouch::outbox outbox(s);
+    vouch::router routes(outbox);
     routes.on("t", with_effect{});
     vouch::logger log(vouch::log_level::error, to_file(at.log));
-    vouch::worker worker(s, outbox, {.name = "worker-" + std::to_string(number), .poll_interval = poll_interval});
+    vouch::worker worker(outbox, {.name = "worker-" + std::to_string(number), .poll_interval = poll_interval});
     worker.serve(routes, {.queue = queue,
                           .concurrency = 2,
                           .lease = lease,
@@ -95,15 +95,15 @@ int work(const files& at, std::size_t number) {
 }
 
 int produce(const files& at, std::chrono::seconds how_long) {
-    const vouch::outbox outbox;
     store s(at.database);
+    const vouch::outbox outbox(s);
     const auto log = to_file(at.log);
     std::size_t committed = 0;
     const auto until = std::chrono::steady_clock::now() + how_long;
     while (std::chrono::steady_clock::now() < until) {
         const std::vector<vouch::emission> some(1 + committed % 7, {.queue = queue, .topic = "t"});
         try {
-            committed += outbox.emit(s, some).size();
+            committed += outbox.emit(some).size();
         } catch (const vouch::error& e) { // nothing is stored; the next round emits new entries
             log(vouch::log_level::error, "the producer: " + std::string(name_of(e.kind())));
             if (!e.is_transient() || e.is_in_doubt()) {

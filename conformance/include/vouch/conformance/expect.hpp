@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <vouch/conformance/show.hpp>
+#include <vouch/conformance/detail/show.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/conformance/options.hpp>
-#include <vouch/conformance/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {

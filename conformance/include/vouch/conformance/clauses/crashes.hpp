@@ -11,10 +11,10 @@
 #include <utility>
 
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/place.hpp>
-#include <vouch/conformance/property.hpp>
-#include <vouch/conformance/story.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/model/falsify.hpp>
+#include <vouch/conformance/detail/model/model_run.hpp>
+#include <vouch/conformance/detail/trial.hpp>
+#include <vouch/conformance/location.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -18,12 +18,13 @@
 #include <vouch/conformance/any_store.hpp>
 #include <vouch/conformance/call_log.hpp>
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/fault_scenario.hpp>
+#include <vouch/conformance/detail/fault_scenario.hpp>
+#include <vouch/conformance/detail/steps.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/conformance/faulty.hpp>
 #include <vouch/conformance/recording.hpp>
-#include <vouch/conformance/steps.hpp>
-#include <vouch/conformance/trial.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/requeue.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -153,7 +154,7 @@ inline void throwing_work(trial& t) {
                 step();
                 std::ignore = tx.cancel(id_of(6), "e", at(2));
                 step();
-                std::ignore = requeue(tx, id_of(7), id_of(10), at(2));
+                std::ignore = vouch::requeue(tx, {.dead = id_of(7), .successor = id_of(10), .now = at(2)});
                 step();
                 tx.purge({.queue = "q", .before = at(1), .limit = 10});
                 throw enough{};

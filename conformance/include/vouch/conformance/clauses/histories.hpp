@@ -12,13 +12,13 @@
 #include <vector>
 
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/commands.hpp>
-#include <vouch/conformance/history.hpp>
-#include <vouch/conformance/linearize.hpp>
-#include <vouch/conformance/playground.hpp>
-#include <vouch/conformance/property.hpp>
-#include <vouch/conformance/story.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/model/falsify.hpp>
+#include <vouch/conformance/detail/model/generator.hpp>
+#include <vouch/conformance/detail/model/model_run.hpp>
+#include <vouch/conformance/detail/schedule/history.hpp>
+#include <vouch/conformance/detail/schedule/linearization.hpp>
+#include <vouch/conformance/detail/store_pool.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -12,12 +12,12 @@
 
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/clauses/histories.hpp>
-#include <vouch/conformance/history.hpp>
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/operation.hpp>
-#include <vouch/conformance/playground.hpp>
-#include <vouch/conformance/steps.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/schedule/history.hpp>
+#include <vouch/conformance/detail/schedule/operation.hpp>
+#include <vouch/conformance/detail/steps.hpp>
+#include <vouch/conformance/detail/store_pool.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {

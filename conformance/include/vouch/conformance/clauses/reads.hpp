@@ -12,8 +12,8 @@
 
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/clauses/enqueue.hpp>
-#include <vouch/conformance/steps.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/steps.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -9,9 +9,10 @@
 
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/clauses/enqueue.hpp>
-#include <vouch/conformance/model.hpp>
-#include <vouch/conformance/steps.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/steps.hpp>
+#include <vouch/conformance/detail/trial.hpp>
+#include <vouch/contract/requeue.hpp>
 #include <vouch/contract/transact.hpp>
 
 namespace vouch {
@@ -165,8 +166,10 @@ inline void dies_and_is_replaced_at_once(trial& t) {
 inline void requeue_starts_afresh(trial& t) {
     auto store = t.open();
     put_buried(store, t.can());
-    t.equal(transact(store, [](auto& tx) { return vouch::requeue(tx, id_of(1), id_of(2), at(60)); }), inserted(2),
-            "requeued");
+    t.equal(
+        transact(store,
+                 [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(2), .now = at(60)}); }),
+        inserted(2), "requeued");
     auto d = rich(2, t.can());
     d.due_at.reset();
     d.expires_at.reset();
@@ -177,8 +180,10 @@ inline void requeue_starts_afresh(trial& t) {
 inline void resume_goes_on(trial& t) {
     auto store = t.open();
     put_buried(store, t.can());
-    t.equal(transact(store, [](auto& tx) { return vouch::resume(tx, id_of(1), id_of(2), at(60)); }), inserted(2),
-            "resumed");
+    t.equal(
+        transact(store,
+                 [](auto& tx) { return vouch::resume(tx, {.dead = id_of(1), .successor = id_of(2), .now = at(60)}); }),
+        inserted(2), "resumed");
     auto d = rich(2, t.can());
     d.due_at.reset();
     d.expires_at.reset();
@@ -191,10 +196,14 @@ inline void parented_is_refused(trial& t) {
     put(store, draft_of(1, {.due_at = at(50)}));
     put_dead(store, draft_of(2, {.parent = id_of(1)}));
     const auto before = look(store);
-    t.equal(transact(store, [](auto& tx) { return vouch::requeue(tx, id_of(2), id_of(3), at(60)); }), refused,
-            "requeue of an entry with a parent");
-    t.equal(transact(store, [](auto& tx) { return vouch::resume(tx, id_of(2), id_of(3), at(60)); }), refused,
-            "resume of an entry with a parent");
+    t.equal(
+        transact(store,
+                 [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }),
+        refused, "requeue of an entry with a parent");
+    t.equal(
+        transact(store,
+                 [](auto& tx) { return vouch::resume(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }),
+        refused, "resume of an entry with a parent");
     unchanged(store, before, "a refused requeue writes nothing");
 }
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/detail/simulation/simulation.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 #include <vouch/conformance/faulty.hpp>
-#include <vouch/conformance/simulation.hpp>
-#include <vouch/conformance/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {

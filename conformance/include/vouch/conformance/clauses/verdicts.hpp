@@ -13,8 +13,8 @@
 
 #include <vouch/conformance/any_store.hpp>
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/steps.hpp>
-#include <vouch/conformance/trial.hpp>
+#include <vouch/conformance/detail/steps.hpp>
+#include <vouch/conformance/detail/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {
