@@ -12,6 +12,7 @@
 #include <vouch/saga.hpp>
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
+#include <vouch/webhook.hpp>
 #include <vouch/worker.hpp>
 
 #include "catch.hpp"
@@ -56,14 +57,6 @@ std::string charge(const order& o) { return "charged " + o.number; }
 void refund(const order&) {}
 void refund(const order&, const std::optional<std::string>&) {}
 void wrap(const order&) {}
-template <class Writer>
-std::string charge(Writer&) {
-    return "charged";
-}
-template <class Writer>
-std::string refund(Writer&) {
-    return "refunded";
-}
 
 void greet(vouch::delivery& d) { d.emit({.queue = "mail", .topic = "mail.welcome", .payload = d.payload()}); }
 
@@ -139,6 +132,8 @@ TEST_CASE("comments: a worker runs until it is stopped") {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 TEST_CASE("comments: a participant takes a compensation as a value") {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
     vouch::router router(outbox);
     router.on<vouch::compensation>(
         "refund", [](const vouch::compensation& c, vouch::delivery& d) { refund(c.context_as<order>(), c.reply); });
@@ -147,20 +142,53 @@ TEST_CASE("comments: a participant takes a compensation as a value") {
 
 TEST_CASE("comments: an inbox runs the work of a message once") {
     vouch::memory::store store;
-    auto tx = store.begin();
     const auto now = t0;
     const auto message_id = id_of(1);
+    int charges = 0;
+    const auto charge = [&](auto&) { return std::to_string(++charges); };
 
-    const auto of_a_message = [&] {
-        const auto reply = vouch::inbox::once(tx, "billing", message_id, now, [&] { return charge(tx); });
-        return reply;
-    };
-    CHECK(of_a_message() == "charged");
-    [[maybe_unused]] const auto of_a_command = [&](vouch::delivery& d) {
-        const auto key = vouch::command_of(d.entry())->key;
-        const auto reply = vouch::inbox::once(tx, "billing", key, now, [&] { return refund(tx); });
-        return reply;
-    };
+    for (int n = 0; n < 2; ++n) {
+        vouch::transact(store, [&](auto& tx) {
+            vouch::inbox::once(tx, {.consumer = "billing", .message = message_id, .now = now}, [&] { return charge(tx); });
+        });
+    }
+    CHECK(charges == 1);
+}
+
+TEST_CASE("comments: an outbox, a router and a runner") {
+    vouch::memory::store store;
+    vouch::outbox outbox(store);
+    outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"});
+    vouch::transact(store, [&](auto& tx) {
+        outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"});
+    });
+    const auto order_saga = make_order_saga();
+
+    vouch::router router(outbox);
+    router.on("user.created", greet, {.backoff = vouch::fixed{1s}});
+    router.on(order_saga);
+    vouch::runner runner(outbox, router, {.queue = "mail"});
+    runner.run_until_idle();
+    CHECK(store.counts("mail")[vouch::state::succeeded] == 2);
+}
+
+TEST_CASE("comments: a webhook is a route") {
+    vouch::memory::store store;
+    vouch::outbox outbox(store);
+    vouch::router router(outbox);
+    const vouch::webhook::subscription subscription{.id = "crm"};
+    const auto find_subscription = [&](std::string_view) { return std::optional(subscription); };
+    int sent = 0;
+    const auto send = [&](const vouch::webhook::request&) { return ++sent, 204; };
+    const std::string body = "{}";
+    auto tx = store.begin();
+
+    const vouch::webhook hook(find_subscription, send);
+    router.on(hook);
+    outbox.emit(tx, vouch::webhook::of({.queue = "hooks", .event = "order 7", .to = subscription, .body = body}));
+    tx.commit();
+    vouch::runner(outbox, router, {.queue = "hooks"}).run_until_idle();
+    CHECK(sent == 1);
 }
 
 TEST_CASE("comments: a sandbox and the verifier") {
