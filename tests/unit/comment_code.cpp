@@ -149,7 +149,8 @@ TEST_CASE("comments: an inbox runs the work of a message once") {
 
     for (int n = 0; n < 2; ++n) {
         vouch::transact(store, [&](auto& tx) {
-            vouch::inbox::once(tx, {.consumer = "billing", .message = message_id, .now = now}, [&] { return charge(tx); });
+            vouch::inbox::once(tx, {.consumer = "billing", .message = message_id, .now = now},
+                               [&] { return charge(tx); });
         });
     }
     CHECK(charges == 1);
@@ -159,9 +160,8 @@ TEST_CASE("comments: an outbox, a router and a runner") {
     vouch::memory::store store;
     vouch::outbox outbox(store);
     outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"});
-    vouch::transact(store, [&](auto& tx) {
-        outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"});
-    });
+    vouch::transact(store,
+                    [&](auto& tx) { outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"}); });
     const auto order_saga = make_order_saga();
 
     vouch::router router(outbox);
