@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
-// Work is emitted in a transaction, claimed under a lease, handled, and settled. What rolls back was never there.
+// Emit work in a transaction; a runner claims it under a lease, handles it and settles it. A rollback leaves nothing.
 #include <cstdio>
 
 #include <vouch/vouch.hpp>
 
 int main() {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
 
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     router.on("user.created", [](vouch::delivery& d) { std::printf("welcome, %s\n", d.payload().c_str()); });
 
-    // A producer writes work in its own transaction.
+    // A producer emits work in its own transaction.
     vouch::transact(store, [&](auto& tx) {
         outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"});
         outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "grace"});
     });
 
-    // This one changes its mind: the transaction ends without a commit, and nothing is left of it.
+    // This transaction ends without a commit, so nothing of it is stored.
     {
         auto tx = store.begin();
         outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "nobody"});
     }
 
-    vouch::runner runner(store, outbox, router, {.queue = "mail"});
+    vouch::runner runner(outbox, router, {.queue = "mail"});
     const auto done = runner.run_until_idle();
     std::printf("%zu claimed, %zu succeeded\n", done.claimed, done.succeeded);
 

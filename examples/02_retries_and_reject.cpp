@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A failed attempt is tried again by policy, a rejected one never; what is given up stays visible and can be requeued.
+// Failed attempts are retried by policy, rejected ones never. Dead entries stay visible and can be requeued.
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>
@@ -9,11 +9,11 @@
 using namespace std::chrono_literals;
 
 int main() {
-    // Time is an argument everywhere, so this example takes hours and no time at all.
+    // The time is always an argument, so this example simulates minutes and finishes at once.
     const vouch::manual_clock clock;
     const auto start = clock();
-    const vouch::outbox outbox({.clock = clock, .ids = vouch::counting_ids{}});
     vouch::memory::store store;
+    const vouch::outbox outbox(store, {.clock = clock, .ids = vouch::counting_ids{}});
     bool provider_is_down = true;
 
     const auto say = [&](const vouch::delivery& d, const char* what) {
@@ -21,27 +21,24 @@ int main() {
         std::printf("%5llds  %s %s, attempt %u: %s\n", static_cast<long long>(passed.count()), d.topic().c_str(),
                     d.payload().c_str(), d.attempt(), what);
     };
-    vouch::router<vouch::memory::store> router;
-    router.on(
-        "sms.send",
-        [&](vouch::delivery& d) {
-            if (d.payload().empty()) {
-                say(d, "no number, rejected");
-                throw vouch::reject("no_number");
-            }
-            if (provider_is_down) {
-                say(d, "provider is down");
-                throw std::runtime_error("this text is never stored");
-            }
-            say(d, "sent");
-        },
-        vouch::retry_policy{.backoff = vouch::schedule{1s, 10s, 60s, 300s}});
+    vouch::router router(outbox);
+    router.on("sms.send",
+              [&](vouch::delivery& d) {
+                  if (d.payload().empty()) {
+                      say(d, "there is no number, rejected");
+                      throw vouch::reject("no_number");
+                  }
+                  if (provider_is_down) {
+                      say(d, "the provider is down");
+                      throw std::runtime_error("this text is never stored");
+                  }
+                  say(d, "sent");
+              },
+              {.backoff = vouch::schedule{1s, 10s, 60s, 300s}});
 
-    vouch::transact(store, [&](auto& tx) {
-        outbox.emit(tx, {.queue = "sms", .topic = "sms.send", .payload = "+49 30 1234"});
-        outbox.emit(tx, {.queue = "sms", .topic = "sms.send", .payload = ""});
-    });
-    vouch::runner runner(store, outbox, router, {.queue = "sms"});
+    outbox.emit({{.queue = "sms", .topic = "sms.send", .payload = "+49 30 1234"},
+                 {.queue = "sms", .topic = "sms.send", .payload = ""}});
+    vouch::runner runner(outbox, router, {.queue = "sms"});
     runner.run_until_idle(clock);
 
     std::puts("\ndead letters, oldest first:");
@@ -50,11 +47,10 @@ int main() {
         std::printf("  after %u attempts: %s\n", e.attempts, e.last_error.c_str());
     }
 
-    std::puts("\nthe provider is back; the first one is requeued, twice by mistake:");
+    std::puts("\nthe provider is up again; the first entry is requeued, twice by mistake:");
     provider_is_down = false;
     for (int i = 0; i < 2; ++i) {
-        const auto got = vouch::transact(
-            store, [&](auto& tx) { return requeue(tx, dead.front().id, outbox.fresh_id(), outbox.now()); });
+        const auto got = outbox.requeue(dead.front().id);
         std::printf("  %s\n", name_of(got.what).data());
     }
     runner.run_until_idle(clock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One event reaches every queue bound to it; follow-ups carry the trail of what led to them.
+// One event reaches every queue that is bound to its topic. The trail of an entry lists the emissions that led to it.
 #include <cstdio>
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace {
 
-/// Counting ids read as a path: 1 > 2 means that emission 1 led to emission 2.
+/// Formats a trail: "1 > 2" means that emission 1 led to emission 2.
 std::string path(const vouch::id_list& trail) {
     std::string out;
     for (const auto& id : trail) {
@@ -24,29 +24,27 @@ void say(const char* who, const vouch::delivery& d) {
 
 int main() {
     const vouch::manual_clock clock;
-    const vouch::outbox outbox({.clock = clock,
-                                .ids = vouch::counting_ids{},
-                                .bindings = vouch::bindings{}.bind("user.*", "mail").bind("#", "archive")});
     vouch::memory::store store;
-    using router = vouch::router<vouch::memory::store>;
+    const vouch::outbox outbox(store, {.clock = clock,
+                                       .ids = vouch::counting_ids{},
+                                       .bindings = vouch::bindings{}.bind("user.*", "mail").bind("#", "archive")});
 
-    router mail;
+    vouch::router mail(outbox);
     mail.on("user.created", [&](vouch::delivery& d) {
         say("mail", d);
-        d.emit({.topic = "user.welcomed", .payload = d.payload()}); // in the same commit as this entry's success
+        d.emit({.topic = "user.welcomed", .payload = d.payload()}); // stored in the transaction that settles this entry
     });
-    mail.on("user.*", [&](vouch::delivery& d) { say("mail", d); }); // less specific: gets the rest
+    mail.on("user.*", [&](vouch::delivery& d) { say("mail", d); }); // less specific: handles the other topics
 
-    router archive;
+    vouch::router archive(outbox);
     archive.on("#", [&](vouch::delivery& d) { say("archive", d); });
 
-    vouch::transact(store, [&](auto& tx) {
-        outbox.emit(tx, {.topic = "user.created", .payload = "ada"});
-        outbox.emit(tx, {.topic = "order.placed", .payload = "no. 7"}, outbox.open_trail()); // a trail of its own
-    });
+    outbox.emit({.topic = "user.created", .payload = "ada"});
+    const vouch::tracking scope(outbox); // starts a trail for everything emitted from here on
+    outbox.emit({.topic = "order.placed", .payload = "no. 7"});
 
-    vouch::runner mail_runner(store, outbox, mail, {.queue = "mail"});
-    vouch::runner archive_runner(store, outbox, archive, {.queue = "archive"});
+    vouch::runner mail_runner(outbox, mail, {.queue = "mail"});
+    vouch::runner archive_runner(outbox, archive, {.queue = "archive"});
     mail_runner.run_until_idle();
     archive_runner.run_until_idle();
 }

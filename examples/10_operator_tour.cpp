@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operator's morning: something is stuck, and `vouch` tells what, why, and puts it right.
+// Find out with the `vouch` tool why entries are stuck, and repair them.
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -22,7 +22,7 @@ namespace {
 #define VOUCH_TOOL "vouch"
 #endif
 
-/// Types a command. Times of the day differ from run to run, so they are printed as <time>.
+/// Runs a command and prints its output. Times differ in every run, so they are printed as <time>.
 void type(const std::string& arguments, const std::string& file) {
     std::printf("\n$ vouch %s\n", arguments.c_str());
     std::fflush(stdout);
@@ -30,7 +30,7 @@ void type(const std::string& arguments, const std::string& file) {
     command.replace(command.find("work.db"), 7, file);
     auto* const pipe = popen((VOUCH_TOOL " " + command + " 2>&1").c_str(), "r");
     if (pipe == nullptr) {
-        std::printf("(could not be run)\n");
+        std::printf("(the command could not be run)\n");
         return;
     }
     std::string said;
@@ -45,20 +45,19 @@ void type(const std::string& arguments, const std::string& file) {
     }
 }
 
-/// What the application left behind, three days and an hour ago.
+/// Stores entries as an application would have left them three days and an hour ago.
 void leave_work_behind(const std::string& file) {
     database work(file);
     const auto then = vouch::system_now() - 73h;
-    const vouch::outbox outbox({.clock = [then] { return then; }, .ids = vouch::counting_ids{}});
-    vouch::router<database> router;
+    const vouch::outbox outbox(work, {.clock = [then] { return then; }, .ids = vouch::counting_ids{}});
+    vouch::router router(outbox);
     router.on("invoice.sent", [](vouch::delivery&) {});
     router.on("order.placed", [](vouch::delivery&) { throw vouch::reject("no_such_customer"); });
-    vouch::runner runner(work, outbox, router, {.queue = "orders", .worker = "orders-1"});
-    outbox.emit(work, {.queue = "orders", .topic = "invoice.sent"});
-    outbox.emit(work, {.queue = "orders", .topic = "order.placed"});
+    vouch::runner runner(outbox, router, {.queue = "orders", .worker = "orders-1"});
+    outbox.emit({{.queue = "orders", .topic = "invoice.sent"}, {.queue = "orders", .topic = "order.placed"}});
     runner.run_until_idle();
-    outbox.emit(work, {.queue = "orders", .topic = "parcel.sent", .lane = "customer-7", .due_in = 24h * 30});
-    outbox.emit(work, {.queue = "orders", .topic = "parcel.sent", .lane = "customer-7"});
+    outbox.emit({{.queue = "orders", .topic = "parcel.sent", .lane = "customer-7", .due_in = 24h * 30},
+                 {.queue = "orders", .topic = "parcel.sent", .lane = "customer-7"}});
 }
 
 } // namespace

@@ -45,8 +45,7 @@ template <class Measure>
 template <class Store>
 class crew {
   public:
-    template <class Open>
-    crew(Open&& open, std::size_t size) {
+    crew(Store& store, std::size_t size) : outbox_(store) {
         routes_.on("fast", [this](vouch::delivery& d) {
             const std::lock_guard lock(mutex_);
             delays_.push_back(d.now() - d.entry().created_at);
@@ -58,7 +57,7 @@ class crew {
             }
         });
         for (std::size_t i = 0; i < size; ++i) {
-            auto& worker = workers_.emplace_back(open(), outbox_, vouch::worker_options{.name = std::to_string(i)});
+            auto& worker = workers_.emplace_back(outbox_, vouch::worker_options{.name = std::to_string(i)});
             worker.serve(routes_, {.queue = "q"});
         }
         for (auto& worker : workers_) {
@@ -87,7 +86,7 @@ class crew {
         const std::lock_guard lock(mutex_);
         delays_.clear();
     }
-    [[nodiscard]] const vouch::outbox& outbox() const noexcept { return outbox_; }
+    [[nodiscard]] const vouch::outbox<Store>& outbox() const noexcept { return outbox_; }
 
   private:
     template <class Predicate>
@@ -98,49 +97,44 @@ class crew {
         return p();
     }
 
-    vouch::outbox outbox_{};
+    vouch::outbox<Store> outbox_;
     mutable std::mutex mutex_;
     delays delays_{};
     std::atomic<bool> is_slow_ = false;
     std::atomic<bool> over_ = false;
-    vouch::router<Store> routes_{};
+    vouch::router<Store> routes_{outbox_};
     std::deque<vouch::worker<Store>> workers_{};
     std::stop_source stop_{};
     std::vector<std::future<void>> runs_{}; ///< joined first
 };
 
-/// Three workers that know the handlers as fast; then one slow entry in front of 300 fast ones. `open` gives each
-/// worker its handle.
-template <class Open>
-[[nodiscard]] delays beside_a_slow_handler(Open&& open) {
-    auto& store = open();
-    using store_type = std::remove_reference_t<decltype(store)>;
-    crew<store_type> workers(open, 3);
+/// Three workers that know the handlers as fast; then one slow entry in front of 300 fast ones.
+template <class Store>
+[[nodiscard]] delays beside_a_slow_handler(Store& store) {
+    crew workers(store, 3);
     const std::vector<vouch::emission> some(200, {.queue = "q", .topic = "fast"});
-    workers.outbox().emit(store, some);
+    workers.outbox().emit(some);
     if (!workers.reaches(200)) {
         return {};
     }
     workers.forget();
     for (int round = 0; round < 30; ++round) {
         if (round == 3) {
-            workers.outbox().emit(store, {.queue = "q", .topic = "slow"});
+            workers.outbox().emit({.queue = "q", .topic = "slow"});
         }
-        workers.outbox().emit(store, std::vector<vouch::emission>(10, {.queue = "q", .topic = "fast"}));
+        workers.outbox().emit(std::vector<vouch::emission>(10, {.queue = "q", .topic = "fast"}));
         std::this_thread::sleep_for(5ms);
     }
     return workers.becomes_slow() && workers.reaches(300) ? workers.seen() : delays{};
 }
 
 /// Eight idle workers, and now and then one entry.
-template <class Open>
-[[nodiscard]] delays of_idle_workers(Open&& open) {
-    auto& store = open();
-    using store_type = std::remove_reference_t<decltype(store)>;
-    crew<store_type> workers(open, 8);
+template <class Store>
+[[nodiscard]] delays of_idle_workers(Store& store) {
+    crew workers(store, 8);
     for (int n = 0; n < 40; ++n) {
         std::this_thread::sleep_for(20ms);
-        workers.outbox().emit(store, {.queue = "q", .topic = "fast"});
+        workers.outbox().emit({.queue = "q", .topic = "fast"});
     }
     return workers.reaches(40) ? workers.seen() : delays{};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A hunt in a process of its own, so that a store that hangs or crashes ends nothing but itself.
+// A kill search in a child process, so that a store that hangs or crashes ends only that process.
 #pragma once
 
 #include <algorithm>
@@ -24,31 +24,31 @@
 
 namespace mutants {
 
-/// A clause that a store has not survived.
-struct death {
+/// A clause that killed a store.
+struct kill_record {
     std::uint64_t seed = 0;
     std::string clause{};
     std::string layer{};
     std::string profile{};
-    double milliseconds = 0; ///< from the first clause on
+    double milliseconds = 0; ///< since the first clause started
     std::uint64_t calls = 0;
     std::string how{}; ///< "fails", "hangs", "crashes", "throws"
     std::string what{};
 };
 
-/// What a child has said.
-struct tidings {
-    std::vector<death> deaths{};
-    std::string trouble{};    ///< the run itself went wrong
-    bool was_cut_off = false; ///< by the last of the deaths
+/// What a child process reported.
+struct child_result {
+    std::vector<kill_record> kills{};
+    std::string error{};      ///< why the run itself failed; empty: it did not
+    bool was_cut_off = false; ///< the last kill ended the child early
 };
 
-/// One child at work.
+/// One running child process.
 class contained_run {
   public:
     using clock = std::chrono::steady_clock;
 
-    /// `work(FILE*)` is run in the child.
+    /// Forks, and calls `work(FILE*)` in the child.
     template <class Work>
     explicit contained_run(Work&& work) {
         auto pattern = (std::filesystem::temp_directory_path() / "vouch-mutant-XXXXXX").string();
@@ -67,7 +67,7 @@ class contained_run {
         }
         if (child_ == 0) {
             close(ends[0]);
-            live(work, fdopen(ends[1], "w"));
+            run_child(work, fdopen(ends[1], "w"));
         }
         close(ends[1]);
         from_ = ends[0];
@@ -86,24 +86,24 @@ class contained_run {
 
     [[nodiscard]] int descriptor() const noexcept { return from_; }
 
-    /// Takes in what the child has said. Says whether it may say more.
+    /// Reads the child's output. Returns false at its end.
     bool read() {
-        char some[4096];
-        const auto n = ::read(from_, some, sizeof some);
+        char buffer[4096];
+        const auto n = ::read(from_, buffer, sizeof buffer);
         if (n > 0) {
-            said_.append(some, static_cast<std::size_t>(n));
+            output_.append(buffer, static_cast<std::size_t>(n));
         }
         return n > 0;
     }
 
-    /// When nothing more is to come.
-    [[nodiscard]] tidings finish() {
+    /// Waits for the child and parses its output. Call it once, after `read` has returned false.
+    [[nodiscard]] child_result finish() {
         int status = 0;
         waitpid(std::exchange(child_, 0), &status, 0);
-        tidings out;
-        death last;
+        child_result out;
+        kill_record last;
         bool has_ended = false;
-        std::istringstream lines(said_);
+        std::istringstream lines(output_);
         for (std::string line; std::getline(lines, line);) {
             const auto words = split(line);
             if (words[0] == "seed") {
@@ -111,27 +111,27 @@ class contained_run {
             } else if (words[0] == "begin") {
                 last = {.seed = last.seed, .clause = words[1], .layer = words[2], .profile = words[3]};
             } else if (words[0] == "fail") {
-                out.deaths.push_back({last.seed, words[1], words[2], words[3], std::stod(words[4]),
-                                      std::stoull(words[5]), "fails", words[6]});
+                out.kills.push_back({last.seed, words[1], words[2], words[3], std::stod(words[4]),
+                                     std::stoull(words[5]), "fails", words[6]});
             } else if (words[0] == "thrown") {
                 last.how = "throws";
                 last.what = words[1];
-                out.deaths.push_back(last);
+                out.kills.push_back(last);
                 out.was_cut_off = true;
             }
             has_ended = has_ended || words[0] == "end";
         }
         if (!has_ended) {
-            note_death(out, last, status);
+            record_end(out, last, status);
         }
         return out;
     }
 
   private:
     template <class Work>
-    [[noreturn]] void live(Work& work, std::FILE* to) const {
+    [[noreturn]] void run_child(Work& work, std::FILE* to) const {
         setenv("TMPDIR", folder_.c_str(), 1);
-        if (freopen((folder_ / "stderr").c_str(), "w", stderr) == nullptr) { // what a dying store says is no news
+        if (freopen((folder_ / "stderr").c_str(), "w", stderr) == nullptr) { // discards a broken store's output
             std::_Exit(1);
         }
         try {
@@ -141,21 +141,21 @@ class contained_run {
         }
         std::fprintf(to, "end\n");
         std::fflush(to);
-        std::_Exit(0); // threads that hang are left behind
+        std::_Exit(0); // does not wait for threads that hang
     }
 
-    void note_death(tidings& out, death last, int status) const {
-        constexpr int suite_says_hanging = 3;
-        constexpr int wrong_statement = 5;
-        if (WIFEXITED(status) && WEXITSTATUS(status) == wrong_statement) {
-            out.trouble = "the rewritten statement does not run";
+    void record_end(child_result& out, kill_record last, int status) const {
+        constexpr int exit_hangs = 3;
+        constexpr int exit_wrong_statement = 5;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == exit_wrong_statement) {
+            out.error = "the rewritten statement does not run";
             return;
         }
-        const bool hangs = WIFEXITED(status) && WEXITSTATUS(status) == suite_says_hanging;
+        const bool hangs = WIFEXITED(status) && WEXITSTATUS(status) == exit_hangs;
         last.how = hangs ? "hangs" : "crashes";
         last.what = hangs ? "ended by the watchdog" : "status " + std::to_string(status);
-        last.milliseconds = std::chrono::duration<double, std::milli>(clock::now() - begun_).count();
-        out.deaths.push_back(last);
+        last.milliseconds = std::chrono::duration<double, std::milli>(clock::now() - started_).count();
+        out.kills.push_back(last);
         out.was_cut_off = true;
     }
 
@@ -170,11 +170,11 @@ class contained_run {
         return words;
     }
 
-    clock::time_point begun_ = clock::now();
+    clock::time_point started_ = clock::now();
     std::filesystem::path folder_{};
     pid_t child_ = 0;
     int from_ = -1;
-    std::string said_{};
+    std::string output_{};
 };
 
 } // namespace mutants

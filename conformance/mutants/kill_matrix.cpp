@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether the suite has teeth: every broken store must be killed by a clause, with every seed, and every merely odd one
-// must pass. Prints which clause of which layer killed which, after how many calls of the store and milliseconds; the
-// last line is `killed N of N`.
+// Tests the suite itself: a clause must kill every mutant, with every seed, and every conforming store must pass.
+// Prints, for each mutant, the clause that killed it, in the column of the clause's layer, with the calls and
+// milliseconds it took. The last line is `killed N of N`.
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
-#include "candidate.hpp"
+#include "subject.hpp"
 
 namespace {
 
 namespace suite = vouch::conformance;
-using mutants::candidate;
+using mutants::subject;
 
 struct arguments {
     std::string only{};
@@ -29,7 +29,7 @@ struct arguments {
     std::string show{};
     std::string clause{};
     std::size_t seeds = 20;
-    std::size_t jobs = std::thread::hardware_concurrency() + 1; ///< some only sleep
+    std::size_t jobs = std::thread::hardware_concurrency() + 1; ///< some mutants only sleep
     bool quick = false;
     bool standard = false;
     bool list = false;
@@ -37,16 +37,18 @@ struct arguments {
     bool is_wrong = false;
 };
 
-constexpr const char* usage = "  --only NAME      those whose name contains it\n"
-                              "  --seeds N        each with N seeds, 20 if not said; all must kill\n"
-                              "  --quick          the quick budget only\n"
-                              "  --standard       the odd ones with the standard budget, too; many minutes\n"
-                              "  --jobs N         so many at a time, one more than processors if not said\n"
-                              "  --coverage FILE  run every clause instead, and write down who breaks which\n"
-                              "  --show NAME      print what the suite says of this one, and nothing else\n"
-                              "  --clause ID      for --show: only clauses whose id begins so\n"
-                              "  --list           print the mutants and exit\n"
-                              "  --verbose        say what was seen\n";
+constexpr const char* usage =
+    "usage: conformance_mutants [OPTION]...\n"
+    "  --only TEXT      only stores whose name contains TEXT\n"
+    "  --seeds N        test each mutant with N seeds (default 20); every seed must kill it\n"
+    "  --quick          use the quick profile only\n"
+    "  --standard       test conforming stores with the standard profile, too (many minutes)\n"
+    "  --jobs N         test N stores at a time (default: the number of processors plus one)\n"
+    "  --coverage FILE  run every clause, and write to FILE which mutant breaks which clauses\n"
+    "  --show NAME      print the first failure of this mutant and exit\n"
+    "  --clause ID      with --show: only clauses whose id begins with ID\n"
+    "  --list           print the mutants and exit\n"
+    "  --verbose        print what each failure saw\n";
 
 arguments parse(int argc, char** argv) {
     arguments out;
@@ -84,39 +86,40 @@ arguments parse(int argc, char** argv) {
     return out;
 }
 
-std::vector<candidate> candidates(const arguments& asked) {
-    std::vector<candidate> all;
-    const auto add = [&](candidate c, std::size_t seeds) {
+std::vector<subject> subjects(const arguments& args) {
+    std::vector<subject> all;
+    const auto add = [&](subject c, std::size_t seeds) {
         c.task.seeds.clear();
         for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
             c.task.seeds.push_back(seed);
         }
-        c.task.may_take_long = c.must_pass ? asked.standard : !asked.quick;
-        c.task.patience = c.must_pass ? 300 : c.task.patience; // no busy machine makes a store wrong
-        c.task.explains = asked.verbose;
-        if (c.name.find(asked.only) != std::string::npos) {
+        c.task.tries_standard = c.must_pass ? args.standard : !args.quick;
+        c.task.seconds_per_clause = c.must_pass ? 300 : c.task.seconds_per_clause; // slow is not wrong
+        c.task.explains = args.verbose;
+        if (c.name.find(args.only) != std::string::npos) {
             all.push_back(std::move(c));
         }
     };
-    const bool covers = !asked.coverage.empty();
-    for (const auto& o : mutants::oddities) {
+    const bool covers = !args.coverage.empty();
+    for (const auto& o : mutants::conforming_stores) {
         if (!covers) {
-            candidate odd{.name = "odd: " + std::string(o.name), .temper = {.habit = o.habit}, .must_pass = true};
-            odd.task.wants_all = true;
-            add(std::move(odd), 1);
+            subject conforming{
+                .name = "conforming: " + std::string(o.name), .variant = {.trait = o.trait}, .must_pass = true};
+            conforming.task.wants_all = true;
+            add(std::move(conforming), 1);
         }
     }
     if (!covers) {
-        candidate odd{.name = "odd: sqlite, each handle as in a process of its own",
-                      .statement = &mutants::handles_apart,
-                      .must_pass = true};
-        odd.task.wants_all = true;
-        add(std::move(odd), 1);
+        subject conforming{.name = "conforming: sqlite, each handle in its own process",
+                           .statement = &mutants::separate_handles,
+                           .must_pass = true};
+        conforming.task.wants_all = true;
+        add(std::move(conforming), 1);
     }
     for (const auto& m : mutants::all_mutants()) {
-        candidate mutant{.name = m.name, .temper = m.temper, .statement = m.statement};
+        subject mutant{.name = m.name, .variant = m.variant, .statement = m.statement};
         mutant.task.wants_all = covers;
-        add(std::move(mutant), covers ? 1 : asked.seeds);
+        add(std::move(mutant), covers ? 1 : args.seeds);
     }
     return all;
 }
@@ -140,13 +143,13 @@ void print_head() {
     std::printf(" %5s %8s %8s\n", "seeds", "calls", "ms");
 }
 
-/// One line: who, by which clause in the column of its layer, with how many seeds, and what the first of them took. A
-/// mark says that the store hung or crashed.
-void print_row(const candidate& c, const arguments& asked) {
+/// Prints one row: the name, the killing clause in the column of its layer, the number of seeds that killed, and what
+/// the first kill took. A `!` after the clause means that the store hung, crashed or threw.
+void print_row(const subject& c, const arguments& args) {
     std::printf("%-52s", c.name.c_str());
     for (const auto& layer : layers()) {
         std::string cell = ".";
-        for (const auto& d : c.deaths) {
+        for (const auto& d : c.kills) {
             if (d.layer == layer) {
                 cell = d.how == "fails" ? d.clause : d.clause + "!";
                 break;
@@ -154,16 +157,16 @@ void print_row(const candidate& c, const arguments& asked) {
         }
         std::printf(" %-13s", cell.c_str());
     }
-    const bool is_dead = !c.deaths.empty();
-    const auto first = is_dead ? c.deaths.front() : mutants::death{};
-    std::printf(" %2zu/%-2zu %8llu %8.0f%s%s%s\n", c.seeds_that_kill(), c.must_pass ? 0 : asked.seeds,
+    const bool is_dead = !c.kills.empty();
+    const auto first = is_dead ? c.kills.front() : mutants::kill_record{};
+    std::printf(" %2zu/%-2zu %8llu %8.0f%s%s%s\n", c.seeds_that_kill(), c.must_pass ? 0 : args.seeds,
                 static_cast<unsigned long long>(first.calls), first.milliseconds,
                 is_dead && first.profile != "quick" ? " standard" : "",
                 is_dead == c.must_pass ? (is_dead ? " REJECTED" : " SURVIVES") : "",
-                c.trouble.empty() ? "" : (" " + c.trouble).c_str());
-    std::size_t told = 0;
-    for (const auto& d : c.deaths) {
-        if (asked.verbose || (c.must_pass && ++told <= 5)) {
+                c.error.empty() ? "" : (" " + c.error).c_str());
+    std::size_t printed = 0;
+    for (const auto& d : c.kills) {
+        if (args.verbose || (c.must_pass && ++printed <= 5)) {
             std::printf("    seed %llu, %s %s: %s\n", static_cast<unsigned long long>(d.seed), d.clause.c_str(),
                         d.how.c_str(), d.what.c_str());
         }
@@ -171,7 +174,7 @@ void print_row(const candidate& c, const arguments& asked) {
     std::fflush(stdout);
 }
 
-/// Rewrites that would change nothing.
+/// Prints and counts the rewrites that match no statement.
 std::size_t count_idle_rewrites() {
     namespace sql = vouch::sqlite::detail;
     std::size_t idle = 0;
@@ -180,31 +183,32 @@ std::size_t count_idle_rewrites() {
         if (std::none_of(s.begin(), s.end(), [&](const auto& one) {
                 return mutants::rewritten(sql::text_of(one.which, "vouch_"), r).has_value();
             })) {
-            std::printf("sqlite: %s: no statement has %s\n", std::string(r.name).c_str(), r.from);
+            std::printf("sqlite: %s: no statement matches %s; adapt the rewrite in sqlite_rewrites.hpp\n",
+                        std::string(r.name).c_str(), r.from);
             idle += 1;
         }
     }
     return idle;
 }
 
-int judge(const arguments& asked) {
+int judge(const arguments& args) {
     std::size_t wrong = count_idle_rewrites();
     std::size_t killed = 0;
     std::vector<std::string> survivors;
-    auto all = candidates(asked);
+    auto all = subjects(args);
     print_head();
     mutants::run_all(
-        all, asked.jobs, [](candidate&) {},
-        [&](const candidate& c) {
-            print_row(c, asked);
-            wrong += c.trouble.empty() ? 0U : 1U;
+        all, args.jobs, [](subject&) {},
+        [&](const subject& c) {
+            print_row(c, args);
+            wrong += c.error.empty() ? 0U : 1U;
             if (c.must_pass) {
-                wrong += c.deaths.empty() ? 0U : 1U;
-            } else if (c.seeds_that_kill() == asked.seeds) {
+                wrong += c.kills.empty() ? 0U : 1U;
+            } else if (c.seeds_that_kill() == args.seeds) {
                 killed += 1;
             } else {
-                survivors.push_back(c.name + ", with " + std::to_string(asked.seeds - c.seeds_that_kill()) + " of " +
-                                    std::to_string(asked.seeds) + " seeds");
+                survivors.push_back(c.name + ", with " + std::to_string(args.seeds - c.seeds_that_kill()) + " of " +
+                                    std::to_string(args.seeds) + " seeds");
             }
         });
     for (const auto& one : survivors) {
@@ -214,41 +218,43 @@ int judge(const arguments& asked) {
     return survivors.empty() && wrong == 0 ? 0 : 1;
 }
 
-/// Every mutant meets every example; the clauses that play a whole budget are enough once two mutants have broken them.
-int cover(const arguments& asked) {
-    auto all = candidates(asked);
+/// Runs every example against every mutant. A clause that uses a whole budget is skipped once two mutants have broken
+/// it.
+int cover(const arguments& args) {
+    auto all = subjects(args);
     std::map<std::string, std::size_t> broken;
     std::map<std::string, std::set<std::string>> by_name;
     std::size_t ended = 0;
-    const auto begins = [&](candidate& c) {
+    const auto begins = [&](subject& c) {
         for (const auto& clause : suite::all_clauses()) {
             const bool is_cheap = clause.layer == suite::layer::fixture || clause.layer == suite::layer::examples;
             if (!is_cheap && broken[std::string(clause.id)] >= 2) {
-                c.task.known.insert(std::string(clause.id));
+                c.task.skipped.insert(std::string(clause.id));
             }
         }
-        c.task.may_take_long = false;
-        c.task.patience = 10;
+        c.task.tries_standard = false;
+        c.task.seconds_per_clause = 10;
     };
-    const auto note = [&](const candidate& c) {
+    const auto note = [&](const subject& c) {
         auto& clauses = by_name[c.name];
-        for (const auto& d : c.deaths) {
+        for (const auto& d : c.kills) {
             broken[d.clause] += clauses.insert(d.clause).second ? 1U : 0U;
         }
         std::fprintf(stderr, "%zu of %zu: %s\n", ++ended, all.size(), c.name.c_str());
     };
-    mutants::run_all(all, asked.jobs, begins, note);
-    // Who broke nothing but what needed no more proof is asked for one clause.
-    std::vector<candidate> rest;
+    mutants::run_all(all, args.jobs, begins, note);
+    // A mutant without a kill may have broken only skipped clauses: find one of them.
+    std::vector<subject> rest;
     for (const auto& c : all) {
         if (by_name[c.name].empty()) {
-            rest.push_back({.name = c.name, .temper = c.temper, .statement = c.statement});
+            rest.push_back({.name = c.name, .variant = c.variant, .statement = c.statement});
         }
     }
     mutants::run_all(
-        rest, asked.jobs, [](candidate&) {}, note);
-    std::ofstream file(asked.coverage);
-    file << "# Which clauses each mutant breaks with the quick budget. Written by `kill_matrix --coverage`.\n";
+        rest, args.jobs, [](subject&) {}, note);
+    std::ofstream file(args.coverage);
+    file << "# The clauses that each mutant breaks with the quick profile. Written by `conformance_mutants "
+            "--coverage`.\n";
     for (const auto& c : all) {
         file << c.name << ":";
         for (const auto& clause : by_name[c.name]) {
@@ -260,8 +266,8 @@ int cover(const arguments& asked) {
 }
 
 template <class Fixture>
-int show_failure_of(Fixture& fixture, const arguments& asked) {
-    const suite::options how{.profile = suite::profile::quick, .clause = asked.clause};
+int show_failure_of(Fixture& fixture, const arguments& args) {
+    const suite::options how{.profile = suite::profile::quick, .clause = args.clause};
     const auto report = suite::check(
         fixture, how, {}, {.ended = [](const suite::clause_report& r) { return r.result != suite::result::fail; }});
     for (const auto& c : report.clauses) {
@@ -270,38 +276,38 @@ int show_failure_of(Fixture& fixture, const arguments& asked) {
             return 0;
         }
     }
-    std::fprintf(stderr, "it does not fail so\n");
+    std::fprintf(stderr, "the mutant breaks no such clause with the quick profile\n");
     return 1;
 }
 
-/// The first failure of this mutant, as its author would see it.
-int show(const arguments& asked) {
+/// Prints the first failure of a mutant as the author of such a store would see it.
+int show(const arguments& args) {
     for (const auto& m : mutants::all_mutants()) {
-        if (m.name == asked.show) {
-            return mutants::with_fixture(m.temper, m.statement,
-                                         [&](auto& fixture) { return show_failure_of(fixture, asked); });
+        if (m.name == args.show) {
+            return mutants::with_fixture(m.variant, m.statement,
+                                         [&](auto& fixture) { return show_failure_of(fixture, args); });
         }
     }
-    std::fprintf(stderr, "no such mutant\n");
+    std::fprintf(stderr, "there is no such mutant; --list prints their names\n");
     return 1;
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-    const auto asked = parse(argc, argv);
-    if (asked.is_wrong) {
+    const auto args = parse(argc, argv);
+    if (args.is_wrong) {
         std::fputs(usage, stderr);
         return 64;
     }
-    if (asked.list) {
+    if (args.list) {
         for (const auto& m : mutants::all_mutants()) {
             std::printf("%-52s  %s\n", m.name.c_str(), m.sentence.c_str());
         }
         return 0;
     }
-    if (!asked.show.empty()) {
-        return show(asked);
+    if (!args.show.empty()) {
+        return show(args);
     }
-    return asked.coverage.empty() ? judge(asked) : cover(asked);
+    return args.coverage.empty() ? judge(args) : cover(args);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The broken stores, as data: a name in plain words, the sentence of the contract that is not kept, and what is wrong.
-// They were written from the contract alone. None of them may pass the suite.
+// All mutants, as data: the name, the sentence of the contract that it violates, and the defect. They were written from
+// the contract alone, without looking at the checks. None of them may pass the suite.
 #pragma once
 
 #include <array>
@@ -12,27 +12,27 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/lifecycle.hpp>
 
-#include "breach.hpp"
-#include "broken_claims.hpp"
-#include "broken_drafts.hpp"
-#include "broken_reads.hpp"
-#include "broken_settles.hpp"
-#include "broken_together.hpp"
-#include "broken_transactions.hpp"
-#include "rewrite.hpp"
+#include "claim_mutants.hpp"
+#include "draft_mutants.hpp"
+#include "read_mutants.hpp"
+#include "relation_mutants.hpp"
+#include "settle_mutants.hpp"
+#include "sqlite_rewrites.hpp"
+#include "transaction_mutants.hpp"
+#include "violation.hpp"
 
 namespace mutants {
 
 struct mutant {
     std::string name{};
     std::string sentence{};
-    mutants::temper temper{};           ///< of a plain store
-    const rewrite* statement = nullptr; ///< set: it is the SQLite store, with a statement of its rewritten
+    mutants::variant variant{};         ///< of the plain store
+    const rewrite* statement = nullptr; ///< set: the SQLite store with this rewrite
 };
 
 namespace detail {
 
-inline void add_breaches(std::vector<mutant>& to, std::span<const breach> some) {
+inline void add_violations(std::vector<mutant>& to, std::span<const violation> some) {
     for (const auto& b : some) {
         for (const auto& s : b.stores) {
             to.push_back({std::string(s.name), std::string(b.sentence), {.defect = s.defect}});
@@ -40,13 +40,13 @@ inline void add_breaches(std::vector<mutant>& to, std::span<const breach> some) 
     }
 }
 
-/// One for each field that a store can forget and still go on.
+/// One for each field that a store can forget and still work.
 inline void add_forgotten_fields(std::vector<mutant>& to) {
-    constexpr std::array needed_to_go_on{"id", "queue", "sequence", "state", "lease_until"};
+    constexpr std::array required{"id", "queue", "sequence", "state", "lease_until"};
     vouch::entry any;
     vouch::for_each_field(
         [&](std::string_view name, auto&) {
-            for (const std::string_view needed : needed_to_go_on) {
+            for (const std::string_view needed : required) {
                 if (name == needed) {
                     return;
                 }
@@ -58,21 +58,21 @@ inline void add_forgotten_fields(std::vector<mutant>& to) {
         any);
 }
 
-struct named_standing {
+struct named_column {
     verdict_column at;
     std::string_view name;
 };
 
-inline constexpr std::array standings{
-    named_standing{verdict_column::waiting, "waiting"}, named_standing{verdict_column::held, "held"},
-    named_standing{verdict_column::lapsed, "lapsed"},   named_standing{verdict_column::succeeded, "succeeded"},
-    named_standing{verdict_column::dead, "dead"},       named_standing{verdict_column::absent, "absent"}};
+inline constexpr std::array columns{
+    named_column{verdict_column::waiting, "waiting"}, named_column{verdict_column::held, "held"},
+    named_column{verdict_column::lapsed, "lapsed"},   named_column{verdict_column::succeeded, "succeeded"},
+    named_column{verdict_column::dead, "dead"},       named_column{verdict_column::absent, "absent"}};
 
-/// One for each cell of the table of verdicts, that of extend apart from that of settle.
+/// One for each cell of the verdict table; settle and extend have separate cells.
 inline void add_wrong_verdicts(std::vector<mutant>& to) {
     struct line {
         verb_row verb;
-        verdict_row asked;
+        verdict_row row;
         std::string_view name;
         bool is_for_live_only;
     };
@@ -85,13 +85,13 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
         line{verb_row::nudge, verdict_row::nudge_again, "second nudge", true},
         line{verb_row::cancel, verdict_row::cancel, "cancel", false}};
     for (const auto& l : lines) {
-        for (const auto& s : standings) {
+        for (const auto& s : columns) {
             const bool is_same_cell = (l.is_for_live_only && s.at >= verdict_column::succeeded) ||
-                                      (l.asked == verdict_row::settle_other_epoch && s.at == verdict_column::absent);
+                                      (l.row == verdict_row::settle_other_epoch && s.at == verdict_column::absent);
             if (!is_same_cell) {
                 to.push_back({std::string(l.name) + " of " + std::string(s.name) + " has the wrong verdict",
-                              "Every verb on every entry has its verdict.",
-                              {.defect = defect::verdict_is_wrong, .cell = {l.verb, l.asked, s.at}}});
+                              "Each verb returns the verdict that the table gives for the entry's state.",
+                              {.defect = defect::verdict_is_wrong, .cell = {l.verb, l.row, s.at}}});
             }
         }
     }
@@ -102,8 +102,8 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
     for (const auto* const some :
-         {&broken_claims, &broken_settles, &broken_drafts, &broken_together, &broken_transactions, &broken_reads}) {
-        detail::add_breaches(all, *some);
+         {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants, &transaction_mutants, &read_mutants}) {
+        detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);
     detail::add_wrong_verdicts(all);
@@ -113,23 +113,23 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
     return all;
 }
 
-struct oddity {
+struct conforming_store {
     std::string_view name;
-    mutants::habit habit;
+    mutants::trait trait;
 };
 
-/// Stores that are unlike the others and break nothing. All of them must pass.
-inline constexpr std::array oddities{
-    oddity{"the plain store, which blocks at begin", habit::none},
-    oddity{"is slow", habit::slow},
-    oddity{"notices conflicts only at commit", habit::conflicts_at_commit},
-    oddity{"claims around what others have touched", habit::skips_touched},
-    oddity{"leaves gaps between sequences", habit::leaves_gaps},
-    oddity{"has no groups, lanes and wakes", habit::does_without},
-    oddity{"has a conflict now and then", habit::conflicts_at_random},
-    oddity{"has larger limits", habit::has_larger_limits},
-    oddity{"wakes every queue with every commit", habit::wakes_for_anything},
-    oddity{"counts sequences over rollbacks", habit::forgets_nothing},
+/// Unusual stores that violate nothing. All of them must pass.
+inline constexpr std::array conforming_stores{
+    conforming_store{"the plain store, where begin waits", trait::none},
+    conforming_store{"is slow", trait::slow},
+    conforming_store{"detects conflicts at commit", trait::conflicts_at_commit},
+    conforming_store{"skips what other transactions have touched", trait::skips_touched},
+    conforming_store{"leaves gaps between sequences", trait::leaves_gaps},
+    conforming_store{"has no groups, lanes or wakes", trait::lacks_capabilities},
+    conforming_store{"has random conflicts", trait::conflicts_at_random},
+    conforming_store{"has larger limits", trait::has_larger_limits},
+    conforming_store{"wakes every queue at every commit", trait::wakes_every_queue},
+    conforming_store{"does not reset sequences on rollback", trait::keeps_counting},
 };
 
 } // namespace mutants

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An ordered map that is copied in constant time: a treap whose nodes never change. A transaction takes a copy, changes
-// it and puts it in the place of the old one; whoever still looks at that sees it as it was.
+// An ordered map that is copied in constant time: a treap with immutable nodes. Changing a copy leaves the original as
+// it is, so readers of an older snapshot are not disturbed.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,8 @@ class persistent_map {
         root_ = merge(below, split(rest, key, true).second);
     }
 
-    /// Calls `f(key, value)` in ascending order from the first key that is not less, until it says false.
+    /// Calls `f(key, value)` in ascending order, from the first key that is not less than `from`, until it returns
+    /// false.
     template <class F>
     void walk(const Key& from, F&& f) const {
         walk_from(root_.get(), &from, f);
@@ -75,7 +76,7 @@ class persistent_map {
         return walk_from(at->left.get(), from, f) && f(at->key, at->value) && walk_from(at->right.get(), nullptr, f);
     }
 
-    /// What is less than the key, or not greater if it is to be `included`, and the rest.
+    /// Splits into the nodes less than the key, or not greater if it is `included`, and the rest.
     static std::pair<link, link> split(const link& at, const Key& key, bool included) {
         if (!at) {
             return {};

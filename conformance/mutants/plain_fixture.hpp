@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Opens plain stores of one temper for the suite, with every hook a fixture may have.
+// Opens plain stores of one variant for the suite and keeps what they have committed, per location. Has every hook that
+// a fixture may have. Safe for concurrent use.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include <vouch/conformance/place.hpp>
+#include <vouch/conformance/location.hpp>
 
 #include "plain_store.hpp"
 
@@ -18,13 +19,13 @@ namespace mutants {
 
 class plain_fixture {
   public:
-    using place = vouch::conformance::place;
+    using location = vouch::conformance::location;
 
-    explicit plain_fixture(temper how = {}) : temper_(how) {}
+    explicit plain_fixture(variant how = {}) : variant_(how) {}
 
-    [[nodiscard]] store open(const place& at) {
+    [[nodiscard]] plain_store open(const location& at) {
         const std::lock_guard lock(mutex_);
-        const auto on = ground_at(at);
+        const auto on = state_at(at);
         on->open_handle();
         auto handle = on->handles.lock();
         if (!handle) {
@@ -34,38 +35,38 @@ class plain_fixture {
         return {on, handle};
     }
 
-    void crash(const place& at) {
+    void crash(const location& at) {
         const std::lock_guard lock(mutex_);
-        ground_at(at)->crash();
+        state_at(at)->crash();
     }
-    void seam(machinery::callback f) { machinery_->set_seam(std::move(f)); }
-    bool fail_at(std::size_t n) { return machinery_->fail_at(n); }
+    void seam(test_hooks::callback f) { hooks_->set_seam(std::move(f)); }
+    bool fail_at(std::size_t n) { return hooks_->fail_at(n); }
 
   private:
-    struct known {
-        place at;
-        std::shared_ptr<ground> on;
+    struct location_state {
+        location at;
+        std::shared_ptr<shared_state> on;
     };
 
-    /// Places that nobody has opened for long are forgotten: a run has thousands.
-    [[nodiscard]] std::shared_ptr<ground> ground_at(const place& at) {
-        for (const auto& k : grounds_) {
-            if (k.at == at || temper_.is(defect::places_share_everything)) {
+    /// Drops locations without an open handle once there are many: a run has thousands.
+    [[nodiscard]] std::shared_ptr<shared_state> state_at(const location& at) {
+        for (const auto& k : states_) {
+            if (k.at == at || variant_.is(defect::locations_share_everything)) {
                 return k.on;
             }
         }
         constexpr std::size_t kept = 64;
-        for (auto k = grounds_.begin(); grounds_.size() > kept && k != grounds_.end();) {
-            k = k->on->handles.expired() ? grounds_.erase(k) : std::next(k);
+        for (auto k = states_.begin(); states_.size() > kept && k != states_.end();) {
+            k = k->on->handles.expired() ? states_.erase(k) : std::next(k);
         }
-        grounds_.push_back({at, std::make_shared<ground>(temper_, machinery_)});
-        return grounds_.back().on;
+        states_.push_back({at, std::make_shared<shared_state>(variant_, hooks_)});
+        return states_.back().on;
     }
 
-    temper temper_;
-    std::shared_ptr<machinery> machinery_ = std::make_shared<machinery>();
+    variant variant_;
+    std::shared_ptr<test_hooks> hooks_ = std::make_shared<test_hooks>();
     std::mutex mutex_{};
-    std::list<known> grounds_{};
+    std::list<location_state> states_{};
 };
 
 } // namespace mutants

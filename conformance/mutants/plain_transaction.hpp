@@ -1,289 +1,224 @@
 // SPDX-License-Identifier: MIT
-// A transaction of a plain store: it works on a copy of the world, and commit puts that in the place of the old one.
-//
-// Usually one is open at a time. Side by side, by habit or by mistake, each starts from the world as it was; commit
-// then carries out everything once more on the present one, and what does not come out as before is a conflict.
+// The transaction type of the plain store: it validates arguments, closes itself after errors, and passes each
+// operation to the class that carries it out. Used by one thread at a time.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/outcome.hpp>
+#include <vouch/contract/validate.hpp>
 
-#include "desk.hpp"
-#include "ground.hpp"
+#include "claimer.hpp"
+#include "enqueuer.hpp"
+#include "nudger.hpp"
+#include "open_transaction.hpp"
+#include "plain_capabilities.hpp"
+#include "purger.hpp"
+#include "settler.hpp"
+#include "shared_state.hpp"
+#include "snapshot_reader.hpp"
 
 namespace mutants {
 
-class open_transaction {
-  public:
-    explicit open_transaction(std::shared_ptr<ground> in) : ground_(std::move(in)) {
-        std::unique_lock lock(ground_->mutex);
-        if (!ground_->temper.is_optimistic()) {
-            if (ground_->is_writing && ground_->writer == std::this_thread::get_id()) {
-                throw vouch::error(vouch::error_kind::misuse,
-                                   "plain: begin while this thread has a transaction open would wait for ever");
-            }
-            ground_->wait_for_turn(lock);
-        }
-        base_ = ground_->is(defect::begin_sees_uncommitted) ? ground_->shown : ground_->committed;
-        version_ = ground_->version;
-        is_spared_ = machinery().was_unlucky();
-        prepare(desk_, base_);
-        desk_.between = [this](std::string_view step, bool drops) { between(step, drops); };
-    }
-    open_transaction(const open_transaction&) = delete;
-    open_transaction& operator=(const open_transaction&) = delete;
-    ~open_transaction() {
-        if (!is_over_) {
-            roll_back();
+class plain_transaction {
+    void expect_open() const {
+        if (!open_) {
+            throw vouch::error(vouch::error_kind::misuse, "plain: the transaction is closed");
         }
     }
 
-    [[nodiscard]] const mutants::temper& temper() const noexcept { return ground_->temper; }
-    [[nodiscard]] mutants::machinery& machinery() const noexcept { return *ground_->machinery; }
-    [[nodiscard]] const world& read_world() const noexcept {
-        return temper().is(defect::own_writes_are_invisible) ? base_ : desk_.world;
-    }
-
-    void conflict_at_random() const {
-        if (temper().is(habit::conflicts_at_random) && !is_spared_ && machinery().is_unlucky()) {
-            throw vouch::error(vouch::error_kind::conflict, "plain: for no particular reason");
+    template <class Validate>
+    void check(defect unless, const Validate& validate_it) const {
+        if (!open_ && variant_.is(defect::closed_accepts_calls)) {
+            return;
         }
-    }
-
-    /// Runs `operation(desk)` and remembers it, in case commit has to do it again.
-    template <class Operation>
-    auto use(const Operation& operation) {
-        {
-            const std::lock_guard lock(ground_->mutex);
-            ground_->writer = std::this_thread::get_id();
-            if (temper().is(habit::skips_touched) || temper().is(defect::claim_skips_touched_for_ever)) {
-                desk_.passed_over.clear();
-                for (const auto& [who, ids] : ground_->touched) {
-                    if (who != this) {
-                        desk_.passed_over.insert(ids.begin(), ids.end());
-                    }
-                }
-            }
+        expect_open();
+        if (variant_.is(unless)) {
+            return;
         }
-        auto answer = operation(desk_);
-        machinery().step("the end of an operation");
-        if (temper().is_optimistic()) {
-            log_.push_back([operation, answer, passed_over = desk_.passed_over](desk& again) {
-                again.passed_over = passed_over;
-                return operation(again) == answer;
-            });
-        }
-        const std::lock_guard lock(ground_->mutex);
-        ground_->touched[this] = desk_.written;
-        if (temper().is(defect::uncommitted_is_visible) || temper().is(defect::begin_sees_uncommitted)) {
-            ground_->shown = desk_.world;
-        }
-        if (temper().is(defect::wake_comes_before_commit)) {
-            ground_->wake(std::exchange(desk_.stirred, {}));
-        }
-        return answer;
-    }
-
-    void commit() {
         try {
-            machinery().step("the begin of a commit");
-        } catch (...) {
-            if (temper().is(defect::failed_commit_keeps_the_turn)) {
-                is_over_ = true;
-                throw;
+            validate_it(accepted_by(variant_));
+        } catch (const vouch::error& e) {
+            if (e.kind() != vouch::error_kind::invalid_argument || variant_.is(defect::invalid_argument_closes)) {
+                open_ = nullptr;
             }
-            roll_back();
-            if (temper().is(defect::commit_swallows_failure)) {
-                return;
+            if (variant_.is(defect::invalid_is_reported_as_misuse)) {
+                throw vouch::error(vouch::error_kind::misuse, e.what());
             }
             throw;
         }
-        machinery().pause("commit");
-        publish();
-        machinery().pause("committed");
-        machinery().step("the end of a commit", !temper().is(defect::commit_hides_doubt));
     }
 
-    void roll_back() noexcept {
-        const std::lock_guard lock(ground_->mutex);
-        auto& committed = ground_->committed;
-        for (const auto& one : desk_.written) {
-            const auto r = desk_.world.find(one);
-            const auto before = base_.find(one);
-            if (r && !before && temper().is(defect::rollback_keeps_new_entries)) {
-                committed.put(*r);
-            }
-            if (r && !before && temper().is(defect::rollback_keeps_keys) && !r->entry.key.empty()) {
-                committed.keys.set({r->entry.queue, r->entry.key, r->entry.generation}, r);
-            }
-            if (r && before && temper().is(defect::rollback_keeps_epochs)) {
-                auto changed = *before;
-                changed.entry.epoch = r->entry.epoch;
-                committed.put(std::move(changed));
-            }
-            if (r && before && temper().is(defect::rollback_keeps_lapses)) {
-                auto changed = *before;
-                changed.entry.lapses = r->entry.lapses;
-                committed.put(std::move(changed));
-            }
-            if (r && before && temper().is(defect::rollback_keeps_settles) && is_terminal(r->entry.state)) {
-                committed.put(*r);
-            }
-            if (r && !before && temper().is(defect::reopen_finds_uncommitted)) {
-                ground_->leaked.push_back(*r);
-            }
+    /// The delays, faults and conflicts that may affect any call.
+    void disturb(open_transaction& in) const {
+        if (variant_.is(trait::slow)) {
+            std::this_thread::sleep_for(std::chrono::microseconds{20});
         }
-        end();
+        in.hooks().step("the start of an operation");
+        in.conflict_at_random();
     }
 
-  private:
-    void prepare(desk& d, const world& from) const {
-        d.world = from;
-        d.temper = ground_->temper;
-        d.gap = ground_->is(habit::leaves_gaps) ? 1'000'000'007U : 0U;
-        const bool counts = temper().is_optimistic() || is_race() || temper().is(habit::forgets_nothing);
-        if (counts) {
-            d.counter = [g = ground_.get()] { return ++g->sequences; };
+    /// After any error but `invalid_argument` the transaction is closed.
+    template <class Operation>
+    auto use(const Operation& operation) const {
+        using answer = decltype(operation(std::declval<workspace&>()));
+        if (!open_ && variant_.is(defect::closed_accepts_calls)) {
+            return answer{};
+        }
+        expect_open();
+        try {
+            disturb(*open_);
+            return open_->use(operation);
+        } catch (const vouch::error& e) {
+            if (e.kind() != vouch::error_kind::invalid_argument && !variant_.is(defect::error_leaves_open)) {
+                open_ = nullptr;
+            }
+            throw;
         }
     }
 
-    [[nodiscard]] bool is_race() const noexcept {
-        using enum defect;
-        for (const auto d : {enqueue_checks_then_inserts, claim_selects_then_updates, claim_goes_row_by_row,
-                             settle_reads_then_writes, extend_reads_then_writes, nudge_reads_then_writes,
-                             cancel_reads_then_writes, group_is_counted_too_early, group_is_counted_twice}) {
-            if (temper().is(d)) {
-                return true;
+    template <class Item, class Operation>
+    auto each(std::span<const Item> items, const Operation& operation) {
+        return use([operation, copies = std::vector<Item>(items.begin(), items.end())](workspace& on) {
+            enqueuer batch(on);
+            std::vector<decltype(operation(on, batch, copies.front()))> answers;
+            for (const auto& item : copies) {
+                answers.push_back(operation(on, batch, item));
             }
-        }
-        return false;
+            return answers;
+        });
     }
 
-    /// The present world with everything this transaction wrote on top, whatever it was written over.
-    [[nodiscard]] world on_top() const {
-        auto merged = ground_->committed;
-        for (const auto& one : desk_.written) {
-            if (const auto r = desk_.world.find(one)) {
-                merged.put(*r);
-            } else {
-                merged.remove(one);
-            }
-        }
-        return merged;
+    template <class Read>
+    auto read(const Read& read) const {
+        return use([read, in = open_.get()](workspace& on) {
+            const bool is_blind = on.is(defect::own_writes_are_invisible);
+            return read(snapshot_reader(is_blind ? in->read_snapshot() : on.snapshot, on.variant));
+        });
     }
 
-    void between(std::string_view step, bool drops) {
-        if (!drops) {
-            machinery().pause(step);
+    /// Gives neighbours that succeed at the same epoch the result of the first.
+    [[nodiscard]] static std::vector<vouch::settle> with_shared_results(std::span<const vouch::settle> settles) {
+        std::vector<vouch::settle> out(settles.begin(), settles.end());
+        const auto succeeds = [&](std::size_t n) { return std::holds_alternative<vouch::succeed>(out[n].outcome); };
+        for (std::size_t n = 1; n < out.size(); ++n) {
+            if (succeeds(n - 1) && succeeds(n) && out[n - 1].ticket.epoch == out[n].ticket.epoch) {
+                out[n].outcome = out[n - 1].outcome;
+            }
+        }
+        return out;
+    }
+
+    mutable std::unique_ptr<open_transaction> open_; // null: closed; a failed read closes it too
+    variant variant_;
+
+  public:
+    explicit plain_transaction(const std::shared_ptr<shared_state>& in)
+        : open_(std::make_unique<open_transaction>(in)), variant_(in->variant) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return read([=](const snapshot_reader& r) { return r.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const vouch::query& q) const {
+        check(defect::list_checks_nothing, [&](const auto& can) { validate(q, can.limits); });
+        return read([=](const snapshot_reader& r) { return r.list(q); });
+    }
+    [[nodiscard]] vouch::state_counts counts(std::string_view queue) const {
+        check(defect::counts_check_nothing, [&](const auto& can) { vouch::validate_queue(queue, can.limits); });
+        return read([name = std::string(queue)](const snapshot_reader& r) { return r.counts(name); });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        check(defect::counts_check_nothing, [&](const auto& can) { vouch::validate_queue(queue, can.limits); });
+        return read([name = std::string(queue)](const snapshot_reader& r) { return r.next_due(name); });
+    }
+
+    std::vector<vouch::receipt> enqueue(std::span<const vouch::draft> drafts, time_point now) {
+        if (variant_.is(defect::enqueue_reads_a_clock)) {
+            now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
+        }
+        const bool one_by_one = variant_.is(defect::batch_is_written_up_to_the_invalid_item);
+        check(one_by_one ? variant_.defect : defect::enqueue_checks_nothing,
+              [&](const auto& can) { validate(drafts, can); });
+        return each(drafts, [=, can = accepted_by(variant_)](workspace&, enqueuer& on, const vouch::draft& d) {
+            if (one_by_one) {
+                validate(d, can);
+            }
+            return on.enqueue(d, now);
+        });
+    }
+    [[nodiscard]] std::vector<entry> claim(const vouch::claim_request& request) {
+        check(defect::claim_checks_nothing, [&](const auto& can) { validate(request, can.limits); });
+        return use([=](workspace& on) { return claimer(on).claim(request); });
+    }
+    [[nodiscard]] std::vector<vouch::settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        if (variant_.is(defect::settle_reads_a_clock)) {
+            now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
+        }
+        const bool one_by_one = variant_.is(defect::settles_are_written_up_to_the_invalid_item);
+        check(one_by_one ? variant_.defect : defect::settle_checks_nothing,
+              [&](const auto& can) { validate(settles, can.limits); });
+        std::vector<vouch::settle> alike;
+        if (variant_.is(defect::settles_share_a_result)) {
+            settles = alike = with_shared_results(settles);
+        }
+        auto answers = each(settles, [=](workspace& on, enqueuer& batch, const vouch::settle& s) {
+            if (one_by_one) {
+                validate(std::span(&s, 1), vouch::limits{});
+            }
+            return settler(on, batch.before_batch()).settle(s, now);
+        });
+        if (variant_.is(defect::group_completes_for_the_whole_batch)) {
+            const bool any =
+                std::any_of(answers.begin(), answers.end(), [](const auto& a) { return a.group_completed; });
+            for (auto& a : answers) {
+                a.group_completed = any && a.verdict == vouch::verdict::applied;
+            }
+        }
+        if (variant_.is(defect::verdicts_are_out_of_order)) {
+            std::reverse(answers.begin(), answers.end());
+        }
+        return answers;
+    }
+    [[nodiscard]] std::vector<vouch::verdict> extend(std::span<const vouch::ticket> tickets, time_point now,
+                                                     vouch::duration lease) {
+        check(defect::extend_checks_nothing, [&](const auto& can) { validate(tickets, now, lease, can.limits); });
+        return each(tickets, [=](workspace& on, enqueuer&, const vouch::ticket& t) {
+            return settler(on).extend(t, now, lease);
+        });
+    }
+    [[nodiscard]] vouch::verdict nudge(const id& wanted, time_point now) {
+        return use([=](workspace& on) { return nudger(on).nudge(wanted, now); });
+    }
+    [[nodiscard]] vouch::verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        check(defect::cancel_checks_nothing, [&](const auto& can) { vouch::validate_error_code(error, can.limits); });
+        return use([=, code = std::string(error)](workspace& on) { return settler(on).cancel(wanted, code, now); });
+    }
+    std::size_t purge(const vouch::purge_request& request) {
+        check(defect::purge_checks_nothing, [&](const auto& can) { validate(request, can.limits); });
+        return use([=](workspace& on) { return purger(on).purge(request); });
+    }
+
+    void commit() {
+        if (!open_ && (variant_.is(defect::commit_twice_is_accepted) || variant_.is(defect::closed_accepts_calls))) {
             return;
         }
-        const bool shows = temper().is(defect::group_is_counted_twice);
-        {
-            const std::lock_guard lock(ground_->mutex);
-            if (shows) {
-                ground_->committed = on_top();
-            }
-            ground_->leave_turn();
-        }
-        std::this_thread::yield();
-        machinery().pause(step);
-        std::unique_lock lock(ground_->mutex);
-        ground_->wait_for_turn(lock);
-        for (const auto& one : desk_.written) {
-            if (const auto before = base_.find(one); shows && before) {
-                ground_->committed.put(*before);
-            }
-        }
-        desk_.world = on_top();
+        expect_open();
+        const auto closing = std::exchange(open_, nullptr);
+        disturb(*closing);
+        closing->commit();
     }
-
-    void publish() {
-        std::unique_lock lock(ground_->mutex);
-        ground_->synced = ground_->committed;
-        auto next = desk_.world;
-        if (temper().is_optimistic()) {
-            next = merged(); // or throws `conflict`, and the destructor ends it
-        }
-        if (temper().is(defect::commit_shows_half) && desk_.written.size() > 1) {
-            if (const auto r = next.find(*desk_.written.begin())) {
-                ground_->committed.put(*r);
-                lock.unlock();
-                std::this_thread::yield();
-                machinery().pause("half a commit");
-                lock.lock();
-            }
-        }
-        if (temper().is(defect::commit_loses_the_last_of_many) && desk_.written.size() > 8) {
-            next.remove(*desk_.written.rbegin());
-        }
-        ground_->committed = std::move(next);
-        ground_->version += 1;
-        if (!temper().is(defect::wake_comes_before_commit)) {
-            ground_->wake(desk_.stirred);
-        }
-        end();
-    }
-
-    [[nodiscard]] world merged() {
-        if (ground_->version == version_ || desk_.written.empty()) {
-            return desk_.written.empty() ? ground_->committed : desk_.world;
-        }
-        if (temper().is(defect::commit_overwrites) || temper().is(defect::begin_sees_uncommitted)) {
-            return on_top();
-        }
-        bool holds = true;
-        desk again;
-        if (temper().is(defect::commit_checks_only_its_rows)) {
-            for (const auto& one : desk_.written) {
-                holds = holds && ground_->committed.find(one) == base_.find(one);
-            }
-            again.world = on_top();
-        } else {
-            prepare(again, ground_->committed);
-            again.between = [](std::string_view, bool) {};
-            for (const auto& operation : log_) {
-                holds = holds && operation(again);
-            }
-        }
-        if (!holds) {
-            if (temper().is(defect::conflict_is_kept)) {
-                ground_->committed = on_top();
-            }
-            throw vouch::error(vouch::error_kind::conflict, "plain: somebody else has committed first");
-        }
-        desk_.stirred = again.stirred.empty() ? desk_.stirred : again.stirred;
-        return again.world;
-    }
-
-    /// With the mutex locked.
-    void end() noexcept {
-        is_over_ = true;
-        if (!temper().is(defect::claim_skips_touched_for_ever)) {
-            ground_->touched.erase(this);
-        }
-        ground_->shown = ground_->committed;
-        if (!temper().is_optimistic()) {
-            ground_->leave_turn();
-        }
-    }
-
-    std::shared_ptr<ground> ground_;
-    world base_{};
-    std::uint64_t version_ = 0;
-    desk desk_{};
-    std::vector<std::function<bool(desk&)>> log_{};
-    bool is_over_ = false;
-    bool is_spared_ = false; ///< the one before had a conflict
 };
 
 } // namespace mutants

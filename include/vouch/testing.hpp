@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
-// For unit tests of code that uses vouch.
+// Tools for unit tests: a sandbox for handlers, a recorder of events, tables and diagrams, and the saga verifier.
 #pragma once
 
 #include <vouch/version.hpp> // first: it says what the compiler lacks
-#include <vouch/testing/choices.hpp>
-#include <vouch/testing/mortal_store.hpp>
 #include <vouch/testing/recorder.hpp>
-#include <vouch/testing/saga_judge.hpp>
-#include <vouch/testing/saga_trial.hpp>
-#include <vouch/testing/saga_world.hpp>
+#include <vouch/testing/saga/verify.hpp>
 #include <vouch/testing/sandbox.hpp>
 #include <vouch/testing/sequence_diagram.hpp>
 #include <vouch/testing/table.hpp>
-#include <vouch/testing/verify.hpp>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// How fast the memory store is, as ratios within one run. All times are CPU time of this one thread, because the
-// machine may be doing something else as well. Exits with 1 if a ratio is on the wrong side of what stands beside it.
+// Measures the memory store, as ratios within one run. All times are CPU times of this thread, because the machine may
+// be busy. Exits with 1 if a ratio misses the limit printed beside it.
 //
-// 1. The whole cycle: enqueue, claim and settle in batches of 50, a transaction each, 200-byte payloads, beside the
-//    hand-written `memory_baseline.hpp`. Both in turns, each round on fresh stores, medians of the rounds.
-//    steady: each batch is claimed and settled before the next is enqueued; backlog: all are enqueued, then drained.
-// 2. The claim of a batch, per entry: begin to commit, with the copies handed out and dropped. All pending entries are
-//    due, by order of arrival or in random order; ended ones, if any, have come and gone before. The growth is that
-//    since the fewest pending, alone. The caches are emptied before each claim: otherwise a small store, which fits
-//    into them, would be compared with a first touch of payloads that have long left them.
+// 1. The whole cycle: enqueue, claim and settle in batches of 50, one transaction each, with 200-byte payloads,
+//    compared with the hand-written `memory_baseline.hpp`. Both run alternately, each round on new stores; medians of
+//    the rounds. steady: each batch is claimed and settled before the next is enqueued; backlog: all are enqueued, then
+//    drained.
+// 2. The claim of a batch, per entry: from begin to commit, including the copies that are returned and destroyed. All
+//    pending entries are due, in order of arrival or in random order; ended entries, if any, were settled before.
+//    Growth is relative to the smallest number of pending entries without ended ones. The caches are emptied before
+//    each claim: a small store would otherwise stay in them, and a large one would not.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -62,12 +63,12 @@ template <class Work>
 
 void require(bool holds, const char* what) {
     if (!holds) {
-        std::fprintf(stderr, "the benchmark did not do its work: %s\n", what);
+        std::fprintf(stderr, "the benchmark is not valid: %s failed\n", what);
         std::exit(2);
     }
 }
 
-/// Ids as UUIDv7 has them: growing in the high half, random in the low one.
+/// Makes ids like UUIDv7: the high half grows, the low half is random.
 class id_maker {
   public:
     template <class Id>
@@ -80,8 +81,8 @@ class id_maker {
     std::mt19937_64 random_{1};
 };
 
-/// Lets the process keep the memory it once had. Otherwise it would hand some of it back after each round and have it
-/// cleared by the kernel in the next one, at the cost of whichever side happens to need it.
+/// Keeps freed memory in the process. Otherwise some of it would be returned after each round and cleared by the kernel
+/// in the next one, at the cost of the side that needs it first.
 void keep_memory() {
 #if defined(__GLIBC__)
     constexpr int a_lot = 1 << 30;
@@ -94,7 +95,7 @@ class vouch_side {
   public:
     vouch_side() : drafts_(batch, {.queue = "mail", .topic = "user.registered", .payload = payload}) {}
 
-    /// Due now, or at random times before.
+    /// Enqueues a batch that is due now or, if not `in_order`, at random times before.
     void enqueue(bool in_order = true) {
         for (auto& d : drafts_) {
             d.id = ids_.next<vouch::id>();
@@ -194,8 +195,8 @@ template <class Side, class Work>
     return static_cast<double>(entries_per_round) / seconds_of([&] { work(side); });
 }
 
-/// Does the same work on fresh stores of both sides, in turns. What a round's two halves share, the machine's mood,
-/// cancels out in the round's ratio. The first round is for getting warm.
+/// Does the same work on new stores of both sides, alternately. Effects of a busy machine concern both sides of a round
+/// and cancel out in its ratio. The first round is a warm-up.
 template <class Work>
 [[nodiscard]] bool compare_cycle(const char* name, Work work) {
     std::vector<double> ours;
@@ -217,7 +218,7 @@ template <class Work>
     return good;
 }
 
-/// More than the caches hold.
+/// Writes to more memory than the caches hold.
 void empty_caches() {
     static std::vector<unsigned char> memory(std::size_t{64} << 20);
     for (std::size_t i = 0; i < memory.size(); i += 64) {
@@ -250,7 +251,7 @@ void time_claims(const queue_shape& shape, std::vector<double>& seconds) {
 /// Nanoseconds per entry.
 [[nodiscard]] double claim_cost(const queue_shape& shape) {
     std::vector<double> seconds;
-    const int stores = shape.pending <= 100'000 ? 5 : 1; // a large one takes long to fill
+    const int stores = shape.pending <= 100'000 ? 5 : 1; // a large store takes long to fill
     for (int n = 0; n < stores; ++n) {
         time_claims(shape, seconds);
     }
@@ -275,12 +276,12 @@ void time_claims(const queue_shape& shape, std::vector<double>& seconds) {
         double first = 0;
         for (const auto pending : pending_sizes) {
             for (const auto ended : {std::size_t{0}, pending}) {
-                // Each row twice, the reference as well, and the better one: a whole measurement is now and then
-                // twice as slow as all others.
+                // The better of two measurements, for the reference, too: now and then a whole measurement is twice as
+                // slow as all others.
                 const queue_shape what{.pending = pending, .ended = ended, .in_order = in_order};
                 const auto cost = std::min(claim_cost(what), claim_cost(what));
                 first = first > 0 ? first : cost;
-                // The index may cost log n, and everything twice.
+                // Allows log n for the index, and a factor of two.
                 const auto allowed = 2 * std::log2(pending) / std::log2(pending_sizes.front());
                 const auto growth = cost / first;
                 const bool within = growth <= allowed;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What one writes by hand: one queue behind one mutex, jobs in an `unordered_map` by id, a `std::set` by (gate,
-// sequence). The same moves as the memory store's: enqueue once per id, claim the first due ones under a lease, settle
-// by ticket. None of the contract's other promises: no transactions, no validation, no readers beside a writer, no
-// keys, groups, lanes, parents or purge.
+// A hand-written job queue to compare the memory store with: one mutex, jobs in an `unordered_map` by id, a `std::set`
+// by (gate, sequence). It has the same operations: enqueue once per id, claim the first due jobs under a lease, settle
+// by ticket. It keeps none of the contract's other promises: no transactions, validation or concurrent reads; no keys,
+// groups, lanes, parents or purge.
 #pragma once
 
 #include <cstddef>
@@ -35,12 +35,12 @@ struct job {
     baseline::id id{};
     std::string topic{};
     std::string payload{};
-    std::int64_t due_at = 0; // microseconds, as all times here
+    std::int64_t due_at = 0; // in microseconds, like all times here
     baseline::state state = state::pending;
     std::uint32_t attempts = 0;
     std::uint64_t epoch = 0;
     std::uint64_t sequence = 0;
-    std::int64_t gate = 0; // when a claim may take it: due, or the end of the lease
+    std::int64_t gate = 0; // when it may be claimed: due_at, or the end of the lease
 };
 
 struct ticket {
@@ -50,7 +50,7 @@ struct ticket {
 
 class queue {
   public:
-    /// Says how many were new.
+    /// Returns the number of new jobs.
     std::size_t enqueue(const std::vector<job>& jobs) {
         const std::lock_guard lock(mutex_);
         std::size_t inserted = 0;
@@ -72,7 +72,7 @@ class queue {
         std::vector<job> claimed;
         claimed.reserve(limit);
         while (claimed.size() < limit && !gates_.empty() && gates_.begin()->at <= now) {
-            auto node = gates_.extract(gates_.begin()); // moved, not made anew
+            auto node = gates_.extract(gates_.begin()); // reuses the node
             auto& j = *node.value().target;
             j.state = state::claimed;
             j.attempts += 1;
@@ -85,7 +85,7 @@ class queue {
         return claimed;
     }
 
-    /// Says how many tickets were good.
+    /// Returns the number of valid tickets.
     std::size_t settle(const std::vector<ticket>& tickets) {
         const std::lock_guard lock(mutex_);
         std::size_t applied = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ratios of two sides that take turns, as medians over rounds, each printed beside its floor and its goal. What the
-// sides share in a round, the machine's mood, cancels out in the round's ratio.
+// Ratios of two implementations that run alternately, as medians over rounds, printed with their floor and goal.
+// Effects of a busy machine concern both implementations of a round and cancel out in its ratio.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,14 @@
 
 namespace bench {
 
-/// Throws unless the run still says something.
+/// Throws if the run is not valid.
 inline void require(bool holds, const char* what) {
     if (!holds) {
         throw std::runtime_error(what);
     }
 }
 
-/// Seconds, or how many per second: by the clock, and by the CPU time of this process.
+/// Seconds or a rate per second: by the wall clock, and by the CPU time of this process.
 struct measure {
     double clock = 0;
     double cpu = 0;
@@ -76,7 +76,7 @@ class rounds {
 enum class by {
     clock,
     cpu,
-    clock_alone, ///< the work was another process's, so its CPU time is not known
+    clock_alone, ///< another process did the work, so its CPU time is unknown
 };
 enum class direction { at_least, at_most };
 
@@ -86,7 +86,7 @@ struct target {
     direction is = direction::at_least;
 };
 
-/// Prints rows and remembers whether one missed its floor.
+/// Prints rows and records whether one missed its floor.
 class table {
   public:
     static void head(const char* title, const char* ours, const char* theirs) {
@@ -94,7 +94,7 @@ class table {
                     "to goal");
     }
 
-    /// The ratio that counts is marked.
+    /// Prints one row. A star marks the ratio that is compared with the floor.
     void row(const std::string& name, const rounds& of, by which, const target& t) {
         const auto ratio = of.ratio();
         const auto value = which == by::cpu ? ratio.cpu : ratio.clock;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How long `verify` takes for an order saga of three steps, in process and with remote participants. It belongs into
-// unit tests, so it must not take long: exits with 1 at five seconds, or if a path is not as it should be.
+// Measures `verify` for an order saga of three steps, in process and with remote participants. It is meant for unit
+// tests, so it must be fast: exits with 1 if it takes five seconds or more, or if `verify` reports a problem.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -43,7 +43,7 @@ vouch::saga_definition with_participants() {
         paths = found.paths;
     });
     const bool good = is_sound && seconds.cpu < seconds_max;
-    std::printf("%-20s %6zu paths %6.2f s, at most %.0f  %s\n", name, paths, seconds.cpu, seconds_max,
+    std::printf("%-20s %6zu paths %6.2f s (limit %.0f s)  %s\n", name, paths, seconds.cpu, seconds_max,
                 good ? "ok" : "MISSED");
     return good;
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-// How fast the SQLite store is, as ratios within one run, on whatever disk holds the temporary folder (TMPDIR). Exits
-// with 1 if a ratio is on the wrong side of its floor, with 2 if the run says nothing. The goal is what one may hope
-// for, and beside it stands how far that is.
+// Measures the SQLite store, as ratios within one run, on the disk of the temporary folder (TMPDIR). Exits with 1 if a
+// ratio misses its floor, and with 2 if the run is not valid. The goal is what we aim for; `to goal` is the distance.
 //
-// 1. Enqueue and drain beside the hand-written `sqlite_bare.hpp` and `sqlite_same_schema.hpp`: 200-byte payloads, ids
-//    ordered by time, drained in batches of 50 by a whole runner whose handler does nothing. The sides take turns, each
-//    on a fresh file. `full` and `normal` are what a commit waits for: the disk, or the operating system.
-// 2. Two processes that drain one file, beside one that does it alone.
-// 3. A claim of 50, begin to commit, among ever more pending or ended entries, all sizes in turns.
+// 1. Enqueue and drain, compared with the hand-written `sqlite_bare.hpp` and `sqlite_same_schema.hpp`: 200-byte
+//    payloads, ids ordered by time, drained in batches of 50 by a whole runner with an empty handler. The sides run
+//    alternately, each on a new file. With `full` a commit waits for the disk, with `normal` for the operating system.
+// 2. Two processes that drain one file, compared with one process.
+// 3. A claim of 50, from begin to commit, among more and more pending or ended entries; all sizes alternate.
 //
-// The rates are by the clock. Of the ratios the one with the star counts: by the clock where commits wait for the disk
-// or processes for each other, else by CPU time, because others may use the machine as well, and a disk's slowness
-// would show in nothing but the checkpoints.
+// Rates are by the wall clock. The ratio with the star is compared with the floor: the wall clock where commits wait
+// for the disk or processes for each other; otherwise CPU time, because the machine may be busy and only checkpoints
+// wait for the disk.
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -41,16 +40,16 @@ constexpr int rounds_max = 11;
 
 void describe_disk(const sqlite_test::folder& in) {
     struct statfs disk {};
-    bench::require(statfs(in.path().c_str(), &disk) == 0, "the temporary folder is on no file system");
+    bench::require(statfs(in.path().c_str(), &disk) == 0, "cannot read the file system of the temporary folder");
     constexpr auto tmpfs = 0x01021994;
     constexpr auto ext4 = 0xef53;
-    bench::require(disk.f_type != tmpfs, "the temporary folder is on no disk but in memory; set TMPDIR");
+    bench::require(disk.f_type != tmpfs, "the temporary folder is in memory; set TMPDIR to a folder on a disk");
     std::printf("SQLite %s, batches of %zu, %zu-byte payloads, median of %d rounds, files in %s (%s)\n",
                 sqlite3_libversion(), batch, sides::payload.size(), rounds_max, in.path().c_str(),
                 disk.f_type == ext4 ? "ext4" : "neither ext4 nor tmpfs");
 }
 
-/// How commits are made, and how many of them a side makes in a round.
+/// What a commit waits for, and how many commits a side makes in a round.
 struct pace {
     synchronous how = synchronous::full;
     std::size_t commits = 0;
@@ -59,7 +58,7 @@ struct pace {
     [[nodiscard]] by ratio() const { return how == synchronous::full ? by::clock : by::cpu; }
 };
 
-/// About a third of a second's worth.
+/// The commits of about a third of a second.
 [[nodiscard]] pace find_pace(const sqlite_test::folder& in, synchronous how) {
     const auto rate = sides::enqueue_bare(in.fresh_path(), how, {.entries = 100, .at_once = 1}).clock;
     pace p{how, std::clamp<std::size_t>(static_cast<std::size_t>(rate / 3), 100, 2'000)};
@@ -79,7 +78,7 @@ void measure_enqueue(table& to, const sqlite_test::folder& in, const pace& p, si
 struct drain_targets {
     target bare{};
     target same_schema{};
-    double batching = 0; ///< what the bare baseline is known to gain by batches, by the clock
+    double batching = 0; ///< the known speed-up of the bare baseline by batches, by the wall clock
 };
 
 void measure_drain(table& to, const sqlite_test::folder& in, const pace& p, const drain_targets& t) {
@@ -100,7 +99,7 @@ void measure_drain(table& to, const sqlite_test::folder& in, const pace& p, cons
     const target valid{0.8 * t.batching, t.batching};
     to.row("  valid if: drain by 50 / by 1, bare, " + p.name(), batching, by::clock, valid);
     bench::require(batching.ratio().clock >= valid.floor,
-                   "the bare baseline gains too little by its batches to be a measure");
+                   "batches speed up the bare baseline too little for a comparison");
 }
 
 void measure_processes(table& to, const sqlite_test::folder& in, const pace& p) {
@@ -114,14 +113,14 @@ void measure_processes(table& to, const sqlite_test::folder& in, const pace& p) 
         share.add({static_cast<double>(two.least), 1}, {static_cast<double>(two.most), 1});
     }
     to.row("rate of two processes / of one, " + p.name(), rate, by::clock_alone, {0.6, 0.75});
-    to.row("least / most of two processes, " + p.name(), share, by::clock_alone, {0.5, 0.8});
+    to.row("smaller / larger share of two processes, " + p.name(), share, by::clock_alone, {0.5, 0.8});
 }
 
 void measure_claims(table& to, const sqlite_test::folder& in) {
     constexpr std::size_t few = 1'000;
-    std::vector<std::unique_ptr<sides::crowd>> crowds;
-    const auto add = [&](sides::crowd::shape of) {
-        crowds.push_back(std::make_unique<sides::crowd>(in.fresh_path(), of));
+    std::vector<std::unique_ptr<sides::filled_file>> files;
+    const auto add = [&](sides::filled_file::shape of) {
+        files.push_back(std::make_unique<sides::filled_file>(in.fresh_path(), of));
     };
     for (std::size_t many = few; many <= 1000 * few; many *= 10) {
         add({.pending = many});
@@ -129,22 +128,22 @@ void measure_claims(table& to, const sqlite_test::folder& in) {
     for (std::size_t many = few; many <= 1000 * few; many *= 10) {
         add({.pending = few, .ended = many});
     }
-    std::vector<rounds> seconds(crowds.size());
+    std::vector<rounds> seconds(files.size());
     for (int round = 0; round < 8 * rounds_max; ++round) {
-        const auto first = crowds.front()->claim();
-        for (std::size_t i = 1; i < crowds.size(); ++i) {
-            const auto claim = crowds[i]->claim();
+        const auto first = files.front()->claim();
+        for (std::size_t i = 1; i < files.size(); ++i) {
+            const auto claim = files[i]->claim();
             seconds[i].add({claim.clock * 1e6, claim.cpu}, {first.clock * 1e6, first.cpu});
         }
     }
-    for (std::size_t i = 1; i < crowds.size(); ++i) {
-        const auto of = crowds[i]->of();
+    for (std::size_t i = 1; i < files.size(); ++i) {
+        const auto of = files[i]->of();
         to.row(std::to_string(of.pending) + " pending, " + std::to_string(of.ended) + " ended", seconds[i], by::cpu,
                {1.5, 1.2, bench::direction::at_most});
     }
 }
 
-/// Says whether every floor was reached.
+/// Returns whether every floor was reached.
 [[nodiscard]] bool measure_all() {
     const sqlite_test::folder in;
     describe_disk(in);
@@ -176,7 +175,7 @@ int main() {
     try {
         return measure_all() ? EXIT_SUCCESS : EXIT_FAILURE;
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "this run says nothing: %s\n", e.what());
+        std::fprintf(stderr, "the benchmark is not valid: %s\n", e.what());
         return 2;
     }
 }

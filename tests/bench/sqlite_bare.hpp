@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What one writes by hand at its fastest: one queue per table, nine columns, the unique id and the gate as the only
-// indexes, every statement prepared once. The same moves as the store's: enqueue once per id, claim the first due ones
-// under a lease, settle by id and epoch. None of the contract's other promises. For one thread.
+// A fast hand-written job queue to compare the SQLite store with: one table with nine columns per queue, indexes on the
+// id and the gate only, every statement prepared once. It has the same operations: enqueue once per id, claim the first
+// due jobs under a lease, settle by id and epoch. It keeps none of the contract's other promises. For one thread.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct job {
     std::array<std::uint8_t, 16> id{};
     std::string topic{};
     std::string payload{};
-    std::int64_t due_at = 0; // microseconds, as all times here
+    std::int64_t due_at = 0; // in microseconds, like all times here
     std::int64_t sequence = 0;
     std::int64_t attempts = 0;
     std::int64_t epoch = 0;
@@ -87,7 +87,7 @@ class queue {
         finish(claim_);
     }
 
-    /// Whether the claim was still good.
+    /// Returns whether the claim was still valid.
     bool settle(const job& j) {
         sqlite3_bind_blob(settle_, 1, j.id.data(), 16, SQLITE_STATIC);
         sqlite3_bind_int64(settle_, 2, j.epoch);

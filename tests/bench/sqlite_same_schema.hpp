@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The store's own table under statements written by hand, prepared once: what is left of the speed when only the schema
-// is given. Claims the first due ones under a lease and settles by id and epoch, keeping every column as the store
-// would; but for rows without key, group, lane or parent only. For one thread.
+// Hand-written statements, prepared once, on the store's own table: they show what the schema alone costs. Claims the
+// first due entries under a lease and settles by id and epoch. Writes every column as the store does, but supports only
+// entries without key, group, lane and parent. For one thread.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct job {
     std::string topic{};
     std::string payload{};
     std::string progress{};
-    std::int64_t due_at = 0; // microseconds, as all times here
+    std::int64_t due_at = 0; // in microseconds, like all times here
     std::int64_t sequence = 0;
     std::int64_t attempts = 0;
     std::int64_t epoch = 0;
@@ -29,7 +29,7 @@ struct job {
 
 class queue {
   public:
-    /// The file has the tables, under the prefix `vouch_`.
+    /// Requires that the file has the tables with the prefix `vouch_`.
     queue(const std::string& path, bool full) {
         check(sqlite3_open(path.c_str(), &db_));
         execute("PRAGMA journal_mode = WAL");
@@ -38,14 +38,14 @@ class queue {
         prepare(commit_, "COMMIT");
         prepare(due_,
                 "SELECT sequence, id, topic, payload, progress, due_at, attempts + 1, epoch + 1 FROM vouch_entries"
-                " WHERE shelf = (SELECT number * 4 FROM vouch_queues WHERE name = ?1) AND gate <= ?2"
+                " WHERE partition = (SELECT number * 4 FROM vouch_queues WHERE name = ?1) AND gate <= ?2"
                 " ORDER BY gate, sequence LIMIT ?3");
         prepare(claim_, "UPDATE vouch_entries SET state = 2, attempts = attempts + 1, epoch = epoch + 1, gate = ?4,"
                         " woken = 0, worker = ?5, updated_at = ?2, last_attempt_at = ?2"
                         " WHERE sequence IN (SELECT sequence FROM vouch_entries"
-                        " WHERE shelf = (SELECT number * 4 FROM vouch_queues WHERE name = ?1) AND gate <= ?2"
+                        " WHERE partition = (SELECT number * 4 FROM vouch_queues WHERE name = ?1) AND gate <= ?2"
                         " ORDER BY gate, sequence LIMIT ?3)");
-        prepare(settle_, "UPDATE vouch_entries SET state = 3, shelf = shelf + 1, gate = ?3, result = x'',"
+        prepare(settle_, "UPDATE vouch_entries SET state = 3, partition = partition + 1, gate = ?3, result = x'',"
                          " updated_at = ?3 WHERE id = ?1 AND epoch = ?2 AND state = 2");
     }
     queue(const queue&) = delete;
@@ -84,7 +84,7 @@ class queue {
         finish(claim_);
     }
 
-    /// Whether the claim was still good.
+    /// Returns whether the claim was still valid.
     bool settle(const job& j, std::int64_t now) {
         sqlite3_bind_blob(settle_, 1, j.id.data(), static_cast<int>(j.id.size()), SQLITE_STATIC);
         sqlite3_bind_int64(settle_, 2, j.epoch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the SQLite benchmark times: the same work by the store, through a whole runner, and by hand. Each call works on
-// a file of its own, which is filled beforehand where it is to be drained.
+// The work that the SQLite benchmark measures: by the store, through a whole runner, and by hand. Each call uses its
+// own file. A drain fills the file first, which is not measured.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ inline const std::string payload(200, 'x');
 
 [[nodiscard]] inline std::int64_t now_us() { return vouch::system_now().time_since_epoch().count(); }
 
-/// Ids as UUIDv7 has them: growing in the high half, random in the low one.
+/// Makes ids like UUIDv7: the high half grows, the low half is random.
 [[nodiscard]] inline vouch::id next_id() {
     static std::uint64_t count = 0;
     static std::mt19937_64 random{1};
@@ -89,14 +89,13 @@ struct amount {
     return per_second(of.entries, seconds);
 }
 
-/// Drains all there is through a runner; says how many that were.
+/// Drains the queue through a runner. Returns the number of handled entries.
 [[nodiscard]] inline std::size_t run_runner(store& from) {
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(from);
     std::size_t handled = 0;
-    vouch::router<store> routes;
+    vouch::router routes(outbox);
     routes.on("user.*", [&](vouch::delivery&) { ++handled; });
-    vouch::runner<store> runner(from, outbox, routes,
-                                {.queue = queue, .worker = "worker-1", .batch_size = batch, .lease = lease});
+    vouch::runner runner(outbox, routes, {.queue = queue, .worker = "worker-1", .batch_size = batch, .lease = lease});
     const auto report = runner.run_until_idle();
     require(report.succeeded == handled && report.claimed == handled, "the runner did not settle what it handled");
     return handled;
@@ -109,7 +108,8 @@ struct amount {
     return per_second(entries, seconds);
 }
 
-/// A transaction for each claim and for each batch of settles. Drains so many of `stored`.
+/// Stores `stored` entries and drains `of.entries` of them, with a transaction for each claim and each batch of
+/// settles.
 [[nodiscard]] inline measure drain_bare(const std::string& path, synchronous how, amount of, std::size_t stored) {
     std::ignore = enqueue_bare(path, synchronous::normal, {stored});
     bare::queue from(path, how == synchronous::full);
@@ -131,7 +131,7 @@ struct amount {
     return per_second(of.entries, seconds);
 }
 
-/// A transaction for each batch of settles with the next claim.
+/// Uses one transaction for each batch of settles together with the next claim.
 [[nodiscard]] inline measure drain_same_schema(const std::string& path, synchronous how, std::size_t entries) {
     std::ignore = enqueue(path, synchronous::normal, {entries});
     same_schema::queue from(path, how == synchronous::full);
@@ -152,14 +152,14 @@ struct amount {
     return per_second(entries, seconds);
 }
 
-struct meeting {
+struct shared_drain {
     measure rate{};
-    std::size_t least = 0; ///< entries of the process that had fewest
+    std::size_t least = 0; ///< entries of the process that handled fewest
     std::size_t most = 0;
 };
 
-/// What one of several processes does; the folder and the rest of the run are its parent's.
-[[nodiscard]] inline bool answer(const std::string& path, synchronous how, int ready, int go, int done) {
+/// The work of one process. The caller must exit without destructors: folder and pipes belong to the parent.
+[[nodiscard]] inline bool run_process(const std::string& path, synchronous how, int ready, int go, int done) {
     try {
         auto from = open_store(path, how);
         char byte = 0;
@@ -171,19 +171,20 @@ struct meeting {
     }
 }
 
-/// Several processes drain one file, from a common moment on.
-[[nodiscard]] inline meeting drain_together(const std::string& path, synchronous how, std::size_t entries,
-                                            std::size_t processes) {
-    std::ignore = enqueue(path, synchronous::normal, {entries}); // closed again: nothing is open across the forks
+/// Several processes start at the same time and drain one file.
+[[nodiscard]] inline shared_drain drain_together(const std::string& path, synchronous how, std::size_t entries,
+                                                 std::size_t processes) {
+    std::ignore =
+        enqueue(path, synchronous::normal, {entries}); // closes the file: no connection may be open across a fork
     std::array<int, 2> ready{};
     std::array<int, 2> go{};
     std::array<int, 2> done{};
-    require(pipe(ready.data()) == 0 && pipe(go.data()) == 0 && pipe(done.data()) == 0, "no pipes");
+    require(pipe(ready.data()) == 0 && pipe(go.data()) == 0 && pipe(done.data()) == 0, "cannot create pipes");
     std::fflush(nullptr);
     for (std::size_t n = 0; n < processes; ++n) {
         if (fork() == 0) {
             close(go[1]);
-            std::_Exit(answer(path, how, ready[1], go[0], done[1]) ? EXIT_SUCCESS : EXIT_FAILURE);
+            std::_Exit(run_process(path, how, ready[1], go[0], done[1]) ? EXIT_SUCCESS : EXIT_FAILURE);
         }
     }
     close(ready[1]);
@@ -208,27 +209,27 @@ struct meeting {
     for (const int end : {ready[0], go[0], done[0]}) {
         close(end);
     }
-    require(total == entries, "the processes did not drain all, once");
+    require(total == entries, "the processes did not drain every entry exactly once");
     const auto [least, most] = std::minmax_element(handled.begin(), handled.end());
     return {per_second(entries, seconds), *least, *most};
 }
 
-/// A file with many pending or ended entries, of which a batch is claimed now and then.
-class crowd {
+/// A file with many pending or ended entries, to measure claims in.
+class filled_file {
   public:
     struct shape {
         std::size_t pending = 0;
         std::size_t ended = 0;
     };
 
-    crowd(const std::string& path, shape of) : shape_(of), store_(open_store(path, synchronous::normal)) {
+    filled_file(const std::string& path, shape of) : shape_(of), store_(open_store(path, synchronous::normal)) {
         fill(of.ended, true);
         fill(of.pending, false);
     }
 
     [[nodiscard]] shape of() const noexcept { return shape_; }
 
-    /// Begin to commit. What was claimed is settled afterwards, and as many put in anew.
+    /// Measures a claim from begin to commit. Then settles the batch and enqueues as many new entries.
     [[nodiscard]] measure claim() {
         std::vector<vouch::settle> settles;
         const auto now = vouch::system_now();
@@ -237,7 +238,7 @@ class crowd {
             claimed = vouch::claim(store_,
                                    {.queue = queue, .limit = batch, .now = now, .lease = lease, .worker = "worker-1"});
         });
-        require(claimed.size() == batch, "too few were claimed");
+        require(claimed.size() == batch, "fewer entries were claimed than the limit");
         for (const auto& e : claimed) {
             settles.emplace_back().ticket = vouch::ticket_of(e); // the outcome is `succeed`
         }

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How fast a whole worker is on a SQLite file whose every commit waits for the disk (synchronous FULL), and whether
-// retention gets in its way. Exits with 1 if a figure is on the wrong side of its floor, with 2 if the run says
-// nothing.
+// Measures a whole worker on a SQLite file on which every commit waits for the disk (synchronous FULL), and whether
+// retention slows it down. Exits with 1 if a figure misses its floor, and with 2 if the run is not valid.
 //
-// 1. End to end, from emitting to succeeded, with one worker of one thread: emitted one per transaction or many while
-// it
-//    works, beside emitting them with nobody at work; and a backlog worked off, beside a runner that does it without
-//    threads. Printed beside them: what the source of this design measured for one worker and one relay on its machine,
-//    3,500 messages a second.
-// 2. What a claim of 50 takes, begin to commit, while another queue of the same file is being purged, beside what it
-//    takes when it is not.
+// 1. End to end, from emit to succeeded, with one worker of one thread: emitting one or many messages per transaction
+//    while the worker runs, compared with emitting without a worker; and draining a backlog, compared with a runner
+//    without threads. For reference it prints 3,500 messages per second, which the source of this design measured with
+//    one worker and one relay on its machine.
+// 2. A claim of 50, from begin to commit, while another queue of the same file is purged, compared with the same claim
+//    without a purge.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -43,37 +41,37 @@ constexpr double source_rate = 3'500;
 const std::string payload(200, 'x');
 
 /// A file with a queue, its producer and its worker.
-class business {
+class workload {
   public:
-    explicit business(const std::string& path) : work_(path) {
+    explicit workload(const std::string& path) : work_(path) {
         routes_.on("t", [this](vouch::delivery&) { ++handled_; });
     }
 
     void emit(std::size_t messages, std::size_t per_transaction) {
         const std::vector<vouch::emission> some(per_transaction, {.queue = "q", .topic = "t", .payload = payload});
         for (std::size_t sent = 0; sent < messages; sent += per_transaction) {
-            outbox_.emit(work_, some);
+            outbox_.emit(some);
         }
     }
 
-    /// A worker works until all messages have succeeded; `meanwhile` is done beside it.
+    /// Runs a worker until all messages have succeeded, and `meanwhile` on this thread.
     template <class Meanwhile>
-    void work_off(std::size_t messages, const Meanwhile& meanwhile) {
-        vouch::worker worker(work_, outbox_);
+    void drain(std::size_t messages, const Meanwhile& meanwhile) {
+        vouch::worker worker(outbox_);
         worker.serve(routes_, {.queue = "q"});
         std::stop_source stop;
-        std::jthread at_work([&] { worker.run(stop.get_token()); });
+        std::jthread running([&] { worker.run(stop.get_token()); });
         meanwhile();
         while (handled_ < messages) {
             std::this_thread::sleep_for(200us);
         }
-        stop.request_stop(); // which settles the last
-        at_work.join();
+        stop.request_stop(); // settles the last batch
+        running.join();
         check(messages);
     }
 
-    void work_off_without_threads(std::size_t messages) {
-        vouch::runner(work_, outbox_, routes_, {.queue = "q"}).run_until_idle();
+    void drain_without_threads(std::size_t messages) {
+        vouch::runner(outbox_, routes_, {.queue = "q"}).run_until_idle();
         check(messages);
     }
 
@@ -83,67 +81,67 @@ class business {
     }
 
     store work_;
-    vouch::outbox outbox_{};
-    vouch::router<store> routes_{};
+    vouch::outbox<store> outbox_{work_};
+    vouch::router<store> routes_{outbox_};
     std::atomic<std::size_t> handled_ = 0;
 };
 
 void row_of(table& to, const std::string& name, const rounds& of, bench::target t) {
     to.row(name, of, by::clock_alone, t);
-    std::printf("    %.0f messages/s end to end; the source: %.0f\n", of.ours(), source_rate);
+    std::printf("    %.0f messages/s end to end; reference: %.0f\n", of.ours(), source_rate);
 }
 
 void measure_rates(table& to, const sqlite_test::folder& in) {
     const auto commits_per_second = [&] {
-        business b(in.fresh_path());
+        workload b(in.fresh_path());
         return bench::per_second(100, bench::seconds_of([&] { b.emit(100, 1); })).clock;
     }();
     std::printf("a commit takes %.2f ms\n", 1000 / commits_per_second);
     const auto commits = std::clamp<std::size_t>(static_cast<std::size_t>(commits_per_second / 2), 50, 2'000);
-    table::head("messages per second, full, emitted meanwhile", "worker", "no worker");
+    table::head("messages per second, full, while emitting", "worker", "no worker");
     for (const std::size_t at_once : {1U, 10U, 100U}) {
         rounds of;
         const auto messages = commits * at_once;
         for (int round = 0; round < 3; ++round) {
-            business alone(in.fresh_path());
+            workload alone(in.fresh_path());
             const auto emitting = bench::seconds_of([&] { alone.emit(messages, at_once); });
-            business both(in.fresh_path());
-            const auto all = bench::seconds_of([&] { both.work_off(messages, [&] { both.emit(messages, at_once); }); });
+            workload both(in.fresh_path());
+            const auto all = bench::seconds_of([&] { both.drain(messages, [&] { both.emit(messages, at_once); }); });
             of.add(bench::per_second(messages, all), bench::per_second(messages, emitting));
         }
         row_of(to, "by " + std::to_string(at_once), of, {0.25, 0.5});
     }
-    table::head("messages per second, full, emitted before", "worker", "runner");
+    table::head("messages per second, full, from a backlog", "worker", "runner");
     rounds of;
     constexpr std::size_t batch = 50;
     const auto messages = batch * std::min<std::size_t>(commits, 400);
     for (int round = 0; round < 3; ++round) {
-        business one(in.fresh_path());
+        workload one(in.fresh_path());
         one.emit(messages, batch);
-        const auto threaded = bench::seconds_of([&] { one.work_off(messages, [] {}); });
-        business other(in.fresh_path());
+        const auto threaded = bench::seconds_of([&] { one.drain(messages, [] {}); });
+        workload other(in.fresh_path());
         other.emit(messages, batch);
-        const auto plain = bench::seconds_of([&] { other.work_off_without_threads(messages); });
+        const auto plain = bench::seconds_of([&] { other.drain_without_threads(messages); });
         of.add(bench::per_second(messages, threaded), bench::per_second(messages, plain));
     }
     row_of(to, "worker of one thread / runner", of, {0.6, 0.9});
 }
 
-/// Pending entries to claim, and a queue of ended ones to purge.
-class crowd {
+/// A file with pending entries to claim and a queue of ended entries to purge.
+class filled_file {
   public:
-    explicit crowd(const std::string& path) : work_(path, {.synchronous = vouch::sqlite::synchronous::normal}) {
+    explicit filled_file(const std::string& path) : work_(path, {.synchronous = vouch::sqlite::synchronous::normal}) {
         fill("q", 20'000);
     }
 
     void fill(const std::string& queue, std::size_t count) {
         const std::vector<vouch::emission> some(1000, {.queue = queue, .topic = "t", .payload = payload});
         for (std::size_t i = 0; i < count; i += some.size()) {
-            outbox_.emit(work_, some);
+            outbox_.emit(some);
         }
     }
 
-    /// Microseconds of claims and their release, in ascending order.
+    /// Claims and releases for a while. Returns the microseconds of the claims, in ascending order.
     [[nodiscard]] std::vector<double> claim_for(std::chrono::milliseconds how_long) {
         std::vector<double> out;
         const auto until = std::chrono::steady_clock::now() + how_long;
@@ -153,7 +151,7 @@ class crowd {
                                     got = vouch::claim(work_,
                                                        {.queue = "q", .limit = 50, .now = outbox_.now(), .lease = 1h});
                                 }).clock);
-            bench::require(got.size() == 50, "there were not 50 to claim");
+            bench::require(got.size() == 50, "fewer than 50 entries were claimed");
             std::vector<vouch::settle> back;
             for (const auto& e : got) {
                 back.push_back({ticket_of(e), vouch::release{}});
@@ -165,13 +163,13 @@ class crowd {
         return out;
     }
 
-    /// The same while the queue `old` is swept.
+    /// The same while a worker purges the queue `old`.
     [[nodiscard]] std::vector<double> claim_while_purging(std::chrono::milliseconds how_long) {
         fill("old", 20'000);
-        vouch::router<store> routes;
+        vouch::router routes(outbox_);
         routes.on("t", [](vouch::delivery&) {});
-        vouch::runner(work_, outbox_, routes, {.queue = "old", .batch_size = 1000}).run_until_idle();
-        vouch::worker worker(work_, outbox_);
+        vouch::runner(outbox_, routes, {.queue = "old", .batch_size = 1000}).run_until_idle();
+        vouch::worker worker(outbox_);
         worker.serve(routes, {.queue = "old", .retention = {.succeeded = vouch::purge_rule::immediately()}});
         std::stop_source stop;
         vouch::worker_report done;
@@ -179,17 +177,17 @@ class crowd {
         auto out = claim_for(how_long);
         stop.request_stop();
         sweeping.join();
-        bench::require(done.purged > 1'000, "hardly anything was purged meanwhile");
+        bench::require(done.purged > 1'000, "fewer than 1,000 entries were purged during the claims");
         return out;
     }
 
   private:
     store work_;
-    vouch::outbox outbox_{};
+    vouch::outbox<store> outbox_{work_};
 };
 
 void measure_purge(table& to, const sqlite_test::folder& in) {
-    crowd c(in.fresh_path());
+    filled_file c(in.fresh_path());
     rounds middle;
     rounds late;
     for (int round = 0; round < 5; ++round) {
@@ -202,7 +200,7 @@ void measure_purge(table& to, const sqlite_test::folder& in) {
         late.add({at(busy, 0.99), 1}, {at(quiet, 0.99), 1});
     }
     to.row("median", middle, by::clock_alone, {2.0, 1.2, bench::direction::at_most});
-    to.row("99 of 100", late, by::clock_alone, {20, 5, bench::direction::at_most});
+    to.row("99th percentile", late, by::clock_alone, {20, 5, bench::direction::at_most});
 }
 
 [[nodiscard]] bool measure_all() {
@@ -221,7 +219,7 @@ int main() {
     try {
         return measure_all() ? EXIT_SUCCESS : EXIT_FAILURE;
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "this run says nothing: %s\n", e.what());
+        std::fprintf(stderr, "the benchmark is not valid: %s\n", e.what());
         return 2;
     }
 }

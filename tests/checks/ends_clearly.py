@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks what the suite says of a fixture nothing can be said about: its exit code, and words that must be there, line breaks as spaces.
+"""Runs a command and checks its exit code and that its output contains WORDS. Runs of white space count as one space.
 
     ends_clearly.py CODE WORDS -- COMMAND...
+
+For fixtures that the suite cannot test: it must end with a clear message.
 """
 
 import subprocess
@@ -11,11 +13,12 @@ import sys
 
 def main():
     code, words, separator, *command = sys.argv[1:]
-    assert separator == "--"
+    if separator != "--":
+        sys.exit("usage: ends_clearly.py CODE WORDS -- COMMAND...")
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
     print(result.stdout)
     if result.returncode != int(code) or words not in " ".join(result.stdout.split()):
-        sys.exit(f"expected exit code {code} and: {words}\nseen: exit code {result.returncode}")
+        sys.exit(f"expected exit code {code} and the words: {words}\nseen: exit code {result.returncode} and the output above")
 
 
 if __name__ == "__main__":

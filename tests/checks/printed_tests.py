@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that the test a failure prints is one: it compiles, the memory store passes it, the broken store does not.
+"""Checks the tests that failures print: each one compiles, passes on the memory store and fails on the mutant.
 
-    printed_tests.py MUTANTS_PROGRAM [N]    of every N-th mutant, 7 if not said; 1: of all
+    printed_tests.py MUTANTS_PROGRAM [N]    for every N-th mutant (default 7; 1: all)
 
-Which clauses a mutant breaks is in conformance/mutants/coverage.txt. Of those that print a test, each mutant is asked for
-another one. A test that shows no wrong answer (what is wrong may be what a call costs) must only pass on the memory store.
+conformance/mutants/coverage.txt says which clauses a mutant breaks. The script picks one of them, a different one for each
+mutant. A printed test that shows no wrong answer, because the defect is in the cost of a call, only has to pass on the
+memory store.
 """
 
 import os
@@ -16,17 +17,17 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# What threads, processes and runners do is printed as a picture; of capabilities the memory store has its own.
+# Failures with threads, processes or runners print a picture, not a test. The memory store has other capabilities.
 PICTURES = re.compile(r"^(ORDER|HISTORY|CRASH|SIM|COST|FAULT|WAKE|FIX|CAP)-")
 SHOWN_AT_LEAST = 0.9
-LONG = 100_000
+BYTES_MAX = 100_000
 
 MAIN = """
 int main() {
     alarm(300);
     int wrong = 0;
     for (const auto& p : printed) {
-        const auto told = [&](const char* what, const char* why) {
+        const auto report = [&](const char* what, const char* why) {
             std::printf("%s, %s: %s: %s\\n", p.mutant, p.clause, what, why);
             wrong += 1;
         };
@@ -35,15 +36,15 @@ int main() {
             open_memory open = [&](int n) { return stores[n]; };
             p.on_memory(open);
         } catch (const std::exception& e) {
-            told("the memory store does not pass", e.what());
+            report("the memory store fails the test", e.what());
         }
         if (p.shows) {
             try {
                 run_on_mutant(p);
-                told("the mutant passes", "the printed test shows nothing");
+                report("the mutant passes the test", "the test does not show the defect");
             } catch (const std::logic_error&) {
             } catch (const std::exception& e) {
-                told("the mutant fails in another way", e.what());
+                report("the mutant fails with another exception", e.what());
             }
         }
     }
@@ -61,7 +62,7 @@ HEAD = """
 #include <unistd.h>
 #include <vouch/conformance.hpp>
 #include <vouch/memory.hpp>
-#include "candidate.hpp"
+#include "subject.hpp"
 
 using open_memory = std::function<vouch::memory::store(int)>;
 using open_mutant = std::function<vouch::conformance::any_store(int)>;
@@ -79,7 +80,7 @@ void run_on(Fixture& fixture, const test& t) {
     static int folders = 0;
     const auto root = std::filesystem::current_path() / std::to_string(++folders);
     open_mutant open = [&](int n) {
-        const vouch::conformance::place where(root / std::to_string(n));
+        const vouch::conformance::location where(root / std::to_string(n));
         std::filesystem::create_directories(where.directory());
         return vouch::conformance::erase([&] { return fixture.open(where); });
     };
@@ -89,7 +90,7 @@ void run_on(Fixture& fixture, const test& t) {
 void run_on_mutant(const test& t) {
     for (const auto& m : mutants::all_mutants()) {
         if (m.name == t.mutant) {
-            mutants::with_fixture(m.temper, m.statement, [&](auto& fixture) { run_on(fixture, t); });
+            mutants::with_fixture(m.variant, m.statement, [&](auto& fixture) { run_on(fixture, t); });
         }
     }
 }
@@ -118,8 +119,8 @@ def main():
         clause = clauses[i % len(clauses)]
         code = printed(program, mutant, clause)
         asked += 1
-        if code is not None and len(code) > LONG:
-            sys.exit(f"{mutant}, {clause}: nobody reads a test of {len(code)} bytes")
+        if code is not None and len(code) > BYTES_MAX:
+            sys.exit(f"{mutant}, {clause}: the printed test has {len(code)} bytes, the limit is {BYTES_MAX}")
         if code is not None:
             tests.append((mutant, clause, code))
         if code is None or "// seen: " not in code:
@@ -143,12 +144,12 @@ def main():
         if subprocess.run(build, cwd=where).returncode != 0:
             sys.exit("a printed test does not compile")
         if subprocess.run([where / "printed"], cwd=where).returncode != 0:
-            sys.exit("a printed test is none")
+            sys.exit("a printed test does not tell the mutant from the memory store; see above")
     for line in silent:
-        print(f"{line}: no wrong answer is shown")
-    print(f"{asked} failures: {len(tests)} tests compile and pass on the memory store, {shown} of them show what is wrong")
+        print(f"{line}: the printed test shows no wrong answer")
+    print(f"{asked} failures: {len(tests)} tests compile and pass on the memory store, {shown} of them show the defect")
     if shown < SHOWN_AT_LEAST * asked:
-        sys.exit("too few printed tests show what is wrong")
+        sys.exit(f"only {shown} of {asked} printed tests show the defect, at least {SHOWN_AT_LEAST:.0%} must")
 
 
 if __name__ == "__main__":

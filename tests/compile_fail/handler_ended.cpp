@@ -5,7 +5,7 @@
 #include <vouch/vouch.hpp>
 
 int main() {
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     struct near_miss {
         void work(vouch::delivery&) {}
         void ended(vouch::delivery&, vouch::ending) {}

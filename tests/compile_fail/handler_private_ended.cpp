@@ -11,6 +11,6 @@ class secretive {
 };
 
 int main() {
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     router.on("t", secretive{});
 }

@@ -5,7 +5,7 @@
 #include <vouch/vouch.hpp>
 
 int main() {
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     struct near_miss {
         std::string work(vouch::delivery&) { return {}; }
         void record(vouch::memory::transaction&, std::string&) {}

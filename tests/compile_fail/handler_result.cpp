@@ -5,7 +5,7 @@
 #include <vouch/vouch.hpp>
 
 int main() {
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     struct odd {};
     router.on("t", [](vouch::delivery&) { return odd{}; });
 }

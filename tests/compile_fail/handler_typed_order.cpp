@@ -5,6 +5,6 @@
 #include <vouch/vouch.hpp>
 
 int main() {
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     router.on<std::string>("t", [](vouch::delivery&, const std::string&) {});
 }

@@ -5,7 +5,7 @@
 #include <vouch/vouch.hpp>
 
 int main() {
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     vouch::memory::store store;
     vouch::runner<vouch::memory::store> runner(store, vouch::outbox{}, router, {.queue = "q"});
 }

@@ -5,8 +5,8 @@
 #include <vouch/vouch.hpp>
 
 int main() {
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     vouch::memory::store store;
-    const vouch::outbox outbox;
-    vouch::runner<vouch::memory::store> runner(store, outbox, vouch::router<vouch::memory::store>{}, {.queue = "q"});
+    const vouch::outbox outbox(store);
+    vouch::runner<vouch::memory::store> runner(outbox, vouch::router<vouch::memory::store>{}, {.queue = "q"});
 }

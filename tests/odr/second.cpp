@@ -25,11 +25,11 @@ std::size_t succeeded_in_second() {
 
 vouch::worker_report stopped_at_once_in_second() {
     vouch::memory::store store;
-    const vouch::outbox outbox;
-    const vouch::router<vouch::memory::store> routes;
+    const vouch::outbox outbox(store);
+    const vouch::router routes(outbox);
     vouch::logger log;
     vouch::metrics numbers;
-    vouch::worker worker(store, outbox);
+    vouch::worker worker(outbox);
     worker.serve(routes, {.queue = "q"});
     worker.observe(log);
     worker.observe(numbers);

@@ -16,7 +16,7 @@ TEST_CASE("readme: an order and the work it causes are in one transaction") {
     const auto path = folder.fresh_path();
     sqlite_test::application app(path);
     sqlite3* const connection = app.connection();
-    const vouch::outbox outbox;
+    const vouch::emitter emitter;
     const auto execute = [&](sqlite3*, const std::string& sql) { app.execute(sql); };
     app.execute("CREATE TABLE orders (number INTEGER)");
     vouch::sqlite::migrate(connection);
@@ -25,7 +25,7 @@ TEST_CASE("readme: an order and the work it causes are in one transaction") {
     vouch::sqlite::joined work(connection);      // your sqlite3*, your transaction
     execute(connection, "BEGIN IMMEDIATE");
     execute(connection, "INSERT INTO orders VALUES (1)");
-    outbox.emit(work, {.queue = "mail", .topic = "order.placed", .payload = "1"});
+    emitter.emit(work, {.queue = "mail", .topic = "order.placed", .payload = "1"});
     execute(connection, "COMMIT");               // the order and the work it causes, or neither
     // clang-format on
 
@@ -36,8 +36,8 @@ TEST_CASE("readme: an order and the work it causes are in one transaction") {
 TEST_CASE("readme: an outbox emits to a SQLite store and to its transactions") {
     const sqlite_test::folder folder;
     vouch::sqlite::store store(folder.fresh_path());
-    const vouch::outbox outbox;
-    outbox.emit(store, {.queue = "mail", .topic = "order.placed", .payload = "1"});
+    const vouch::outbox outbox(store);
+    outbox.emit({.queue = "mail", .topic = "order.placed", .payload = "1"});
     vouch::transact(store,
                     [&](auto& tx) { outbox.emit(tx, {.queue = "mail", .topic = "order.placed", .payload = "2"}); });
     CHECK(store.counts("mail").total() == 2);

@@ -18,11 +18,11 @@ using namespace std::chrono_literals;
 TEST_CASE("readme: a worker with everything an operator wants") {
     const sqlite_test::folder in;
     vouch::sqlite::store store(in.fresh_path());
-    const vouch::outbox outbox;
-    vouch::router<vouch::sqlite::store> router;
-    vouch::router<vouch::sqlite::store> bank;
+    const vouch::outbox outbox(store);
+    vouch::router router(outbox);
+    vouch::router bank(outbox);
     router.on("t", [](vouch::delivery&) {});
-    outbox.emit(store, {.queue = "mail", .topic = "t"});
+    outbox.emit({.queue = "mail", .topic = "t"});
     const std::jthread operator_with_a_signal([&] {
         while (store.counts("mail")[vouch::state::succeeded] == 0) {
             std::this_thread::sleep_for(1ms);
@@ -35,7 +35,7 @@ TEST_CASE("readme: a worker with everything an operator wants") {
     vouch::metrics numbers;                                   // numbers.text() is what Prometheus scrapes
     const vouch::sqlite::audit_table audit(store);            // a row per ended entry, in the commit of its outcome
 
-    vouch::worker worker(store, outbox, {.name = "mailer-1", .stop_within = 30s});
+    vouch::worker worker(outbox, {.name = "mailer-1", .stop_within = 30s});
     worker.serve(router, {.queue = "mail", .concurrency = 8, .retention = {.succeeded = vouch::purge_rule::after(24h * 30)}});
     worker.serve(bank, {.queue = "bank", .lease = 1min});
     worker.observe(numbers);

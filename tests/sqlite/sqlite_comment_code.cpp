@@ -43,8 +43,8 @@ TEST_CASE("comments: a joined writer enqueues in the application's transaction")
 TEST_CASE("comments: a worker writes an audit table") {
     const sqlite_test::folder folder;
     vouch::sqlite::store store(folder.fresh_path());
-    const vouch::outbox outbox;
-    vouch::worker worker(store, outbox);
+    const vouch::outbox outbox(store);
+    vouch::worker worker(outbox);
 
     vouch::sqlite::audit_table audit(store);
     worker.audit(audit);

@@ -175,15 +175,15 @@ TEST_CASE("doubt: a read of a store on the application's connection leaves that 
     application app(files.fresh_path());
     app.execute("PRAGMA journal_mode = WAL; CREATE TABLE orders (n)");
     sqlite::store store(app.connection());
-    const auto hub = sqlite::detail::hub::of(app.connection());
-    hub->set_doubt(true);
+    const auto registry = sqlite::detail::file_registry::of(app.connection());
+    registry->set_doubt(true);
     app.execute("BEGIN; INSERT INTO orders VALUES (1)");
     CHECK(kind_of([&] { std::ignore = store.find(id_of(1)); }) == error_kind::io);
     app.execute("COMMIT");
     CHECK(app.number("SELECT count(*) FROM orders") == 1);
     { auto settles = store.begin(); }
     CHECK_FALSE(store.find(id_of(1)));
-    CHECK_FALSE(hub->is_in_doubt());
+    CHECK_FALSE(registry->is_in_doubt());
 }
 
 } // namespace sqlite_doubt_test

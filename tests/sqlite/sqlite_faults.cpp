@@ -257,15 +257,15 @@ std::string broken_rules(const application& app) {
     auto integrity = app.text("PRAGMA integrity_check");
     return (integrity == "ok" ? "" : integrity) +
            app.text("SELECT 'gate of ' || sequence FROM vouch_entries e WHERE gate IS NOT " + gate) +
-           app.text("SELECT 'shelf of ' || sequence FROM vouch_entries WHERE shelf & 3 <> max(state - 2, 0)") +
-           app.text("SELECT 'queue of ' || sequence FROM vouch_entries WHERE shelf >> 2 NOT IN"
+           app.text("SELECT 'partition of ' || sequence FROM vouch_entries WHERE partition & 3 <> max(state - 2, 0)") +
+           app.text("SELECT 'queue of ' || sequence FROM vouch_entries WHERE partition >> 2 NOT IN"
                     " (SELECT number FROM vouch_queues)") +
            app.text("SELECT 'death of ' || sequence FROM vouch_entries e WHERE (state = 4) <> EXISTS"
-                    " (SELECT 1 FROM vouch_dead d WHERE d.queue = e.shelf >> 2 AND d.sequence = e.sequence)") +
+                    " (SELECT 1 FROM vouch_dead d WHERE d.queue = e.partition >> 2 AND d.sequence = e.sequence)") +
            app.text("SELECT 'payload of ' || sequence FROM vouch_entries e WHERE (payload IS NULL) <> EXISTS"
                     " (SELECT 1 FROM vouch_payloads p WHERE p.sequence = e.sequence)") +
            app.text("SELECT 'relations of ' || r.sequence FROM vouch_relations r LEFT JOIN vouch_entries e"
-                    " USING (sequence) WHERE e.sequence IS NULL OR r.queue <> e.shelf >> 2"
+                    " USING (sequence) WHERE e.sequence IS NULL OR r.queue <> e.partition >> 2"
                     " OR e.tied <> (r.\"group\" IS NOT NULL OR r.lane IS NOT NULL OR r.parent IS NOT NULL)"
                     " OR (r.lane IS NOT NULL OR r.parent IS NOT NULL) AND r.is_live <> (e.state < 3)") +
            app.text(

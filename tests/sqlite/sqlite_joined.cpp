@@ -96,7 +96,7 @@ TEST_CASE("joined: every operation of a writer works inside the application's tr
     CHECK(s.outbox.nudge(id_of(1), t0) == vouch::verdict::applied);
     CHECK(settle_in(s.outbox, ticket, vouch::succeed{"r"}, t0).verdict == vouch::verdict::applied);
     CHECK(s.outbox.cancel(id_of(2), "no", t0) == vouch::verdict::applied);
-    CHECK(vouch::requeue(s.outbox, id_of(2), id_of(3), t0).what == kind::inserted);
+    CHECK(vouch::requeue(s.outbox, {.dead = id_of(2), .successor = id_of(3), .now = t0}).what == kind::inserted);
     CHECK(s.outbox.list(vouch::query::all("q")).size() == 3);
     CHECK(s.outbox.counts("q").total() == 3);
     CHECK(s.outbox.next_due("q") == t0);
@@ -188,10 +188,10 @@ TEST_CASE("joined: begin on the same thread and file says so at once instead of 
     CHECK(std::string(refused->what()).find("joined") != std::string::npos);
 
     // A runner is no exception.
-    vouch::router<vouch::sqlite::store> router;
+    const vouch::outbox work(s.store);
+    vouch::router router(work);
     router.on("t", [](vouch::delivery&) {});
-    const vouch::outbox work;
-    vouch::runner runner(s.store, work, router, {.queue = "q"});
+    vouch::runner runner(work, router, {.queue = "q"});
     CHECK(kind_of([&] { runner.run_once(); }) == error_kind::misuse);
 
     s.app.execute("COMMIT");

@@ -100,7 +100,7 @@ void fill(application& app, int count) {
         app.execute(
             numbers +
             "INSERT INTO vouch_entries (sequence, id, topic, attempts_max, created_at, attempts, lapses, failures,"
-            " woken, worker, last_error, updated_at, payload, state, epoch, due_at, gate, shelf, tied) SELECT " +
+            " woken, worker, last_error, updated_at, payload, state, epoch, due_at, gate, partition, tied) SELECT " +
             first + " + i, CAST(printf('" + std::to_string(kind) + "%015d', i) AS BLOB), 't', 0, " + now +
             ", 1, 0, 0, 0, '', '', " + now + ", x'01', " + values + " FROM n");
         if (!relations.empty()) {
@@ -227,7 +227,10 @@ std::vector<operation> operations() {
         {"nudge", claim, [](auto& tx) { REQUIRE(tx.nudge(id_of(3), t0) == vouch::verdict::applied); }},
         {"cancel", enqueue, [](auto& tx) { REQUIRE(tx.cancel(id_of(3), "e", t0) == vouch::verdict::applied); }},
         {"requeue", buried,
-         [](auto& tx) { REQUIRE(requeue(tx, id_of(1), id_of(30), t0).what == vouch::receipt::kind::inserted); }},
+         [](auto& tx) {
+             REQUIRE(vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(30), .now = t0}).what ==
+                     vouch::receipt::kind::inserted);
+         }},
         {"purge", buried, [](auto& tx) { REQUIRE(tx.purge({.queue = "q", .before = t0, .limit = some}) == some); }},
         {"next_due", enqueue, [](auto& tx) { REQUIRE(tx.next_due("q") == t0); }},
         {"find", enqueue, [](auto& tx) { REQUIRE(tx.find(id_of(3))); }},
@@ -317,7 +320,7 @@ void use_everything(const std::string& path) {
         alone.group = "alone";
         tx.enqueue(std::array{alone}, t0);
         std::ignore = tx.cancel(id_of(21), "e", t0);
-        std::ignore = requeue(tx, id_of(21), id_of(22), t0);
+        std::ignore = vouch::requeue(tx, {.dead = id_of(21), .successor = id_of(22), .now = t0});
         std::ignore = tx.cancel(id_of(22), "e", t0);
         std::ignore = tx.purge({.queue = "q", .before = t0 + 1h});
     });
@@ -394,8 +397,8 @@ TEST_CASE("plans: a statement that scans, sorts, or lacks an index is objected t
     CHECK(objected("SELECT count(*) FROM vouch_entries", "SCAN"));
     CHECK(objected("SELECT e.id FROM vouch_entries e WHERE e.gate <= 1", "SCAN"));
     CHECK(objected("UPDATE vouch_entries SET woken = 0 WHERE worker = 'w'", "SCAN"));
-    CHECK(objected("SELECT id FROM vouch_entries WHERE shelf = 4 ORDER BY topic", "TEMP B-TREE"));
-    CHECK(objected("SELECT DISTINCT topic FROM vouch_entries WHERE shelf = 4", "TEMP B-TREE"));
+    CHECK(objected("SELECT id FROM vouch_entries WHERE partition = 4 ORDER BY topic", "TEMP B-TREE"));
+    CHECK(objected("SELECT DISTINCT topic FROM vouch_entries WHERE partition = 4", "TEMP B-TREE"));
     CHECK(objected("SELECT a.id FROM vouch_entries a, vouch_entries b WHERE a.topic = b.worker", "AUTOMATIC"));
 }
 

@@ -60,7 +60,7 @@ class archive {
         const auto group = store->find(id_of(n))->group;
         copy_rows("entries", sequence, copies, ", id = randomblob(16), gate = gate + i, updated_at = updated_at + i");
         copy_rows("relations", sequence, copies, "");
-        app.execute("INSERT INTO vouch_dead SELECT shelf >> 2, sequence FROM vouch_entries e WHERE state = 4"
+        app.execute("INSERT INTO vouch_dead SELECT partition >> 2, sequence FROM vouch_entries e WHERE state = 4"
                     " AND NOT EXISTS (SELECT 1 FROM vouch_dead d WHERE d.sequence = e.sequence)");
         app.execute("UPDATE vouch_groups SET members = members + " + std::to_string(copies) +
                     ", unfinished = unfinished + " + std::to_string(copies) + " WHERE name = '" + group + "'");
@@ -161,7 +161,7 @@ TEST_CASE("sqlite purge: entries that are needed no longer go, oldest first, whe
     std::size_t gone = 0;
     for (std::size_t calls = 0; calls < many / purge_size; ++calls) {
         gone += in.purge();
-        const auto oldest = in.app.number("SELECT min(gate) FROM vouch_entries WHERE shelf >> 2 = 1");
+        const auto oldest = in.app.number("SELECT min(gate) FROM vouch_entries WHERE partition >> 2 = 1");
         CHECK(oldest == (gone == many ? 0 : t0.time_since_epoch().count() + static_cast<std::int64_t>(gone)));
     }
     CHECK(gone == many);

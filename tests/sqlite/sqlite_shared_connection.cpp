@@ -172,11 +172,11 @@ TEST_CASE(
     "shared connection: a record that swallows its rolled-back payment has failed, and the entry is tried again") {
     till at;
     const vouch::manual_clock clock(t0);
-    const vouch::outbox work({.clock = clock, .ids = vouch::counting_ids{}});
-    vouch::router<store_type> routes;
+    const vouch::outbox work(at.store, {.clock = clock, .ids = vouch::counting_ids{}});
+    vouch::router routes(work);
     routes.on("t", careless_payment{});
     routes.on("other", [](vouch::delivery&) {});
-    vouch::runner runner(at.store, work, routes, {.queue = "q", .lease = 1min});
+    vouch::runner runner(work, routes, {.queue = "q", .lease = 1min});
     auto other = draft_of(2);
     other.topic = "other";
     vouch::enqueue(at.store, std::array{draft_of(1), other}, t0);
@@ -198,10 +198,10 @@ TEST_CASE(
 TEST_CASE("shared connection: a group callback that swallows a rollback leaves the entry unsettled") {
     till at;
     const vouch::manual_clock clock(t0);
-    const vouch::outbox work({.clock = clock, .ids = vouch::counting_ids{}});
-    vouch::router<store_type> routes;
+    const vouch::outbox work(at.store, {.clock = clock, .ids = vouch::counting_ids{}});
+    vouch::router routes(work);
     routes.on("t", [](vouch::delivery&) {});
-    vouch::runner runner(at.store, work, routes, {.queue = "q"});
+    vouch::runner runner(work, routes, {.queue = "q"});
     runner.on_group_complete([](auto& tx, const std::string&, const vouch::entry&) {
         statement(tx.connection(), "INSERT INTO payments VALUES (1)");
     });

@@ -148,8 +148,8 @@ TEST_CASE("sqlite threads: of many that requeue one dead entry, one succeeds and
     on_threads(path, 4, [&](store_type& store, std::size_t thread) {
         for (std::uint64_t n = 1; n <= dead; ++n) {
             const auto fresh = id_of(1000 + thread * dead + n);
-            const auto answer =
-                vouch::transact(store, [&](auto& tx) { return vouch::requeue(tx, id_of(n), fresh, t0); });
+            const auto answer = vouch::transact(
+                store, [&](auto& tx) { return vouch::requeue(tx, {.dead = id_of(n), .successor = fresh, .now = t0}); });
             inserted += answer.what == kind::inserted ? 1U : 0U;
             refused += answer.what == kind::refused ? 1U : 0U;
         }

@@ -40,7 +40,7 @@ struct operated {
     sqlite_test::folder in{};
     std::string path = in.fresh_path();
     vouch::sqlite::store store{path};
-    vouch::outbox outbox{};
+    vouch::outbox<vouch::sqlite::store> outbox{store};
     vouch::id waits = emit({.topic = "later", .due_in = 240h});
     vouch::id due = emit({.topic = "now", .payload = "a \"payload\"\n", .headers = {{"from", "ada"}}});
     vouch::id dead = emit({.topic = "bad"});
@@ -69,7 +69,7 @@ struct operated {
 
     vouch::id emit(vouch::emission e) {
         e.queue = "q";
-        return outbox.emit(store, e).front().id;
+        return outbox.emit(e).front().id;
     }
 };
 
@@ -225,20 +225,20 @@ TEST_CASE("tool: a saga says where it stands, and is asked to turn round instead
     const auto saga = vouch::define_saga<std::string>("order")
                           .command("payment", {.queue = "payment", .topic = "charge", .undo = "refund", .timeout = 1h})
                           .build();
-    const auto id = o.outbox.emit(o.store, saga.begin(o.outbox, "orders", std::string("a lamp"))).front().id;
-    vouch::router<vouch::sqlite::store> orders;
-    vouch::add_saga(orders, o.store, saga);
-    vouch::runner(o.store, o.outbox, orders, {.queue = "orders"}).run_until_idle();
+    const auto id = o.outbox.start(saga, "orders", std::string("a lamp"));
+    vouch::router orders(o.outbox);
+    orders.on(saga);
+    vouch::runner(o.outbox, orders, {.queue = "orders"}).run_until_idle();
     const auto shown = ask_tool("show " + o.path + ' ' + to_string(id));
     CHECK(says(shown, "order v1 forward at payment"));
     CHECK(says(shown, "waits for payment charge pending"));
     CHECK(says(shown, "waits for the reply of "));
     CHECK(says(ask_tool("cancel --yes " + o.path + ' ' + to_string(id)), "it has been asked to turn round"));
     CHECK(o.store.find(id)->state != state::dead);
-    vouch::runner(o.store, o.outbox, orders, {.queue = "orders"}).run_until_idle();
+    vouch::runner(o.outbox, orders, {.queue = "orders"}).run_until_idle();
     CHECK(says(ask_tool("show " + o.path + ' ' + to_string(id)), "order v1 compensated because cancelled"));
 
-    const auto other = o.outbox.emit(o.store, saga.begin(o.outbox, "orders", std::string("a piano"))).front().id;
+    const auto other = o.outbox.start(saga, "orders", std::string("a piano"));
     CHECK(ask_tool("cancel --yes --abandon " + o.path + ' ' + to_string(other)).code == 0);
     CHECK(o.store.find(other)->state == state::dead);
 }
@@ -248,8 +248,8 @@ TEST_CASE("tool: requeue by error code revives the dead letters of one cause, an
     for (int n = 0; n < 250; ++n) { // more than a page
         static_cast<void>(o.emit({.topic = "new.kind"}));
     }
-    const vouch::router<vouch::sqlite::store> none;
-    REQUIRE(vouch::runner(o.store, o.outbox, none, {.queue = "q"}).run_until_idle().dead == 251); // `due`, too
+    const vouch::router none(o.outbox);
+    REQUIRE(vouch::runner(o.outbox, none, {.queue = "q"}).run_until_idle().dead == 251); // `due`, too
     const auto call = "requeue " + o.path + " --queue q --error no_handler";
     CHECK(ask_tool(call).code == 1); // asks
     CHECK(o.store.counts("q")[state::pending] == 5);
@@ -266,8 +266,8 @@ TEST_CASE("tool: requeue by error code ends, though the successors die of the sa
     for (int n = 0; n < 300; ++n) {
         static_cast<void>(o.emit({.topic = "new.kind"}));
     }
-    const vouch::router<vouch::sqlite::store> none;
-    vouch::runner burying(o.store, o.outbox, none, {.queue = "q"});
+    const vouch::router none(o.outbox);
+    vouch::runner burying(o.outbox, none, {.queue = "q"});
     burying.run_until_idle();
     const std::jthread beside([&](const std::stop_token& stop) {
         while (!stop.stop_requested()) {
@@ -282,7 +282,7 @@ TEST_CASE("tool: requeue by error code ends, though the successors die of the sa
 TEST_CASE("tool: a dead saga is resumed, and does its work again only if --afresh asks for that") {
     operated o;
     const auto saga = vouch::define_saga<std::string>("order").step("pay", [] {}).build();
-    const auto id = o.outbox.emit(o.store, saga.begin(o.outbox, "orders", std::string("a lamp"))).front().id;
+    const auto id = o.outbox.start(saga, "orders", std::string("a lamp"));
     const auto requeue = [&](const std::string& how) {
         return ask_tool("requeue " + how + o.path + ' ' + to_string(id));
     };
@@ -433,9 +433,9 @@ struct at_rest {
     explicit at_rest(const std::string& journal_mode) {
         {
             vouch::sqlite::store store(path);
-            const vouch::outbox outbox;
-            first = outbox.emit(store, {.queue = "b", .topic = "one"}).front().id;
-            second = outbox.emit(store, {.queue = "a", .topic = "two"}).front().id;
+            const vouch::outbox outbox(store);
+            first = outbox.emit({.queue = "b", .topic = "one"}).front().id;
+            second = outbox.emit({.queue = "a", .topic = "two"}).front().id;
         }
         sqlite_test::application(path).execute("PRAGMA journal_mode = " + journal_mode);
         std::filesystem::remove(path + "-turn");
@@ -502,8 +502,8 @@ TEST_CASE("tool: newest changes that cannot be read are named, and no older stat
     const at_rest o("WAL");
     {
         vouch::sqlite::store store(o.path);
-        const vouch::outbox outbox;
-        outbox.emit(store, {.queue = "b", .topic = "three"});
+        const vouch::outbox outbox(store);
+        outbox.emit({.queue = "b", .topic = "three"});
         const auto wal = all_bytes_of(o.path + "-wal");
         REQUIRE_FALSE(wal.empty());
         std::filesystem::copy_file(o.path, o.in.file("copy.db"));
@@ -540,10 +540,10 @@ TEST_CASE("tool: list shows entries of all queues oldest first, and its pages dr
     std::vector<std::string> emitted;
     {
         vouch::sqlite::store store(path);
-        const vouch::outbox outbox;
+        const vouch::outbox outbox(store);
         for (int i = 0; i < 12; ++i) {
             const std::string queue(1, static_cast<char>('a' + (i * 5 + 2) % 3));
-            emitted.push_back(to_string(outbox.emit(store, {.queue = queue, .topic = "t"}).front().id));
+            emitted.push_back(to_string(outbox.emit({.queue = queue, .topic = "t"}).front().id));
         }
     }
     const auto listed = [&](const std::string& more) {

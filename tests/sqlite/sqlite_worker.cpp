@@ -79,8 +79,8 @@ TEST_CASE(
     const auto path = in.fresh_path();
     sqlite_store store(path, {.synchronous = vouch::sqlite::synchronous::normal});
     worker_statement(store, "CREATE TABLE effects (id TEXT)");
-    const vouch::outbox outbox;
-    vouch::router<sqlite_store> routes;
+    const vouch::outbox outbox(store);
+    vouch::router routes(outbox);
     routes.on("t", recorded_effect{});
 
     std::atomic<bool> over = false;
@@ -92,7 +92,7 @@ TEST_CASE(
         threads.emplace_back([&] {
             while (!over) {
                 const std::vector<vouch::emission> some(5, {.queue = "q", .topic = "t"});
-                produced += outbox.emit(store, some).size();
+                produced += outbox.emit(some).size();
                 std::this_thread::sleep_for(2ms);
             }
         });
@@ -101,7 +101,7 @@ TEST_CASE(
     for (int i = 0; i < 3; ++i) {
         workers.emplace_back([&, i](const std::stop_token& stop) {
             sqlite_store mine(path, {.synchronous = vouch::sqlite::synchronous::normal});
-            vouch::worker worker(mine, outbox, {.name = std::to_string(i), .poll_interval = 50ms});
+            vouch::worker worker(outbox, {.name = std::to_string(i), .poll_interval = 50ms});
             worker.serve(routes, {.queue = "q", .concurrency = 2, .lease = 1h}); // no lease will save anybody
             while (!stop.stop_requested()) {
                 std::stop_source shift;
@@ -134,16 +134,16 @@ TEST_CASE("sqlite audit: a line per ended entry and completed group, in the comm
     sqlite_store store(in.fresh_path());
     const vouch::sqlite::audit_table audit(store);
     const vouch::sqlite::audit_table again(store); // it is there already
-    const vouch::outbox outbox;
-    vouch::router<sqlite_store> routes;
+    const vouch::outbox outbox(store);
+    vouch::router routes(outbox);
     routes.on("good", [](vouch::delivery&) {});
     routes.on("bad", [](vouch::delivery&) { throw vouch::reject("no_good"); });
     routes.on("later", [](vouch::delivery&) { throw vouch::failure("not_yet"); });
-    vouch::runner runner(store, outbox, routes, {.queue = "q", .worker = "w"});
+    vouch::runner runner(outbox, routes, {.queue = "q", .worker = "w"});
     runner.audit(audit);
-    outbox.emit(store, {.queue = "q", .topic = "good", .group = "g"});
-    outbox.emit(store, {.queue = "q", .topic = "bad"});
-    outbox.emit(store, {.queue = "q", .topic = "later"});
+    outbox.emit({.queue = "q", .topic = "good", .group = "g"});
+    outbox.emit({.queue = "q", .topic = "bad"});
+    outbox.emit({.queue = "q", .topic = "later"});
     CHECK(runner.run_once().retried == 1);
     const auto lines = worker_rows(
         store, R"(SELECT what, queue, topic, "group", worker, error, attempts FROM vouch_audit ORDER BY number)");
@@ -159,12 +159,12 @@ TEST_CASE("sqlite audit: while the table cannot be written the outcome is kept, 
     const vouch::sqlite::audit_table audit(store);
     worker_statement(store, "ALTER TABLE vouch_audit RENAME TO gone");
     const vouch::manual_clock clock;
-    const vouch::outbox outbox({.clock = clock});
-    vouch::router<sqlite_store> routes;
+    const vouch::outbox outbox(store, {.clock = clock});
+    vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery&) {});
-    vouch::runner runner(store, outbox, routes, {.queue = "q", .lease = 1min});
+    vouch::runner runner(outbox, routes, {.queue = "q", .lease = 1min});
     runner.audit(audit);
-    const auto id = outbox.emit(store, {.queue = "q", .topic = "t"}).front().id;
+    const auto id = outbox.emit({.queue = "q", .topic = "t"}).front().id;
     CHECK(runner.run_once().held_up == 1);
     CHECK(store.find(id)->state == state::claimed);
     worker_statement(store, "ALTER TABLE gone RENAME TO vouch_audit");
@@ -183,9 +183,9 @@ TEST_CASE("sqlite inspect: which schema and which queues a database has, whateve
     sqlite_store store(path);
     CHECK(vouch::sqlite::stored_schema_version(db) == vouch::sqlite::schema_version);
     CHECK(vouch::sqlite::queue_names(db).empty());
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     for (const std::string queue : {"b", "a", "c", "b", "\xc3\xa4", "b"}) {
-        outbox.emit(store, {.queue = queue, .topic = "t"});
+        outbox.emit({.queue = queue, .topic = "t"});
     }
     CHECK(vouch::sqlite::queue_names(db) == std::vector<std::string>{"a", "b", "c", "\xc3\xa4"});
     const auto counts = vouch::sqlite::counts_of_any_schema(db);
@@ -218,7 +218,7 @@ TEST_CASE("sqlite start: entries claimed behind a slow handler are handed back, 
     const sqlite_test::folder in;
     const auto p99 = start_delay::best_share(0.99, 300, [&] {
         sqlite_store store(in.fresh_path(), {.synchronous = vouch::sqlite::synchronous::normal});
-        return start_delay::beside_a_slow_handler([&]() -> auto& { return store; });
+        return start_delay::beside_a_slow_handler(store);
     });
     CAPTURE(p99.count());
     CHECK(p99 < 50ms);
@@ -228,7 +228,7 @@ TEST_CASE("sqlite start: workers that lose the race for an entry do not sleep th
     const sqlite_test::folder in;
     const auto p90 = start_delay::best_share(0.90, 40, [&] {
         sqlite_store store(in.fresh_path(), {.synchronous = vouch::sqlite::synchronous::normal});
-        return start_delay::of_idle_workers([&]() -> auto& { return store; });
+        return start_delay::of_idle_workers(store);
     });
     CAPTURE(p90.count());
     CHECK(p90 < 100ms);

@@ -107,7 +107,7 @@ TEST_CASE("comments: a scope gives what is emitted inside it one trail") {
     vouch::memory::store store;
     vouch::bindings bindings;
     bindings.bind("user.#", "mail");
-    const vouch::outbox outbox({.bindings = bindings});
+    const vouch::outbox outbox(store, {.bindings = bindings});
     auto tx = store.begin();
 
     const vouch::tracking scope(outbox);
@@ -118,13 +118,13 @@ TEST_CASE("comments: a scope gives what is emitted inside it one trail") {
 
 TEST_CASE("comments: a worker runs until it is stopped") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
-    vouch::router<vouch::memory::store> router;
+    const vouch::outbox outbox(store);
+    vouch::router router(outbox);
     std::stop_source source;
     source.request_stop();
     const auto stop = source.get_token();
 
-    vouch::worker worker(store, outbox, {.name = "mailer-1"});
+    vouch::worker worker(outbox, {.name = "mailer-1"});
     worker.serve(router, {.queue = "mail", .concurrency = 4});
     worker.run(stop);
     CHECK(store.counts("mail").total() == 0);
@@ -139,7 +139,7 @@ TEST_CASE("comments: a worker runs until it is stopped") {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 TEST_CASE("comments: a participant takes a compensation as a value") {
-    vouch::router<vouch::memory::store> router;
+    vouch::router router(outbox);
     router.on<vouch::compensation>(
         "refund", [](const vouch::compensation& c, vouch::delivery& d) { refund(c.context_as<order>(), c.reply); });
 }

@@ -41,11 +41,13 @@ void bury(vouch::memory::store& store, std::uint64_t n) {
 
 receipt requeue_in(vouch::memory::store& store, const vouch::id& dead, const vouch::id& fresh,
                    vouch::time_point now = t0 + 1min) {
-    return vouch::transact(store, [&](auto& tx) { return requeue(tx, dead, fresh, now); });
+    return vouch::transact(
+        store, [&](auto& tx) { return vouch::requeue(tx, {.dead = dead, .successor = fresh, .now = now}); });
 }
 receipt resume_in(vouch::memory::store& store, const vouch::id& dead, const vouch::id& fresh,
                   vouch::time_point now = t0 + 1min) {
-    return vouch::transact(store, [&](auto& tx) { return resume(tx, dead, fresh, now); });
+    return vouch::transact(store,
+                           [&](auto& tx) { return vouch::resume(tx, {.dead = dead, .successor = fresh, .now = now}); });
 }
 
 } // namespace

@@ -274,7 +274,7 @@ TEST_CASE(
     on.play(d);
     on.begin(d);
     on.emit({.queue = "sagas", .topic = "plain", .due_in = 1h});
-    auto delayed = d.begin(on.outbox, "sagas", std::string("tomorrow"));
+    auto delayed = d.begin(on.outbox, {.queue = "sagas"}, std::string("tomorrow"));
     delayed.due_in = 24h;
     on.emit(delayed);
     on.run();

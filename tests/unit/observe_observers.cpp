@@ -70,10 +70,10 @@ TEST_CASE("observers: several see the same events, in the same order, and those 
 TEST_CASE("observers: a runner tells how old an entry was, how late its claim, and what its handler took") {
     vouch::memory::store store;
     const vouch::manual_clock clock;
-    const vouch::outbox outbox({.clock = clock});
-    vouch::router<vouch::memory::store> routes;
+    const vouch::outbox outbox(store, {.clock = clock});
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) { clock.pass(3s); });
-    vouch::runner runner(store, outbox, routes, {.queue = "q"});
+    vouch::runner runner(outbox, routes, {.queue = "q"});
     struct keeper {
         vouch::duration age{};
         vouch::duration late{};
@@ -85,7 +85,7 @@ TEST_CASE("observers: a runner tells how old an entry was, how late its claim, a
         }
     } kept;
     runner.observe(kept);
-    outbox.emit(store, {.queue = "q", .topic = "t", .due_in = 10s});
+    outbox.emit({.queue = "q", .topic = "t", .due_in = 10s});
     clock.pass(15s);
     CHECK(runner.run_once().succeeded == 1);
     CHECK(kept.late == 5s);
@@ -151,13 +151,13 @@ TEST_CASE("logger and metrics: no payload and no exception's text") {
     vouch::logger log(log_level::debug, out.sink());
     vouch::metrics counted;
     vouch::memory::store store;
-    const vouch::outbox outbox;
-    vouch::router<vouch::memory::store> routes;
+    const vouch::outbox outbox(store);
+    vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery&) { throw std::runtime_error("secret text"); });
-    vouch::runner runner(store, outbox, routes, {.queue = "q", .retry = {.backoff = vouch::schedule{}}});
+    vouch::runner runner(outbox, routes, {.queue = "q", .retry = {.backoff = vouch::schedule{}}});
     runner.observe(log);
     runner.observe(counted);
-    outbox.emit(store, {.queue = "q", .topic = "t", .payload = "secret payload"});
+    outbox.emit({.queue = "q", .topic = "t", .payload = "secret payload"});
     CHECK(runner.run_once().dead == 1);
     CHECK(out.got.size() == 3);
     for (const auto& [level, line] : out.got) {
@@ -169,15 +169,14 @@ TEST_CASE("logger and metrics: no payload and no exception's text") {
 
 TEST_CASE("logger: a sink that does what is logged neither waits for itself nor goes on for ever") {
     vouch::memory::store store;
-    const vouch::outbox* through = nullptr;
+    const vouch::outbox<vouch::memory::store>* through = nullptr;
     int calls = 0;
     vouch::logger log(log_level::debug, [&](log_level, std::string_view line) {
         ++calls;
-        through->emit(store, {.queue = "log", .topic = "line", .payload = std::string(line)}); // is logged in turn
+        through->emit({.queue = "log", .topic = "line", .payload = std::string(line)}); // is logged in turn
     });
-    vouch::observer_list watched;
-    watched.add(log);
-    const vouch::outbox outbox({.observers = watched});
+    vouch::outbox outbox(store);
+    outbox.observe(log);
     through = &outbox;
     log.on({.what = event_kind::dead, .at = t0});
     CHECK(calls == 1);
@@ -223,13 +222,13 @@ TEST_CASE("logger: the text of an exception is in the line when it is asked for,
         vouch::logger log(log_level::warning, out.sink());
         vouch::metrics counted;
         vouch::memory::store store;
-        const vouch::outbox outbox;
-        vouch::router<vouch::memory::store> routes;
+        const vouch::outbox outbox(store);
+        vouch::router routes(outbox);
         routes.on("t", [&](vouch::delivery&) { throw std::runtime_error(message); });
-        vouch::runner runner(store, outbox, routes, {.queue = "q", .exception_text = asked});
+        vouch::runner runner(outbox, routes, {.queue = "q", .exception_text = asked});
         runner.observe(log);
         runner.observe(counted);
-        const auto id = outbox.emit(store, {.queue = "q", .topic = "t"}).front().id;
+        const auto id = outbox.emit({.queue = "q", .topic = "t"}).front().id;
         REQUIRE(runner.run_once().retried == 1);
         CHECK(store.find(id)->last_error == "std::runtime_error");
         CHECK(counted.text().find("4111") == std::string::npos);
@@ -253,8 +252,8 @@ TEST_CASE("logger: a text that is asked for is cut, and comes from hooks, from `
     } kept;
     vouch::memory::store store;
     const vouch::manual_clock clock;
-    const vouch::outbox outbox({.clock = clock});
-    vouch::router<vouch::memory::store> routes;
+    const vouch::outbox outbox(store, {.clock = clock});
+    vouch::router routes(outbox);
     routes.on("long", [](vouch::delivery&) { throw std::runtime_error(std::string(5000, 'x')); });
     routes.on("fine", [](vouch::delivery&) {});
     struct ends {
@@ -264,8 +263,8 @@ TEST_CASE("logger: a text that is asked for is cut, and comes from hooks, from `
     routes.on("ends", ends{});
     const auto saga = vouch::define_saga<std::string>("order").step(
         "pay", []() -> std::string { throw std::runtime_error("bank is closed"); });
-    vouch::add_saga(routes, store, saga.build());
-    vouch::runner runner(store, outbox, routes, {.queue = "q", .exception_text = true});
+    routes.on(saga.build());
+    vouch::runner runner(outbox, routes, {.queue = "q", .exception_text = true});
     runner.observe(kept);
     runner.audit([](auto&, const vouch::audit_line& line) {
         if (line.topic == "fine") {
@@ -274,7 +273,7 @@ TEST_CASE("logger: a text that is asked for is cut, and comes from hooks, from `
     });
     const auto texts_of = [&](const vouch::emission& e) {
         kept.texts.clear();
-        outbox.emit(store, e);
+        outbox.emit(e);
         clock.pass(1s);
         runner.run_once();
         return kept.texts;

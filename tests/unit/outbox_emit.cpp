@@ -26,11 +26,12 @@ struct shop {
     vouch::counting_ids ids{};
     vouch::memory::store store{};
 
-    [[nodiscard]] vouch::outbox outbox(vouch::bindings bindings = {},
-                                       std::optional<vouch::duration> expires = {}) const {
-        return vouch::outbox({.clock = clock, .ids = ids, .bindings = std::move(bindings), .expires_in = expires});
+    [[nodiscard]] vouch::outbox<vouch::memory::store> outbox(vouch::bindings bindings = {},
+                                                             std::optional<vouch::duration> expires = {}) {
+        return vouch::outbox<vouch::memory::store>(
+            store, {.clock = clock, .ids = ids, .bindings = std::move(bindings), .expires_in = expires});
     }
-    vouch::entry emit(const vouch::outbox& from, const emission& e) {
+    vouch::entry emit(const vouch::emitter& from, const emission& e) {
         const auto got = vouch::transact(store, [&](auto& tx) { return from.emit(tx, e); });
         REQUIRE(got.size() == 1);
         return *store.find(got.front().id);
@@ -97,10 +98,10 @@ TEST_CASE("expiry: counts from the time an entry is due, also where the outbox g
     CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_in = 5min, .expires_in = 1s}).expires_at == t0 + 5min + 1s);
     CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_at = t0 - 1h}).expires_at == t0 + 60s);
 
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(hasty);
     int called = 0;
     routes.on("t", [&] { ++called; });
-    vouch::runner(s.store, hasty, routes, {.queue = "q"}).run_until_idle(s.clock);
+    vouch::runner(hasty, routes, {.queue = "q"}).run_until_idle(s.clock);
     CHECK(called == 4);
 }
 
@@ -108,8 +109,8 @@ TEST_CASE("expiry: an emission that expires before it is due is refused, and not
     shop s;
     const auto plain = s.outbox();
     const auto hasty = s.outbox({}, 0s);
-    const auto is_refused = [&](const vouch::outbox& by, const emission& e) {
-        return kind_of([&] { by.emit(s.store, e); }) == vouch::error_kind::invalid_argument;
+    const auto is_refused = [](const auto& by, const emission& e) {
+        return kind_of([&] { by.emit(e); }) == vouch::error_kind::invalid_argument;
     };
     CHECK(is_refused(plain, {.queue = "q", .topic = "t", .due_in = 5min, .expires_at = t0 + 60s}));
     CHECK(is_refused(plain, {.queue = "q", .topic = "t", .due_in = 5min, .expires_at = t0 + 5min}));
@@ -124,15 +125,15 @@ TEST_CASE("expiry: an emission that expires before it is due is refused, and not
 TEST_CASE("expiry: of what a handler emits it counts from the emission, however long the handler ran before") {
     shop s;
     const auto hasty = s.outbox({}, 60s);
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(hasty);
     int followed = 0;
     routes.on("slow", [&](vouch::delivery& d) {
         s.clock.pass(5min);
         d.emit({.queue = "q", .topic = "follow"});
     });
     routes.on("follow", [&] { ++followed; });
-    hasty.emit(s.store, {.queue = "q", .topic = "slow"});
-    vouch::runner(s.store, hasty, routes, {.queue = "q"}).run_until_idle(s.clock);
+    hasty.emit({.queue = "q", .topic = "slow"});
+    vouch::runner(hasty, routes, {.queue = "q"}).run_until_idle(s.clock);
     CHECK(followed == 1);
 }
 
@@ -193,7 +194,7 @@ TEST_CASE("bindings: three listeners, one of which fails; the other two are done
     shop s;
     const auto from = s.outbox(vouch::bindings{}.bind("#", "one").bind("#", "two").bind("#", "three"));
     std::array<int, 3> called{};
-    std::array<vouch::router<vouch::memory::store>, 3> routers;
+    std::array routers{vouch::router(from), vouch::router(from), vouch::router(from)};
     routers[0].on("#", [&] { ++called[0]; });
     routers[1].on(
         "#", [&] { ++called[1], throw vouch::failure("away"); }, vouch::retry_policy{.attempts_max = 4});
@@ -201,7 +202,7 @@ TEST_CASE("bindings: three listeners, one of which fails; the other two are done
     vouch::transact(s.store, [&](auto& tx) { from.emit(tx, {.topic = "user.created"}); });
     const std::array names{"one", "two", "three"};
     for (std::size_t i = 0; i < names.size(); ++i) {
-        vouch::runner(s.store, from, routers[i], {.queue = names[i]}).run_until_idle(s.clock);
+        vouch::runner(from, routers[i], {.queue = names[i]}).run_until_idle(s.clock);
     }
     CHECK(called == std::array{1, 4, 1});
     CHECK(s.store.counts("one")[vouch::state::succeeded] == 1);
@@ -233,7 +234,7 @@ std::vector<std::string> user_created(entry_point how) {
     box.on("user.created_notification", [&](vouch::delivery& d) { say("Notification created for user ", d); });
     const auto emit = [&](const vouch::id_list& above) {
         vouch::transact(box.store(), [&](auto& tx) {
-            box.outbox().emit(tx, {.queue = "test", .topic = "user.created", .payload = "123"}, above);
+            box.outbox().emit(tx, {.queue = "test", .topic = "user.created", .payload = "123", .trail = above});
         });
     };
     if (how == entry_point::is_tracked) {
@@ -289,9 +290,9 @@ TEST_CASE("tracking: everything emitted inside a scope continues its trail, scop
         }
         CHECK(trail_of() == ids({1, 6}));
         const auto given = ids({88});
-        const auto got = from.emit(s.store, {.queue = "q", .topic = "t"}, given);
+        const auto got = from.emit({.queue = "q", .topic = "t", .trail = given});
         CHECK(s.store.find(got.front().id)->trail == ids({88, 7})); // a trail that is handed over goes first
-        const auto many = from.emit(s.store, {{.queue = "q", .topic = "t"}, {.queue = "q", .topic = "t"}});
+        const auto many = from.emit({{.queue = "q", .topic = "t"}, {.queue = "q", .topic = "t"}});
         CHECK(s.store.find(many.back().id)->trail == ids({1, 9}));
     }
     CHECK(trail_of() == ids({10}));
@@ -316,20 +317,19 @@ TEST_CASE("tracking: a scope is its thread's; another thread continues its trail
 TEST_CASE("tracking: what a handler emits past its delivery continues the delivery's trail, in `record` as well") {
     shop s;
     const auto from = s.outbox();
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(from);
     struct two_parts {
-        const vouch::outbox* from;
-        vouch::memory::store* store;
+        const vouch::outbox<vouch::memory::store>* from;
         std::string work(vouch::delivery&) const {
-            from->emit(*store, {.queue = "effects", .topic = "worked"});
+            from->emit({.queue = "effects", .topic = "worked"});
             return "done";
         }
         void record(vouch::memory::transaction& tx) const { from->emit(tx, {.queue = "effects", .topic = "recorded"}); }
     };
-    routes.on("t", two_parts{&from, &s.store});
+    routes.on("t", two_parts{&from});
     const auto entry = s.emit(from, {.queue = "q", .topic = "t"});
     const vouch::tracking scope(from); // of the thread that runs the pass
-    REQUIRE(vouch::runner(s.store, from, routes, {.queue = "q"}).run_once().succeeded == 1);
+    REQUIRE(vouch::runner(from, routes, {.queue = "q"}).run_once().succeeded == 1);
     const auto effects = s.store.list(vouch::query::live("effects"));
     REQUIRE(effects.size() == 2);
     for (const auto& e : effects) {
@@ -372,13 +372,12 @@ TEST_CASE("emit: observers hear of what was inserted, once it is committed") {
                      (e.at == t0 && e.worker.empty() ? "" : " AT ANOTHER TIME") + '\n';
         }
     } seen{s.store};
-    vouch::observer_list all;
-    all.add(seen);
-    const vouch::outbox outbox({.clock = s.clock, .ids = s.ids, .observers = all});
+    vouch::outbox outbox(s.store, {.clock = s.clock, .ids = s.ids});
+    outbox.observe(seen);
 
-    outbox.emit(s.store, {{.queue = "mail", .topic = "a", .key = "k", .group = "g"},
-                          {.queue = "mail", .topic = "b", .key = "k"}, // a duplicate
-                          {.queue = "sms", .topic = "c"}});
+    outbox.emit({{.queue = "mail", .topic = "a", .key = "k", .group = "g"},
+                 {.queue = "mail", .topic = "b", .key = "k"}, // a duplicate
+                 {.queue = "sms", .topic = "c"}});
     CHECK(seen.heard == "enqueued mail a g stored\nenqueued sms c  stored\n");
 
     SECTION("of what goes into the caller's transaction they hear when the caller says so") {
@@ -392,17 +391,16 @@ TEST_CASE("emit: observers hear of what was inserted, once it is committed") {
             return emit(tx);
         }();
         CHECK(seen.heard.empty());
-        outbox.tell(s.store, rolled_back);
+        outbox.report_committed(rolled_back);
         CHECK(seen.heard.empty());
-        outbox.tell(s.store, receipts);
+        outbox.report_committed(receipts);
         CHECK(seen.heard == "enqueued mail d  stored\n");
     }
     SECTION("of a batch that is refused they hear nothing") {
         seen.heard.clear();
-        CHECK_THROWS_AS(outbox.emit(s.store, {{.queue = "mail", .topic = "d"}, {.queue = "", .topic = "nowhere"}}),
+        CHECK_THROWS_AS(outbox.emit({{.queue = "mail", .topic = "d"}, {.queue = "", .topic = "nowhere"}}),
                         vouch::error);
-        CHECK_THROWS_AS(outbox.emit(s.store, {{.queue = "mail", .topic = "d"}, {.queue = "mail", .topic = ""}}),
-                        vouch::error);
+        CHECK_THROWS_AS(outbox.emit({{.queue = "mail", .topic = "d"}, {.queue = "mail", .topic = ""}}), vouch::error);
         CHECK(seen.heard.empty());
     }
 }

@@ -38,9 +38,9 @@ struct ending_of_all {
 ending_of_all run_world(std::size_t entries, const std::vector<deed>& deeds, const std::vector<fate>& fates,
                         std::uint32_t attempts_max) {
     vouch::manual_clock clock{t0};
-    const vouch::outbox outbox({.clock = clock, .ids = vouch::counting_ids{}});
     vouch::memory::store store;
-    vouch::router<vouch::memory::store> router;
+    const vouch::outbox outbox(store, {.clock = clock, .ids = vouch::counting_ids{}});
+    vouch::router router(outbox);
     ending_of_all out{.entered = entries};
     std::map<vouch::id, std::uint32_t> calls; // since the last checkpoint
     std::map<vouch::id, std::size_t> next_deed;
@@ -62,7 +62,7 @@ ending_of_all run_world(std::size_t entries, const std::vector<deed>& deeds, con
         }
         return vouch::succeed{};
     });
-    vouch::runner runner(store, outbox, router,
+    vouch::runner runner(outbox, router,
                          {.queue = "q", .batch_size = 4, .lease = 30s, .retry = {.attempts_max = attempts_max}});
     struct watch {
         std::map<vouch::id, std::uint32_t>* calls;

@@ -127,11 +127,11 @@ TEST_CASE("emissions: an invalid one is dead as invalid_emission, and nothing is
 
 TEST_CASE("emissions: one without queue or binding is dead as unrouted") {
     vouch::memory::store store;
-    vouch::outbox outbox;
-    vouch::router<vouch::memory::store> router;
+    vouch::outbox outbox(store);
+    vouch::router router(outbox);
     router.on("t", [](delivery& d) { d.emit({.topic = "nobody.listens"}); });
     vouch::transact(store, [&](auto& tx) { outbox.emit(tx, {.queue = "q", .topic = "t"}); });
-    const auto done = vouch::runner(store, outbox, router, {.queue = "q"}).run_once();
+    const auto done = vouch::runner(outbox, router, {.queue = "q"}).run_once();
     REQUIRE(done.trace.size() == 1);
     CHECK(done.trace.front().error == "unrouted");
     CHECK(done.dead == 1);

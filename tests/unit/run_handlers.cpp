@@ -340,8 +340,8 @@ TEST_CASE("router: a topic nobody handles is dead as no_handler") {
 
 TEST_CASE("router: a queue may keep entries nobody handles yet, until there is a handler") {
     sandbox box;
-    vouch::router<vouch::memory::store> none;
-    vouch::runner early(box.store(), box.outbox(), none, {.queue = "test", .unhandled = vouch::unhandled::look_again});
+    vouch::router none(box.outbox());
+    vouch::runner early(box.outbox(), none, {.queue = "test", .unhandled = vouch::unhandled::look_again});
     const auto got = box.emit({.topic = "new.kind"});
     for (int n = 0; n < 20; ++n) {
         CHECK(early.run_once().released == 1);
@@ -362,15 +362,15 @@ TEST_CASE("router: a queue may keep entries nobody handles yet, until there is a
 TEST_CASE("router: a saga that has begun is left to its own handler, whatever other routes would take it") {
     sandbox box;
     int called = 0;
-    vouch::router<vouch::memory::store> none;
-    vouch::router<vouch::memory::store> any;
+    vouch::router none(box.outbox());
+    vouch::router any(box.outbox());
     any.on("#", [&] { ++called; });
     auto d = draft_of(1, "test");
     d.progress = std::string("saga\x01", 5) + "order";
     put(box.store(), d, box.clock()());
     for (const auto* const routes : {&none, &any}) {
         vouch::testing::recorder seen;
-        vouch::runner runner(box.store(), box.outbox(), *routes, {.queue = "test"});
+        vouch::runner runner(box.outbox(), *routes, {.queue = "test"});
         runner.observe(seen);
         CHECK(runner.run_once().released == 1);
         CHECK(seen.events().back().tag == "no_saga_handler");

@@ -57,8 +57,9 @@ struct mortal {
 
     /// One pass; says whether the process has survived it.
     bool pass(std::size_t batch_size) {
-        vouch::runner runner(box.store(), box.outbox(), router_of(box),
-                             {.queue = "test", .batch_size = batch_size, .lease = 5min});
+        vouch::router routes(box.outbox());
+        routes.on("t", [](vouch::delivery&) {});
+        vouch::runner runner(box.outbox(), routes, {.queue = "test", .batch_size = batch_size, .lease = 5min});
         for (auto entries = runner.claim(); !entries.empty();) {
             decltype(runner)::batch done;
             for (auto& e : entries) {
@@ -71,15 +72,6 @@ struct mortal {
             entries = runner.settle_and_claim(done).second;
         }
         return true;
-    }
-
-    static vouch::router<vouch::memory::store>& router_of(sandbox&) {
-        static vouch::router<vouch::memory::store> routes = [] {
-            vouch::router<vouch::memory::store> r;
-            r.on("t", [](vouch::delivery&) {});
-            return r;
-        }();
-        return routes;
     }
 };
 

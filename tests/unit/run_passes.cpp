@@ -26,9 +26,9 @@ namespace {
 std::string story(std::uint64_t seed) {
     vouch::manual_clock clock{t0};
     const vouch::uuid7_source ids(clock, seed);
-    const vouch::outbox outbox({.clock = clock, .ids = ids});
     vouch::memory::store store;
-    vouch::router<vouch::memory::store> router;
+    const vouch::outbox outbox(store, {.clock = clock, .ids = ids});
+    vouch::router router(outbox);
     const vouch::retry_policy jittered{.backoff = vouch::exponential{.base = 1s, .max = 1h, .jitter = 0.5}};
     const auto chance = [](const delivery& d, std::uint64_t of) { return (d.id().low ^ d.entry().epoch) % of == 0; };
     router.on(
@@ -46,7 +46,7 @@ std::string story(std::uint64_t seed) {
             return vouch::succeed{to_string(d.id())};
         },
         jittered);
-    vouch::runner runner(store, outbox, router, {.queue = "q", .batch_size = 3});
+    vouch::runner runner(outbox, router, {.queue = "q", .batch_size = 3});
     vouch::testing::recorder seen;
     runner.observe(seen);
     vouch::transact(store, [&](auto& tx) {
@@ -108,11 +108,11 @@ TEST_CASE("run_until_idle: leaves what is due later, and moves a manual clock to
 TEST_CASE("run_until_idle: gives up on an entry that is handed back for ever") {
     vouch::memory::store store;
     vouch::manual_clock clock{t0};
-    vouch::outbox outbox({.clock = clock});
-    vouch::router<vouch::memory::store> router;
+    vouch::outbox outbox(store, {.clock = clock});
+    vouch::router router(outbox);
     router.on("t", [](delivery&) { return vouch::release{}; });
     vouch::transact(store, [&](auto& tx) { outbox.emit(tx, {.queue = "q", .topic = "t"}); });
-    vouch::runner runner(store, outbox, router, {.queue = "q", .passes_max = 100});
+    vouch::runner runner(outbox, router, {.queue = "q", .passes_max = 100});
     CHECK(kind_of([&] { runner.run_until_idle(); }) == vouch::error_kind::misuse);
     CHECK(store.counts("q")[state::pending] == 1); // settled before it gave up
 }
@@ -120,10 +120,10 @@ TEST_CASE("run_until_idle: gives up on an entry that is handed back for ever") {
 TEST_CASE("run_until_idle: a clock that is not the outbox's is refused") {
     vouch::memory::store store;
     vouch::manual_clock clock{t0};
-    vouch::outbox outbox({.clock = clock});
-    vouch::router<vouch::memory::store> router;
-    outbox.emit(store, {.queue = "q", .topic = "t", .due_in = 1h});
-    vouch::runner runner(store, outbox, router, {.queue = "q"});
+    vouch::outbox outbox(store, {.clock = clock});
+    vouch::router router(outbox);
+    outbox.emit({.queue = "q", .topic = "t", .due_in = 1h});
+    vouch::runner runner(outbox, router, {.queue = "q"});
     CHECK(kind_of([&] { runner.run_until_idle(vouch::manual_clock{t0}); }) == vouch::error_kind::misuse);
 }
 
@@ -195,10 +195,10 @@ TEST_CASE("runner: the same seed gives the same trace, byte for byte") {
 
 TEST_CASE("runner: options no claim would take are refused at once") {
     vouch::memory::store store;
-    vouch::outbox outbox;
-    vouch::router<vouch::memory::store> router;
+    vouch::outbox outbox(store);
+    vouch::router router(outbox);
     const auto kind = [&](vouch::runner_options options) {
-        return kind_of([&] { vouch::runner(store, outbox, router, std::move(options)); });
+        return kind_of([&] { vouch::runner(outbox, router, std::move(options)); });
     };
     CHECK_FALSE(kind({.queue = "q"}));
     CHECK(kind({.queue = ""}) == vouch::error_kind::invalid_argument);

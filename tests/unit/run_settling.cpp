@@ -29,11 +29,11 @@ namespace {
 struct stage {
     scripted_store store{};
     vouch::manual_clock clock{t0};
-    vouch::outbox outbox{{.clock = clock, .ids = vouch::counting_ids{}}};
-    vouch::router<scripted_store> router{};
+    vouch::outbox<scripted_store> outbox{store, {.clock = clock, .ids = vouch::counting_ids{}}};
+    vouch::router<scripted_store> router{outbox};
     int called = 0;
     std::vector<std::string> log{};
-    vouch::runner<scripted_store> runner{store, outbox, router, {.queue = "q"}};
+    vouch::runner<scripted_store> runner{outbox, router, {.queue = "q"}};
 
     stage() {
         router.on("t", [this](delivery& d) {
@@ -162,7 +162,7 @@ TEST_CASE("audit: if the process dies while a sink fails, the lease heals the en
     s.runner.audit([](auto&, const vouch::audit_line&) { throw std::runtime_error("gone"); });
     s.put(1);
     CHECK(s.runner.run_once().held_up == 1);
-    vouch::runner another(s.store, s.outbox, s.router, {.queue = "q"});
+    vouch::runner another(s.outbox, s.router, {.queue = "q"});
     CHECK(another.run_once().claimed == 0);
     s.clock.pass(5min);
     CHECK(another.run_once().succeeded == 1);
@@ -307,7 +307,7 @@ TEST_CASE("in doubt: an enqueue by itself is repeated with the same ids, and lan
     for (const auto fate : {commit_fate::lost_in_doubt, commit_fate::landed_in_doubt}) {
         stage s;
         s.store.plan().fates = {fate, fate};
-        const auto got = s.outbox.emit(s.store, {{.queue = "q", .topic = "t"}, {.queue = "q", .topic = "t"}});
+        const auto got = s.outbox.emit({{.queue = "q", .topic = "t"}, {.queue = "q", .topic = "t"}});
         REQUIRE(got.size() == 2);
         CHECK(got[0].what == vouch::receipt::kind::inserted);
         CHECK(got[1].what == vouch::receipt::kind::inserted);
@@ -315,7 +315,7 @@ TEST_CASE("in doubt: an enqueue by itself is repeated with the same ids, and lan
     }
     stage s;
     s.store.plan().fates.assign(100, commit_fate::lost_in_doubt);
-    CHECK(error_of([&] { s.outbox.emit(s.store, {.queue = "q", .topic = "t"}); })->is_in_doubt());
+    CHECK(error_of([&] { s.outbox.emit({.queue = "q", .topic = "t"}); })->is_in_doubt());
 }
 
 TEST_CASE("settling: a fault of the store goes to the caller, who may settle the same batch again") {
@@ -588,15 +588,15 @@ TEST_CASE("run_until_idle: goes on after a batch that had to be settled one by o
 TEST_CASE("run_until_idle: the next claim sees what the settle in the same commit made due") {
     // A clock that moves on whenever it is asked, as real ones do.
     auto ticks = std::make_shared<std::int64_t>(0);
-    const vouch::outbox outbox({.clock = [ticks] { return t0 + vouch::duration{++*ticks}; }});
     vouch::memory::store store;
-    vouch::router<vouch::memory::store> router;
+    const vouch::outbox outbox(store, {.clock = [ticks] { return t0 + vouch::duration{++*ticks}; }});
+    vouch::router router(outbox);
     int steps = 0;
     router.on("t", [&](delivery&) -> vouch::outcome {
         return ++steps < 6 ? vouch::outcome{vouch::advance{.progress = std::to_string(steps)}} : vouch::succeed{};
     });
-    outbox.emit(store, {.queue = "q", .topic = "t"});
-    CHECK(vouch::runner(store, outbox, router, {.queue = "q"}).run_until_idle().succeeded == 1);
+    outbox.emit({.queue = "q", .topic = "t"});
+    CHECK(vouch::runner(outbox, router, {.queue = "q"}).run_until_idle().succeeded == 1);
     CHECK(steps == 6);
 }
 

@@ -143,7 +143,7 @@ TEST_CASE("condition: one that is added or taken away does not turn a running sa
     const auto never =
         define().step("s1", on.does("do 1"), on.does("undo 1")).when([](const std::string&) { return false; }).build();
     SECTION("added after the step has begun: it is gone through with") {
-        auto e = never.begin(on.outbox, "sagas", std::string("p"));
+        auto e = never.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
         e.progress = vouch::encode_progress({.definition = "order", .version = 1, .steps = {{.name = "s1"}}});
         on.play(never);
         on.emit(e);
@@ -151,7 +151,7 @@ TEST_CASE("condition: one that is added or taken away does not turn a running sa
         CHECK(on.log == lines{"do 1"});
     }
     SECTION("taken away before its answer: the step is done") {
-        auto e = always.begin(on.outbox, "sagas", std::string("p"));
+        auto e = always.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
         e.progress = vouch::encode_progress(
             {.definition = "order", .version = 1, .steps = {{.name = "s1", .state = vouch::step_state::undecided}}});
         on.play(always);
@@ -163,7 +163,7 @@ TEST_CASE("condition: one that is added or taken away does not turn a running sa
         on.play(never);
         const auto id = on.begin(never);
         on.runner().run_once();
-        on.router("sagas") = {};
+        on.router("sagas") = vouch::router(on.outbox);
         on.play(always);
         on.run();
         CHECK(on.log.empty());
@@ -218,15 +218,15 @@ TEST_CASE("condition: one without a step, a second one, and an otherwise without
     };
     const auto nothing = [] {};
     const auto yes = [](const std::string&) { return true; };
-    CHECK(refused([&] { return define().when(yes); }) == "saga step 0: when comes before any step");
+    CHECK(refused([&] { return define().when(yes); }) == "saga step 0: when has no step before it");
     CHECK(refused([&] { return define().step("a", nothing).when(yes).when(yes); }) ==
           "saga step 0: when is a second condition");
     CHECK(refused([&] { return define().step("a", nothing).when(yes).step("b", nothing).otherwise().otherwise(); }) ==
           "saga step 1: otherwise is a second condition");
     CHECK(refused([&] { return define().step("a", nothing).otherwise(); }) ==
-          "saga step 0: otherwise has no step with a condition before it");
+          "saga step 0: otherwise needs a step with a condition before it");
     CHECK(refused([&] { return define().step("a", nothing).step("b", nothing).otherwise(); }) ==
-          "saga step 1: otherwise has no step with a condition before it");
+          "saga step 1: otherwise needs a step with a condition before it");
 }
 
 TEST_CASE("diagram: a step that is skipped is shown as skipped") {

@@ -36,12 +36,10 @@ TEST_CASE("saga: a definition that has grown by a step under its old version is 
     on.play(was);
     const auto id = on.begin(was);
     on.run(); // done, and waits for its topic to be bound
-    stage::store_type& store = on.store;
-    vouch::router<stage::store_type> grown;
-    vouch::add_saga(grown, store,
-                    define({.completed = "order.done"}).step("pay", pay).step("ship", on.does("ship")).build());
+    vouch::router grown(on.outbox);
+    grown.on(define({.completed = "order.done"}).step("pay", pay).step("ship", on.does("ship")).build());
     on.pass(1min);
-    vouch::runner runner(store, on.outbox, grown, {.queue = "sagas"});
+    vouch::runner runner(on.outbox, grown, {.queue = "sagas"});
     runner.observe(on.recorder);
     CHECK(runner.run_once().released == 1);
     CHECK(on.tags().back() == "unknown_version");
@@ -70,11 +68,11 @@ TEST_CASE("saga: a payload that no longer decodes ends it only if nothing can ha
     const auto id = on.begin(d);
     on.crash(); // the action may have been called
     on.pass(5min);
-    vouch::router<stage::store_type> other;
+    vouch::router other(on.outbox);
     auto strict = d;
     strict.check = [](const vouch::delivery&) { throw vouch::reject("undecodable"); };
-    vouch::add_saga(other, on.store, strict);
-    vouch::runner runner(on.store, on.outbox, other, {.queue = "sagas"});
+    other.on(strict);
+    vouch::runner runner(on.outbox, other, {.queue = "sagas"});
     CHECK(runner.run_once().released == 1);
     CHECK(is_live(on.entry(id).state));
     const auto fresh = on.begin(d);

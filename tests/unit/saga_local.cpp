@@ -224,8 +224,9 @@ TEST_CASE("saga: a compensation is tried again; out of retries the saga is dead,
     SECTION("and resume goes on from there, with all its retries, under the same keys") {
         on.log.clear();
         bank_is_back = true;
-        const auto next = vouch::transact(
-            on.store, [&](auto& tx) { return vouch::resume(tx, id, on.outbox.fresh_id(), on.clock()); });
+        const auto next = vouch::transact(on.store, [&](auto& tx) {
+            return vouch::resume(tx, {.dead = id, .successor = on.outbox.fresh_id(), .now = on.clock()});
+        });
         REQUIRE(next.what == vouch::receipt::kind::inserted);
         on.run_out();
         CHECK(on.log == lines{"undo 2 <r2>", "undo 1 <r1>"});
@@ -235,8 +236,9 @@ TEST_CASE("saga: a compensation is tried again; out of retries the saga is dead,
     }
     SECTION("and resumed too early it is tried as often again") {
         on.log.clear();
-        std::ignore = vouch::transact(
-            on.store, [&](auto& tx) { return vouch::resume(tx, id, on.outbox.fresh_id(), on.clock()); });
+        std::ignore = vouch::transact(on.store, [&](auto& tx) {
+            return vouch::resume(tx, {.dead = id, .successor = on.outbox.fresh_id(), .now = on.clock()});
+        });
         on.run_out();
         CHECK(on.log == lines{"undo 2 <r2>", "undo 2 <r2>"});
     }
@@ -256,31 +258,34 @@ TEST_CASE("requeue: a dead saga pays again only if requeue_saga asks for that by
     std::ignore = dying.handle(dying.claim().front()); // it has paid, and no checkpoint says so
     on.pass(5min);
     std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.cancel(id, "abandoned", on.clock()); });
-    const auto replaced = [&](const auto& how) {
-        return vouch::transact(on.store, [&](auto& tx) { return how(tx, id, on.outbox.fresh_id(), on.clock()); });
+    const auto replaced = [&](vouch::receipt (*how)(vouch::memory::transaction&, const vouch::requeue_request&)) {
+        return vouch::transact(on.store, [&](auto& tx) {
+            return how(tx, {.dead = id, .successor = on.outbox.fresh_id(), .now = on.clock()});
+        });
     };
-    CHECK(replaced([](auto& tx, const auto&... with) { return vouch::requeue(tx, with...); }) == vouch::receipt{});
+    CHECK(replaced(vouch::requeue<vouch::memory::transaction>) == vouch::receipt{});
     SECTION("resume") {
-        const auto next = replaced([](auto& tx, const auto&... with) { return vouch::resume(tx, with...); });
+        const auto next = replaced(vouch::resume<vouch::memory::transaction>);
         on.run();
         CHECK(paid.size() == 2);
         CHECK(paid.front() == paid.back());
         CHECK(on.status(next.id).origin == id);
     }
     SECTION("requeue_saga: another saga, of the same version") {
-        const auto next = replaced([](auto& tx, const auto&... with) { return vouch::requeue_saga(tx, with...); });
+        const auto next = replaced(vouch::requeue_saga<vouch::memory::transaction>);
         on.run();
         CHECK(paid.size() == 2);
         CHECK(paid.front() != paid.back());
         CHECK(on.status(next.id).origin == next.id);
         CHECK(on.status(next.id).version == 7);
-        CHECK(replaced([](auto& tx, const auto&... with) { return vouch::requeue_saga(tx, with...); }).id == next.id);
+        CHECK(replaced(vouch::requeue_saga<vouch::memory::transaction>).id == next.id);
     }
     SECTION("requeue_saga of what is no saga, or not dead, is refused") {
         const auto plain = on.emit({.queue = "sagas", .topic = "t"});
         for (const auto& other : {plain, on.begin(d), id_of(99)}) {
             CHECK(vouch::transact(on.store, [&](auto& tx) {
-                      return vouch::requeue_saga(tx, other, on.outbox.fresh_id(), on.clock());
+                      return vouch::requeue_saga(tx,
+                                                 {.dead = other, .successor = on.outbox.fresh_id(), .now = on.clock()});
                   }) == vouch::receipt{});
         }
     }
@@ -326,7 +331,7 @@ TEST_CASE("saga: one that expires is turned round, never killed with work done, 
     const auto d = three(on, 2, on.fails("do 2", "busy"),
                          {.retry = vouch::retry_policy{.backoff = vouch::fixed{1min}, .attempts_max = 100}});
     on.play(d);
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     e.expires_in = 90s;
     const auto id = on.emit(e);
     on.run_out();
@@ -340,7 +345,7 @@ TEST_CASE("saga: a step whose next try would come after the expiry is unknown, a
     const auto d = three(on, 2, on.fails("do 2", "busy"),
                          {.retry = vouch::retry_policy{.backoff = vouch::fixed{1h}, .attempts_max = 100}});
     on.play(d);
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     e.expires_in = 1min;
     const auto id = on.emit(e);
     on.run();
@@ -356,7 +361,7 @@ TEST_CASE("saga: a compensation waits for its next try across the expiry, and is
                        .step("s2", on.rejects("do 2", "no"))
                        .build();
     on.play(d);
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     e.expires_in = 1min;
     const auto id = on.emit(e);
     on.run();
@@ -378,7 +383,7 @@ TEST_CASE("saga: resumed in the middle of a step it does not know what that has 
     on.pass(5min);
     const auto next = vouch::transact(on.store, [&](auto& tx) {
         std::ignore = tx.cancel(id, "abandoned", on.clock());
-        const auto fresh = vouch::resume(tx, id, on.outbox.fresh_id(), on.clock());
+        const auto fresh = vouch::resume(tx, {.dead = id, .successor = on.outbox.fresh_id(), .now = on.clock()});
         std::ignore = vouch::request_cancel(tx, fresh.id, on.clock());
         return fresh.id;
     });
@@ -391,7 +396,7 @@ TEST_CASE("saga: one that expires before it has begun undoes nothing") {
     stage on;
     const auto d = three(on, 0, on.does(""));
     on.play(d);
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     e.expires_in = 1s;
     const auto id = on.emit(e);
     on.pass(1s);
@@ -407,7 +412,7 @@ TEST_CASE("saga: an expired one whose compensation fails is tried again, and is 
                        .step("s2", on.does("do 2"))
                        .build();
     on.play(d);
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     e.expires_in = 1s;
     const auto id = on.emit(e);
     on.runner().run_once();
@@ -421,7 +426,7 @@ TEST_CASE("saga: an entry's own attempts_max turns it round as well") {
     stage on;
     const auto d = three(on, 2, on.does("do 2"), {.retry = times(100)});
     on.play(d);
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     e.attempts_max = 2;
     const auto id = on.emit(e);
     on.runner().run_once();
@@ -514,7 +519,7 @@ TEST_CASE("cancel: a request for an entry that is no saga is refused, and writes
 TEST_CASE("cancel: a saga whose progress cannot be read is not promised to turn round") {
     stage on;
     const auto d = three(on, 0, on.does(""));
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     e.progress.back() = static_cast<char>(e.progress.back() + 1);
     const auto id = on.emit(e);
     CHECK(kind_of([&] {
@@ -534,7 +539,7 @@ TEST_CASE("cancel: a request and a resume before the first checkpoint find each 
     const auto resumed = [&](const vouch::id& saga) {
         return vouch::transact(on.store, [&](auto& tx) {
             std::ignore = tx.cancel(saga, "abandoned", on.clock());
-            return vouch::resume(tx, saga, on.outbox.fresh_id(), on.clock()).id;
+            return vouch::resume(tx, {.dead = saga, .successor = on.outbox.fresh_id(), .now = on.clock()}).id;
         });
     };
     vouch::id last;
@@ -561,10 +566,10 @@ TEST_CASE("saga: an unknown definition or version is released to a later time an
         CHECK(on.tags() == lines{"unknown_version"});
         CHECK(on.entry(id).state == state::pending);
         CHECK(on.entry(id).attempts == 0);
-        CHECK(on.entry(id).due_at == on.start + vouch::saga_look_again);
+        CHECK(on.entry(id).due_at == on.start + vouch::detail::saga_recheck_interval);
     }
     SECTION("of another definition") {
-        auto e = v1.begin(on.outbox, "sagas", std::string("p"));
+        auto e = v1.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
         auto p = *vouch::decode_progress(e.progress);
         p.definition = "invoice";
         e.progress = vouch::encode_progress(p);
@@ -574,7 +579,7 @@ TEST_CASE("saga: an unknown definition or version is released to a later time an
         CHECK(on.entry(id).progress == e.progress);
     }
     SECTION("of the same version with other steps") {
-        auto e = v1.begin(on.outbox, "sagas", std::string("p"));
+        auto e = v1.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
         e.progress =
             vouch::encode_progress({.definition = "order", .version = 2, .steps = {{.name = "something else"}}});
         on.emit(e);
@@ -582,7 +587,7 @@ TEST_CASE("saga: an unknown definition or version is released to a later time an
         CHECK(on.tags() == lines{"unknown_version"});
     }
     SECTION("also when it has expired") {
-        auto e = v1.begin(on.outbox, "sagas", std::string("p"));
+        auto e = v1.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
         e.expires_in = 1s;
         const auto id = on.emit(e);
         on.pass(1s);
@@ -608,7 +613,7 @@ TEST_CASE("saga: progress that cannot be read is left alone, and the entry is lo
     stage on;
     const auto d = three(on, 0, on.does(""));
     on.play(d);
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     e.progress.back() = static_cast<char>(e.progress.back() + 1);
     const auto id = on.emit(e);
     CHECK(on.run().released == 1);
@@ -678,7 +683,7 @@ TEST_CASE("saga: a payload that is no context is dead at once; later, when work 
     on.run();
     CHECK(on.entry(bad).last_error == "undecodable");
 
-    auto e = d.begin(on.outbox, "sagas", std::string("bad"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("bad"));
     e.progress = vouch::encode_progress({.definition = "order", .version = 1, .steps = {{.name = "s1"}}});
     const auto later = on.emit(e);
     on.run();

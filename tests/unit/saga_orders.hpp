@@ -140,9 +140,9 @@ template <class Store>
 class shop {
   public:
     shop(Store& store, bool remote)
-        : outbox({.clock = clock, .ids = vouch::counting_ids(1)}), store_(store),
+        : outbox(store, {.clock = clock, .ids = vouch::counting_ids(1)}),
           definition_(remote ? with_participants() : in_process(world_)) {
-        vouch::add_saga(router("orders"), store_, definition_);
+        router("orders").on(definition_);
         router("payment").template on<order>("payment.charge", [this](const order& o) { return world_.charge(o); });
         router("payment").template on<order>("payment.refund", [this](const order& o) { world_.refund(o, o.items); });
         router("inventory").template on<order>("inventory.reserve", [this](const order& o) {
@@ -167,11 +167,11 @@ class shop {
     [[nodiscard]] std::vector<std::string> trace_of(const order& o) {
         world_.trace.clear();
         world_.say("order.commands", o, "order.create " + o.placed);
-        saga = outbox.emit(store_, definition_.begin(outbox, "orders", o)).front().id;
+        saga = outbox.start(definition_, "orders", o);
         for (bool busy = true; busy;) {
             busy = false;
             for (const auto& [queue, routes] : routers_) {
-                vouch::runner<Store> runner(store_, outbox, *routes, {.queue = queue});
+                vouch::runner<Store> runner(outbox, *routes, {.queue = queue});
                 busy = runner.run_until_idle().claimed > 0 || busy;
             }
         }
@@ -179,19 +179,18 @@ class shop {
     }
 
     vouch::manual_clock clock{};
-    vouch::outbox outbox;
+    vouch::outbox<Store> outbox;
     vouch::id saga{}; ///< of the last order
 
   private:
     [[nodiscard]] vouch::router<Store>& router(const std::string& queue) {
         auto& at = routers_[queue];
         if (!at) {
-            at = std::make_unique<vouch::router<Store>>();
+            at = std::make_unique<vouch::router<Store>>(outbox);
         }
         return *at;
     }
 
-    Store& store_;
     world world_{};
     vouch::saga_definition definition_;
     std::map<std::string, std::unique_ptr<vouch::router<Store>>> routers_{};

@@ -102,13 +102,13 @@ TEST_CASE("remote: a bury with a reply is a rejection too; any other death is un
     be_helpful(on, "a");
     be_helpful(on, "b");
     SECTION("with a reply") {
-        on.router("b") = {};
+        on.router("b") = vouch::router(on.outbox);
         on.on("b", "do", [](delivery&) -> vouch::outcome { return vouch::bury{.error = "no", .result = "sorry"}; });
         on.run_all();
         CHECK(on.log == lines{"do a", "undo a <a:p>"});
     }
     SECTION("without one") {
-        on.router("b") = {};
+        on.router("b") = vouch::router(on.outbox);
         on.on("b", "do", [](delivery&) -> vouch::outcome { return vouch::bury{.error = "broken"}; });
         on.on("b", "undo", [&](delivery&) { on.note("undo b"); });
         on.run_all();
@@ -116,14 +116,14 @@ TEST_CASE("remote: a bury with a reply is a rejection too; any other death is un
         CHECK(on.status(on.saga).reason == "broken");
     }
     SECTION("out of attempts") {
-        on.router("b") = {};
+        on.router("b") = vouch::router(on.outbox);
         on.on("b", "do", [](delivery&) { throw vouch::failure("busy"); });
         on.on("b", "undo", [&](delivery&) { on.note("undo b"); });
         on.run_all();
         CHECK(on.log == lines{"do a", "undo b", "undo a <a:p>"});
     }
     SECTION("with a result too large to be kept: the work was done") {
-        on.router("b") = {};
+        on.router("b") = vouch::router(on.outbox);
         on.on("b", "do", [](delivery&) { return std::string(vouch::limits{}.result_max + 1, 'x'); });
         on.on("b", "undo", [&](delivery&) { on.note("undo b"); });
         on.run_all();
@@ -327,7 +327,7 @@ TEST_CASE("reply: one that is gone all the same is unknown, and undone") {
     played on;
     be_helpful(on, "a");
     on.run();
-    auto e = on.definition.begin(on.outbox, "sagas", std::string("p"));
+    auto e = on.definition.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     auto p = *vouch::decode_progress(on.entry(on.saga).progress);
     p.command = id_of(99); // nobody knows it
     p.owner = {};
@@ -402,7 +402,7 @@ TEST_CASE("commands: one no store would take turns the saga round, or leaves it 
 TEST_CASE("undo: a compensating command that dies is sent again by policy; then the saga is dead, and resumable") {
     played on(two_participants({}, {.backoff = vouch::fixed{1min}, .attempts_max = 2}));
     be_helpful(on, "a");
-    on.router("a") = {};
+    on.router("a") = vouch::router(on.outbox);
     bool is_back = false;
     on.on("a", "do", [&](delivery&) { return std::string("ra"); });
     on.on("a", "undo", [&](delivery& d) -> vouch::outcome {
@@ -421,8 +421,9 @@ TEST_CASE("undo: a compensating command that dies is sent again by policy; then 
     CHECK(on.status(on.saga).step() == "sa");
 
     is_back = true;
-    const auto next = vouch::transact(
-        on.store, [&](auto& tx) { return vouch::resume(tx, on.saga, on.outbox.fresh_id(), on.clock()); });
+    const auto next = vouch::transact(on.store, [&](auto& tx) {
+        return vouch::resume(tx, {.dead = on.saga, .successor = on.outbox.fresh_id(), .now = on.clock()});
+    });
     on.run_out();
     CHECK(on.log == lines{"undo a <ra>", "undo a <ra>", "undo a <ra>"});
     CHECK(on.status(next.id).is_compensated());
@@ -442,14 +443,16 @@ TEST_CASE("commands: one that is sent again carries the same key, also after a r
         ids.push_back(command.id);
         keys.push_back(command.key);
         vouch::transact(on.store, [&](auto& tx) {
-            return vouch::inbox::once(tx, "bank", command.key, d.now(), [&] { refunds += 1; });
+            return vouch::inbox::once(tx, {.consumer = "bank", .message = command.key, .now = d.now()},
+                                      [&] { refunds += 1; });
         });
         return vouch::bury{.error = "answer_lost"}; // the refund is out
     });
     on.run_out();
     REQUIRE(on.entry(on.saga).state == state::dead);
-    std::ignore = vouch::transact(
-        on.store, [&](auto& tx) { return vouch::resume(tx, on.saga, on.outbox.fresh_id(), on.clock()); });
+    std::ignore = vouch::transact(on.store, [&](auto& tx) {
+        return vouch::resume(tx, {.dead = on.saga, .successor = on.outbox.fresh_id(), .now = on.clock()});
+    });
     on.run_out();
     CHECK(refunds == 1);
     CHECK(std::set(ids.begin(), ids.end()).size() == 4);
@@ -525,7 +528,7 @@ TEST_CASE("commands: those of sagas of one lane share a lane, so that one order'
     stage on;
     const auto d = two_participants();
     on.play(d);
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     SECTION("in a lane") { e.lane = "order 7"; }
     SECTION("in none") {}
     be_helpful(on, "a");
@@ -550,12 +553,12 @@ TEST_CASE("commands: sagas of one lane that send to each other's queues do not w
                            .build();
     const auto refund =
         vouch::define_saga<std::string>("refund").command("one", {.queue = "sagas", .topic = "do"}).build();
-    vouch::add_saga(on.router("sagas"), on.store, order);
-    vouch::add_saga(on.router("billing"), on.store, refund);
+    on.router("sagas").on(order);
+    on.router("billing").on(refund);
     be_helpful(on, "sagas");
     be_helpful(on, "billing");
-    auto a = order.begin(on.outbox, "sagas", std::string("p"));
-    auto b = refund.begin(on.outbox, "billing", std::string("p"));
+    auto a = order.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
+    auto b = refund.begin(on.outbox, {.queue = "billing"}, std::string("p"));
     a.lane = b.lane = "customer 7";
     const auto first = on.emit(a);
     on.run("sagas"); // its first command is out
@@ -570,7 +573,7 @@ TEST_CASE("commands: in the saga's own queue they do not wait for the saga's lan
     const auto d = define().command("sa", {.queue = "sagas", .topic = "do", .undo = "undo"}).build();
     on.play(d);
     be_helpful(on, "sagas");
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     e.lane = "order 7";
     const auto id = on.emit(e);
     on.run_all();
@@ -639,7 +642,7 @@ TEST_CASE("remote: cancel, expiry and exhaustion call the command back, and wait
     }
     SECTION("attempts spent by crashes") {
         const auto d = two_participants();
-        auto e = d.begin(on.outbox, "sagas", std::string("q"));
+        auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("q"));
         e.attempts_max = 1;
         e.progress = on.entry(on.saga).progress;
         std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.cancel(on.saga, "abandoned", on.clock()); });
@@ -671,7 +674,7 @@ TEST_CASE("remote: one that expires while it waits calls its command back and un
     const auto d = two_participants();
     on.play(d);
     be_helpful(on, "a");
-    auto e = d.begin(on.outbox, "sagas", std::string("p"));
+    auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     e.expires_in = 5s;
     const auto id = on.emit(e);
     on.run_all();
@@ -689,7 +692,7 @@ TEST_CASE("remote: the requeue of a command is refused; the saga is what can be 
     on.run_all();
     for (const auto& c : on.commands(on.saga)) {
         CHECK(vouch::transact(on.store, [&](auto& tx) {
-                  return vouch::requeue(tx, c.id, on.outbox.fresh_id(), on.clock());
+                  return vouch::requeue(tx, {.dead = c.id, .successor = on.outbox.fresh_id(), .now = on.clock()});
               }).what == vouch::receipt::kind::refused);
     }
 }

@@ -32,12 +32,10 @@ class stage {
     using store_type = vouch::memory::store;
 
     explicit stage(vouch::bindings bound = {})
-        : outbox({.clock = clock, .ids = vouch::counting_ids(), .bindings = std::move(bound)}) {}
+        : outbox(store, {.clock = clock, .ids = vouch::counting_ids(), .bindings = std::move(bound)}) {}
 
     /// Plays this saga, in any of these versions, in the queue `sagas`.
-    void play(std::vector<vouch::saga_definition> versions) {
-        vouch::add_saga(router("sagas"), store, std::move(versions));
-    }
+    void play(std::vector<vouch::saga_definition> versions) { router("sagas").on(std::move(versions)); }
     void play(const vouch::saga_definition& definition) { play(std::vector{definition}); }
 
     template <class Handler>
@@ -47,20 +45,20 @@ class stage {
     }
 
     vouch::id begin(const vouch::saga_definition& d, const std::string& payload = "p") {
-        return emit(d.begin(outbox, "sagas", payload));
+        return outbox.start(d, "sagas", payload);
     }
-    vouch::id emit(const vouch::emission& e) { return outbox.emit(store, e).front().id; }
+    vouch::id emit(const vouch::emission& e) { return outbox.emit(e).front().id; }
 
     [[nodiscard]] vouch::router<store_type>& router(const std::string& queue) {
         auto& at = routers_[queue];
         if (!at) {
-            at = std::make_unique<vouch::router<store_type>>();
+            at = std::make_unique<vouch::router<store_type>>(outbox);
         }
         return *at;
     }
     /// A new one each time: nothing is kept between passes.
     [[nodiscard]] vouch::runner<store_type> runner(const std::string& queue = "sagas") {
-        vouch::runner<store_type> made(store, outbox, router(queue), {.queue = queue, .lease = 5min});
+        vouch::runner<store_type> made(outbox, router(queue), {.queue = queue, .lease = 5min});
         made.observe(recorder);
         return made;
     }
@@ -147,7 +145,7 @@ class stage {
     vouch::manual_clock clock{};
     vouch::time_point start = clock();
     store_type store{};
-    vouch::outbox outbox;
+    vouch::outbox<store_type> outbox;
     vouch::testing::recorder recorder{};
     lines log{};
 

@@ -68,18 +68,18 @@ TEST_CASE("definition: what cannot be run is refused, with the step and the fiel
         CHECK(e->kind() == error_kind::invalid_argument);
         return std::string(e->what());
     };
-    CHECK(refused([] { return define(); }) == "saga: steps are none, a saga has at least one");
+    CHECK(refused([] { return define(); }) == "saga: steps are none; a saga needs at least one");
     CHECK(refused([] { return define().step("", nothing); }) == "saga step 0: name is empty");
     CHECK(refused([] { return define().step("a", nothing).step("b", nothing).step("a", nothing); }) ==
-          "saga step 2: name is the same as that of step 0");
+          "saga step 2: name is also the name of step 0");
     CHECK(refused([] { return vouch::define_saga<std::string>("").step("a", nothing); }) == "saga: name is empty");
     CHECK(refused([] { return define({.version = 0}).step("a", nothing); }) ==
-          "saga: version is 0, versions count from 1");
+          "saga: version is 0; versions count from 1");
     CHECK(refused([] { return define().step("a", nothing, {.timeout = -1s}); }) == "saga step 0: timeout is negative");
     CHECK(refused([] { return define().command("a", {.topic = "t"}); }) == "saga step 0: queue is empty");
     CHECK(refused([] { return define().command("a", {.queue = "q"}); }) == "saga step 0: topic is empty");
     CHECK(refused([] { return define().command("a", {.queue = "q", .topic = "t", .timeout = 0s}); }) ==
-          "saga step 0: timeout is 0, a command needs one");
+          "saga step 0: timeout is 0; a command needs one");
     CHECK(refused([] { return define({.completed = "a\nb"}).step("a", nothing); }) ==
           "saga: completed has a control character at byte 1");
     auto without_action = define().step("a", nothing).build();
@@ -87,12 +87,15 @@ TEST_CASE("definition: what cannot be run is refused, with the step and the fiel
     CHECK(kind_of([&] { vouch::validate(without_action); }) == error_kind::invalid_argument);
 
     vouch::memory::store store;
-    using engine = vouch::saga<vouch::memory::store>;
+    const vouch::outbox outbox(store);
+    using versions = std::vector<vouch::saga_definition>;
     const auto v1 = define().step("a", nothing).build();
     const auto other = vouch::define_saga<std::string>("invoice", {.version = 2}).step("a", nothing).build();
-    CHECK(kind_of([&] { engine(store, {}); }) == error_kind::invalid_argument);
-    CHECK(kind_of([&] { engine(store, {v1, v1}); }) == error_kind::invalid_argument);
-    CHECK(kind_of([&] { engine(store, {v1, other}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(versions{}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(versions{v1, v1}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(versions{v1, other}); }) == error_kind::invalid_argument);
+    CHECK(kind_of([&] { vouch::router(outbox).on(v1).on(v1); }) == error_kind::invalid_argument); // would never run
+    CHECK(kind_of([&] { vouch::router(outbox).on(v1).on(other); }) == std::nullopt);
 }
 
 TEST_CASE("progress: what is written is read back, to the byte") {
@@ -154,7 +157,8 @@ TEST_CASE("inbox: the work runs once per consumer and message, and every repeat 
     int calls = 0;
     const auto once = [&](const std::string& consumer, const vouch::id& message) {
         return vouch::transact(store, [&](auto& tx) {
-            return vouch::inbox::once(tx, consumer, message, t0, [&] { return "result " + std::to_string(++calls); });
+            return vouch::inbox::once(tx, {.consumer = consumer, .message = message, .now = t0},
+                                      [&] { return "result " + std::to_string(++calls); });
         });
     };
     CHECK(once("billing", id_of(1)) == "result 1");
@@ -177,13 +181,16 @@ TEST_CASE("inbox: a crash half-way, or work that throws, leaves nothing, and the
     };
     {
         auto tx = store.begin();
-        std::ignore = vouch::inbox::once(tx, "c", id_of(1), t0, [&] { put_and(tx, false); });
+        std::ignore =
+            vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] { put_and(tx, false); });
     } // never committed
-    CHECK_THROWS(vouch::transact(
-        store, [&](auto& tx) { return vouch::inbox::once(tx, "c", id_of(1), t0, [&] { put_and(tx, true); }); }));
+    CHECK_THROWS(vouch::transact(store, [&](auto& tx) {
+        return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] { put_and(tx, true); });
+    }));
     CHECK(!store.find(id_of(5)));
-    vouch::transact(store,
-                    [&](auto& tx) { return vouch::inbox::once(tx, "c", id_of(1), t0, [&] { put_and(tx, false); }); });
+    vouch::transact(store, [&](auto& tx) {
+        return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] { put_and(tx, false); });
+    });
     CHECK(store.find(id_of(5)));
 }
 
@@ -191,7 +198,7 @@ TEST_CASE("inbox: of two that race one runs the work for good; the other finds i
     scripted_store store;
     int calls = 0;
     const auto result = vouch::transact(store, [&](auto& tx) {
-        return vouch::inbox::once(tx, "c", id_of(1), t0, [&] {
+        return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] {
             if (++calls == 1) { // the other one is through first
                 const std::array mark{vouch::draft{
                     .id = derive(id_of(1), "inbox.c"), .queue = "inbox.c", .topic = "processed", .result = "theirs"}};
@@ -205,7 +212,8 @@ TEST_CASE("inbox: of two that race one runs the work for good; the other finds i
 
     store.plan().fates = {commit_fate::conflict};
     CHECK(vouch::transact(store, [&](auto& tx) {
-              return vouch::inbox::once(tx, "c", id_of(2), t0, [&] { return std::to_string(++calls); });
+              return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(2), .now = t0},
+                                        [&] { return std::to_string(++calls); });
           }) == "4"); // rolled back and repeated
 }
 
@@ -216,7 +224,8 @@ TEST_CASE("inbox: a participant that hands its writes to it is repeated without 
         int& charged;
         std::string work(vouch::delivery& d) const { return to_string(vouch::command_of(d.entry())->key); }
         void record(vouch::memory::transaction& tx, const std::string& key) const {
-            std::ignore = vouch::inbox::once(tx, "billing", *vouch::id::parse(key), t0, [&] { ++charged; });
+            std::ignore = vouch::inbox::once(tx, {.consumer = "billing", .message = *vouch::id::parse(key), .now = t0},
+                                             [&] { ++charged; });
         }
     };
     on.on("a", "do", participant{charged});

@@ -23,10 +23,11 @@ using namespace saga_support;
 using vouch::entry;
 using vouch::state;
 using vouch::step_state;
-using vouch::testing::choices;
-using vouch::testing::saga_end;
 using vouch::testing::verification;
 using vouch::testing::verify;
+using vouch::testing::detail::fault_plan;
+using vouch::testing::detail::saga_end;
+using vouch::testing::detail::verify_with;
 
 namespace {
 
@@ -86,10 +87,10 @@ constexpr std::pair<bug, std::string_view> planted_bugs[] = {
 bug planted = bug::none;
 
 /// The shipped rules with the planted bug. One type for all of them, so that the engine is compiled once.
-struct planted_rules : vouch::saga_rules {
-    using right = vouch::saga_rules;
+struct planted_rules : vouch::detail::saga_rules {
+    using right = vouch::detail::saga_rules;
 
-    static step_state learned_from(const entry* c) {
+    static step_state state_from_reply(const entry* c) {
         if (planted == bug::takes_any_death_for_a_rejection && c != nullptr && c->state == state::dead) {
             return step_state::failed;
         }
@@ -103,30 +104,30 @@ struct planted_rules : vouch::saga_rules {
             c->state == state::dead) {
             return step_state::failed;
         }
-        return right::learned_from(c);
+        return right::state_from_reply(c);
     }
-    static step_state learned_late(const entry* c) {
-        const auto learned = learned_from(c);
+    static step_state state_from_late_reply(const entry* c) {
+        const auto learned = state_from_reply(c);
         return planted == bug::loses_late_successes && learned == step_state::done ? step_state::failed : learned;
     }
-    static step_state learned_from_failing() {
+    static step_state state_after_failure() {
         return planted == bug::forgets_steps_that_used_up_their_attempts ? step_state::failed
-                                                                         : right::learned_from_failing();
+                                                                         : right::state_after_failure();
     }
-    static step_state learned_from_rejecting(bool is_first_try) {
-        return right::learned_from_rejecting(is_first_try || planted == bug::takes_a_later_rejection_for_the_first);
+    static step_state state_after_reject(bool is_first_attempt) {
+        return right::state_after_reject(is_first_attempt || planted == bug::takes_a_later_rejection_for_the_first);
     }
-    static step_state learned_from_claims(bool is_first_try) {
-        return right::learned_from_claims(is_first_try || planted == bug::forgets_steps_that_crashed);
+    static step_state state_after_interruption(bool is_first_attempt) {
+        return right::state_after_interruption(is_first_attempt || planted == bug::forgets_steps_that_crashed);
     }
-    static bool is_chosen(bool answer) {
+    static bool runs_step(bool answer) {
         return (answer && planted != bug::skips_what_is_to_be_done) || planted == bug::does_what_is_to_be_skipped;
     }
     static bool records_answers() { return planted != bug::acts_on_answers_that_are_not_recorded; }
-    static std::size_t after(std::size_t step) {
+    static std::size_t next_step(std::size_t step) {
         return planted == bug::repeats_a_step && step == 1 ? step
                : planted == bug::skips_a_step && step == 0 ? step + 2
-                                                           : right::after(step);
+                                                           : right::next_step(step);
     }
     static bool must_wait_for(const entry& c) {
         return planted != bug::does_not_wait_for_holders && right::must_wait_for(c);
@@ -150,20 +151,20 @@ struct planted_rules : vouch::saga_rules {
         }
         return found;
     }
-    static std::string_view handed_to_undo(const vouch::saga_progress& p, std::size_t step) {
+    static std::string_view result_for_undo(const vouch::saga_progress& p, std::size_t step) {
         return planted == bug::hands_on_no_result          ? std::string_view{}
-               : planted == bug::hands_on_the_first_result ? right::handed_to_undo(p, 0)
-                                                           : right::handed_to_undo(p, step);
+               : planted == bug::hands_on_the_first_result ? right::result_for_undo(p, 0)
+                                                           : right::result_for_undo(p, step);
     }
-    static vouch::id key_of(const vouch::saga_progress& p) {
-        const auto key = right::key_of(p);
+    static vouch::id command_key(const vouch::saga_progress& p) {
+        const auto key = right::command_key(p);
         return planted == bug::gives_a_command_sent_again_another_key ? derive(key, std::to_string(p.tries)) : key;
     }
     static bool gives_up(std::uint32_t tries, std::uint32_t tries_max) {
         return planted != bug::never_gives_up && right::gives_up(tries, tries_max);
     }
-    static bool heeds_cancel() { return planted != bug::ignores_requests_to_cancel; }
-    static bool turns_round_at_the_end() { return planted != bug::dies_at_its_expiry; }
+    static bool honours_cancel() { return planted != bug::ignores_requests_to_cancel; }
+    static bool compensates_at_end() { return planted != bug::dies_at_its_expiry; }
 };
 
 /// A saga of which only the shape matters.
@@ -223,7 +224,7 @@ TEST_CASE("verify: participants that know a command by its id undo twice, and ar
     const auto with_participants = shape({3, 0}, 2);
     const auto by_id = verify(with_participants, {.dedup = vouch::testing::dedup_by::command_id});
     INFO(to_string(by_id));
-    CHECK(by_id.complaint == "step s0 is undone twice, under two keys");
+    CHECK(by_id.violation == "step s0 is undone twice, under two keys");
     CHECK(verify(with_participants).is_sound());
 }
 
@@ -236,23 +237,23 @@ TEST_CASE("verify: both answers of every condition are gone through, with all th
         for (auto& s : never_skipped) {
             s = s == 6 ? 0 : s == 7 ? 3 : s;
         }
-        CHECK(with.trials > verify(shape(never_skipped, 2)).trials);
+        CHECK(with.runs > verify(shape(never_skipped, 2)).runs);
     }
     planted = bug::does_what_is_to_be_skipped;
-    const auto found = verify<planted_rules>(shape({0, 6}, 1));
+    const auto found = verify_with<planted_rules>(shape({0, 6}, 1));
     planted = bug::none;
-    CHECK(found.complaint == "step s1 runs though its condition says no");
+    CHECK(found.violation == "step s1 runs although its condition is false");
     CHECK(found.path == "skips s1");
 }
 
 TEST_CASE("verify: it says on which path it went wrong, and does not go on for ever") {
     planted = bug::undoes_in_forward_order;
-    const auto found = verify<planted_rules>(shape({0, 0, 0}, 1));
+    const auto found = verify_with<planted_rules>(shape({0, 0, 0}, 1));
     planted = bug::none;
     CHECK(!found.is_sound());
-    CHECK(to_string(found).find("not sound: step s0 is undone before the steps after it are") != std::string::npos);
+    CHECK(to_string(found).find("not sound: step s0 is undone before a later step") != std::string::npos);
     CHECK(!found.path.empty());
-    CHECK(!verify(shape({0}, 1), {.trials_max = 3}).is_sound());
+    CHECK(!verify(shape({0}, 1), {.runs_max = 3}).is_sound());
 }
 
 TEST_CASE("verify: every planted bug of the engine is caught, and the engine with none planted is not") {
@@ -260,15 +261,15 @@ TEST_CASE("verify: every planted bug of the engine is caught, and the engine wit
         planted = what;
         std::string caught;
         for (const auto& steps : {std::vector{0, 3}, std::vector{3, 0, 3}, std::vector{6, 7}, std::vector{7, 0}}) {
-            const auto found = caught.empty() ? verify<planted_rules>(shape(steps, 2)) : verification{};
-            caught = caught.empty() && !found.is_sound() ? found.complaint + " [" + found.path + "]" : caught;
+            const auto found = caught.empty() ? verify_with<planted_rules>(shape(steps, 2)) : verification{};
+            caught = caught.empty() && !found.is_sound() ? found.violation + " [" + found.path + "]" : caught;
         }
         planted = bug::none;
         CAPTURE(name);
         CHECK(!caught.empty());
         std::printf("caught: it %s: %s\n", std::string(name).c_str(), caught.c_str());
     }
-    CHECK(verify<planted_rules>(shape({0, 3}, 2)).is_sound());
+    CHECK(verify_with<planted_rules>(shape({0, 3}, 2)).is_sound());
 }
 
 TEST_CASE("saga: any steps in any trouble") {
@@ -281,18 +282,19 @@ TEST_CASE("saga: any steps in any trouble") {
         });
         const auto skipped = *rc::gen::container<std::vector<bool>>(8, rc::gen::arbitrary<bool>());
         const auto attempts = *rc::gen::element<std::uint32_t>(1, 2, 3);
-        const auto way = rc::gen::weightedElement<std::size_t>(
+        const auto option = rc::gen::weightedElement<std::size_t>(
             {{60, 0}, {2, 1}, {2, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {1, 7}, {1, 8}, {2, 9}, {2, 10}});
-        const auto courses = *rc::gen::container<std::vector<std::vector<std::size_t>>>(
-            20, rc::gen::container<std::vector<std::size_t>>(100, way));
-        for (const auto& ways : courses) {
-            choices fate(ways, 8);
-            const auto result = vouch::testing::saga_trial<>(shape(steps, attempts), fate, {.skipped = skipped}).run();
+        const auto plans = *rc::gen::container<std::vector<std::vector<std::size_t>>>(
+            20, rc::gen::container<std::vector<std::size_t>>(100, option));
+        for (const auto& options : plans) {
+            fault_plan faults(options, 8);
+            const auto result =
+                vouch::testing::detail::saga_run<>(shape(steps, attempts), faults, {.skipped = skipped}).run();
             completed += result.end == saga_end::completed ? 1U : 0U;
             compensated += result.end == saga_end::compensated ? 1U : 0U;
             dead += result.end == saga_end::dead ? 1U : 0U;
-            if (!result.complaint.empty()) {
-                RC_FAIL(result.complaint + " [" + result.path + "]");
+            if (!result.violation.empty()) {
+                RC_FAIL(result.violation + " [" + result.path + "]");
             }
         }
     });

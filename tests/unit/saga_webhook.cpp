@@ -45,7 +45,7 @@ struct delivering {
         box.on(std::string(webhook::topic), hook, hook.retry());
     }
     vouch::receipt route(const std::string& event, const std::string& to) {
-        return box.emit(webhook::of("test", event, known.at(to), "{}"));
+        return box.emit(webhook::of({.queue = "test", .event = event, .to = known.at(to), .body = "{}"}));
     }
 
     std::map<std::string, webhook::subscription> known{
@@ -69,8 +69,10 @@ TEST_CASE("webhook: one delivery per event and subscription, however often it is
     CHECK(on.sent.size() == 3);
     CHECK(on.sent.front() == "e1 to http://crm: {}, attempt 1");
     CHECK(on.route("e1", "crm").what == kind::duplicate);
-    CHECK(webhook::of("q", "a/b", {.id = "c"}, "").key != webhook::of("q", "a", {.id = "b/c"}, "").key);
-    CHECK(kind_of([] { std::ignore = webhook::of("q", "", {.id = "c"}, ""); }) == vouch::error_kind::invalid_argument);
+    CHECK(webhook::of({.queue = "q", .event = "a/b", .to = {.id = "c"}}).key !=
+          webhook::of({.queue = "q", .event = "a", .to = {.id = "b/c"}}).key);
+    CHECK(kind_of([] { std::ignore = webhook::of({.queue = "q", .to = {.id = "c"}}); }) ==
+          vouch::error_kind::invalid_argument);
 }
 
 TEST_CASE("webhook: limits and delays are the subscription's where it has them, else the default's") {
@@ -195,8 +197,9 @@ TEST_CASE("webhook: a requeue is a brand-new delivery; the dead one never change
     on.box.run_until_idle();
     const auto dead = *on.box.find(id);
     on.status = 200;
-    const auto fresh = vouch::transact(
-        on.box.store(), [&](auto& tx) { return vouch::requeue(tx, id, on.box.outbox().fresh_id(), on.box.clock()()); });
+    const auto fresh = vouch::transact(on.box.store(), [&](auto& tx) {
+        return vouch::requeue(tx, {.dead = id, .successor = on.box.outbox().fresh_id(), .now = on.box.clock()()});
+    });
     const auto born = *on.box.find(fresh.id);
     CHECK(born.attempts + born.failures == 0);
     CHECK(born.due_at == on.box.clock()());

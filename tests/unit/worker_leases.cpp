@@ -14,19 +14,19 @@ using vouch::state;
 
 TEST_CASE("lease: a handler longer than its lease keeps its claim by extension") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::atomic<int> calls = 0;
     std::atomic<bool> told = false;
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery& d) {
         ++calls;
         std::this_thread::sleep_for(1500ms);
         told = d.stop().stop_requested();
     });
-    const auto id = outbox.emit(store, {.queue = "q", .topic = "t"}).front().id;
+    const auto id = outbox.emit({.queue = "q", .topic = "t"}).front().id;
     const vouch::queue_options how{.queue = "q", .lease = 600ms};
-    vouch::worker first(store, outbox, {.name = "first", .poll_interval = 20ms});
-    vouch::worker second(store, outbox, {.name = "second", .poll_interval = 20ms}); // would take it over
+    vouch::worker first(outbox, {.name = "first", .poll_interval = 20ms});
+    vouch::worker second(outbox, {.name = "second", .poll_interval = 20ms}); // would take it over
     first.serve(routes, how);
     second.serve(routes, how);
     at_work one(first);
@@ -43,17 +43,17 @@ TEST_CASE("lease: a handler longer than its lease keeps its claim by extension")
 
 TEST_CASE("lease: claims that wait for a thread are kept, too") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::atomic<int> calls = 0;
     std::atomic<bool> is_slow = false;
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) {
         ++calls;
         if (is_slow.exchange(false)) {
             std::this_thread::sleep_for(1500ms);
         }
     });
-    vouch::worker worker(store, outbox, {.poll_interval = 20ms, .look_ahead = 10s});
+    vouch::worker worker(outbox, {.poll_interval = 20ms, .look_ahead = 10s});
     worker.serve(routes, {.queue = "q", .lease = 600ms});
     at_work running(worker);
     emit_many(store, outbox, 20, {.queue = "q", .topic = "t"}); // so that it looks ahead
@@ -70,9 +70,9 @@ TEST_CASE("lease: claims that wait for a thread are kept, too") {
 
 TEST_CASE("lease: without extension a slow handler's claim is taken over, its settle is stale and recorded once") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::atomic<int> calls = 0;
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery& d) {
         const int call = ++calls;
         d.emit({.queue = "effects", .topic = "done", .payload = std::to_string(call)});
@@ -80,10 +80,10 @@ TEST_CASE("lease: without extension a slow handler's claim is taken over, its se
             std::ignore = comes_true([&] { return count_of(store, state::succeeded) == 1; });
         }
     });
-    const auto id = outbox.emit(store, {.queue = "q", .topic = "t"}).front().id;
+    const auto id = outbox.emit({.queue = "q", .topic = "t"}).front().id;
     const vouch::queue_options how{.queue = "q", .lease = 150ms, .extend_leases = false};
-    vouch::worker first(store, outbox, {.name = "first", .poll_interval = 20ms});
-    vouch::worker second(store, outbox, {.name = "second", .poll_interval = 20ms});
+    vouch::worker first(outbox, {.name = "first", .poll_interval = 20ms});
+    vouch::worker second(outbox, {.name = "second", .poll_interval = 20ms});
     first.serve(routes, how);
     second.serve(routes, how);
     at_work one(first);
@@ -102,7 +102,7 @@ TEST_CASE("lease: without extension a slow handler's claim is taken over, its se
 namespace {
 
 /// Takes an entry over as somebody would whose clock is hours ahead.
-void steal(vouch::memory::store& store, const vouch::outbox& outbox, const vouch::id& id) {
+void steal(vouch::memory::store& store, const vouch::emitter& outbox, const vouch::id& id) {
     const auto got =
         vouch::claim(store, {.queue = "q", .now = outbox.now() + 2h, .lease = 1h, .worker = "thief", .only = id});
     REQUIRE(got.size() == 1);
@@ -112,12 +112,12 @@ void steal(vouch::memory::store& store, const vouch::outbox& outbox, const vouch
 
 TEST_CASE("lease: a stop callback that takes its time does not keep other leases from being extended") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     vouch::testing::recorder seen;
     std::atomic<int> calls = 0;
     std::atomic<bool> is_told = false;
     std::atomic<bool> may_end = false;
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("stolen", [&](vouch::delivery& d) {
         const std::stop_callback slow(d.stop(), [&] {
             is_told = true;
@@ -130,9 +130,9 @@ TEST_CASE("lease: a stop callback that takes its time does not keep other leases
         ++calls;
         std::ignore = comes_true([&] { return may_end.load(); });
     });
-    const auto stolen = outbox.emit(store, {.queue = "q", .topic = "stolen"}).front().id;
-    const auto kept = outbox.emit(store, {.queue = "q", .topic = "kept"}).front().id;
-    vouch::worker worker(store, outbox, {.poll_interval = 20ms});
+    const auto stolen = outbox.emit({.queue = "q", .topic = "stolen"}).front().id;
+    const auto kept = outbox.emit({.queue = "q", .topic = "kept"}).front().id;
+    vouch::worker worker(outbox, {.poll_interval = 20ms});
     worker.serve(routes, {.queue = "q", .concurrency = 2, .lease = 150ms});
     worker.observe(seen);
     at_work running(worker);
@@ -148,18 +148,18 @@ TEST_CASE("lease: a stop callback that takes its time does not keep other leases
 
 TEST_CASE("lease: a handler whose claim is lost is told by its stop token, and its late settle is refused") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     vouch::testing::recorder seen;
     std::atomic<int> calls = 0;
     std::atomic<bool> told = false;
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery& d) {
         ++calls;
         d.emit({.queue = "effects", .topic = "done"});
         told = comes_true([&] { return d.stop().stop_requested(); });
     });
-    const auto id = outbox.emit(store, {.queue = "q", .topic = "t"}).front().id;
-    vouch::worker worker(store, outbox, {.poll_interval = 20ms});
+    const auto id = outbox.emit({.queue = "q", .topic = "t"}).front().id;
+    vouch::worker worker(outbox, {.poll_interval = 20ms});
     worker.serve(routes, {.queue = "q", .lease = 150ms});
     worker.observe(seen);
     at_work running(worker);
@@ -178,18 +178,18 @@ TEST_CASE("lease: a handler whose claim is lost is told by its stop token, and i
 
 TEST_CASE("lease: a claim that is lost before a thread was free is never started") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::atomic<int> calls = 0;
     std::atomic<bool> holds = false;
     std::atomic<bool> go_on = false;
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) {
         ++calls;
         if (holds) {
             std::ignore = comes_true([&] { return go_on.load(); });
         }
     });
-    vouch::worker worker(store, outbox, {.poll_interval = 20ms, .look_ahead = 10s});
+    vouch::worker worker(outbox, {.poll_interval = 20ms, .look_ahead = 10s});
     worker.serve(routes, {.queue = "q", .lease = 150ms});
     vouch::metrics counted;
     vouch::testing::recorder seen;

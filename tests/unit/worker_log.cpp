@@ -70,8 +70,8 @@ struct own_way {
 
 struct office {
     vouch::memory::store store{};
-    vouch::outbox outbox{};
-    vouch::router<vouch::memory::store> routes{};
+    vouch::outbox<vouch::memory::store> outbox{store};
+    vouch::router<vouch::memory::store> routes{outbox};
 
     office() {
         routes.on("good", [](vouch::delivery&) {});
@@ -86,11 +86,11 @@ struct office {
     [[nodiscard]] std::string work(vouch::worker_options options, Prepare&& prepare) {
         caught_stderr caught;
         {
-            vouch::worker worker(store, outbox, std::move(options));
+            vouch::worker worker(outbox, std::move(options));
             worker.serve(routes, {.queue = "q"});
             prepare(worker);
             for (const std::string topic : {"good", "bad", "ugly"}) {
-                outbox.emit(store, {.queue = "q", .topic = topic});
+                outbox.emit({.queue = "q", .topic = topic});
             }
             at_work running(worker);
             REQUIRE(comes_true([&] { return store.counts("q").live() == 0; }));
@@ -149,9 +149,9 @@ TEST_CASE("log: the store's trouble is in it, with its text if asked for") {
                 throw vouch::error(vouch::error_kind::io, "disk of mail.db");
             }
         };
-        const vouch::outbox outbox;
-        vouch::router<deaf_store> routes;
-        vouch::worker<deaf_store> worker(store, outbox, {.exception_text = asked, .poll_interval = 5ms});
+        const vouch::outbox outbox(store);
+        vouch::router routes(outbox);
+        vouch::worker<deaf_store> worker(outbox, {.exception_text = asked, .poll_interval = 5ms});
         worker.serve(routes, {.queue = "q"});
         at_work running(worker);
         REQUIRE(comes_true([&] { return faults > 1; }));
@@ -165,8 +165,8 @@ TEST_CASE("log: the store's trouble is in it, with its text if asked for") {
 TEST_CASE("log: a runner logs nothing by itself") {
     office at;
     caught_stderr caught;
-    vouch::runner runner(at.store, at.outbox, at.routes, {.queue = "q"});
-    at.outbox.emit(at.store, {.queue = "q", .topic = "bad"});
+    vouch::runner runner(at.outbox, at.routes, {.queue = "q"});
+    at.outbox.emit({.queue = "q", .topic = "bad"});
     CHECK(runner.run_once().dead == 1);
     CHECK(caught.read().empty());
 }

@@ -8,7 +8,7 @@ using namespace worker_test;
 TEST_CASE("start: entries claimed behind a slow handler are handed back, and idle workers start them at once") {
     const auto p99 = start_delay::best_share(0.99, 300, [] {
         vouch::memory::store store;
-        return start_delay::beside_a_slow_handler([&]() -> auto& { return store; });
+        return start_delay::beside_a_slow_handler(store);
     });
     CAPTURE(p99.count());
     CHECK(p99 < 50ms);
@@ -17,7 +17,7 @@ TEST_CASE("start: entries claimed behind a slow handler are handed back, and idl
 TEST_CASE("start: workers that lose the race for an entry do not sleep through the next one") {
     const auto p90 = start_delay::best_share(0.90, 40, [] {
         vouch::memory::store store;
-        return start_delay::of_idle_workers([&]() -> auto& { return store; });
+        return start_delay::of_idle_workers(store);
     });
     CAPTURE(p90.count());
     CHECK(p90 < 100ms);

@@ -19,11 +19,11 @@ namespace {
 /// A queue whose first entries are quick, so that the worker looks ahead, and whose next ones wait to be let go on.
 struct waiting_room {
     vouch::memory::store store{};
-    vouch::outbox outbox{};
+    vouch::outbox<vouch::memory::store> outbox{store};
     std::atomic<int> waiting = 0;
     std::atomic<bool> holds = false;
     std::atomic<bool> go_on = false;
-    vouch::router<vouch::memory::store> routes{};
+    vouch::router<vouch::memory::store> routes{outbox};
 
     waiting_room() {
         routes.on("t", [this](vouch::delivery&) {
@@ -48,7 +48,7 @@ struct waiting_room {
 
 TEST_CASE("stop: running handlers finish, unstarted claims go back untouched, nothing waits for a lease") {
     waiting_room room;
-    vouch::worker worker(room.store, room.outbox);
+    vouch::worker worker(room.outbox);
     worker.serve(room.routes, {.queue = "q", .concurrency = 2, .lease = 1h});
     at_work running(worker);
     room.fill(2);
@@ -72,16 +72,16 @@ TEST_CASE("stop: running handlers finish, unstarted claims go back untouched, no
 
 TEST_CASE("stop: a handler that looks at its stop token may hand its entry back, and no attempt is spent") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::atomic<bool> started = false;
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery& d) -> vouch::outcome {
         started = true;
         return comes_true([&] { return d.stop().stop_requested(); }) ? vouch::outcome{vouch::release{}}
                                                                      : vouch::succeed{};
     });
-    const auto id = outbox.emit(store, {.queue = "q", .topic = "t"}).front().id;
-    vouch::worker worker(store, outbox);
+    const auto id = outbox.emit({.queue = "q", .topic = "t"}).front().id;
+    vouch::worker worker(outbox);
     worker.serve(routes, {.queue = "q"});
     at_work running(worker);
     REQUIRE(comes_true([&] { return started.load(); }));
@@ -93,7 +93,7 @@ TEST_CASE("stop: a handler that looks at its stop token may hand its entry back,
 TEST_CASE("stop: when its time is over the handlers that still run are left behind, and their leases heal them") {
     waiting_room room;
     vouch::testing::recorder seen;
-    vouch::worker worker(room.store, room.outbox, {.stop_within = 100ms});
+    vouch::worker worker(room.outbox, {.stop_within = 100ms});
     worker.observe(seen);
     worker.serve(room.routes, {.queue = "q", .concurrency = 2, .lease = 300ms});
     {
@@ -117,7 +117,7 @@ TEST_CASE("stop: when its time is over the handlers that still run are left behi
 
 TEST_CASE("stop: with no time at all unstarted claims still go back") {
     waiting_room room;
-    vouch::worker worker(room.store, room.outbox, {.stop_within = 0ms});
+    vouch::worker worker(room.outbox, {.stop_within = 0ms});
     worker.serve(room.routes, {.queue = "q", .lease = 1h});
     at_work running(worker);
     room.fill(1);
@@ -135,11 +135,11 @@ TEST_CASE("stop: requested before it began, nothing is claimed; and observers ar
         void flush() noexcept { ++flushed; }
     };
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     counting seen;
-    const vouch::router<vouch::memory::store> routes;
-    outbox.emit(store, {.queue = "q", .topic = "t"});
-    vouch::worker worker(store, outbox);
+    const vouch::router routes(outbox);
+    outbox.emit({.queue = "q", .topic = "t"});
+    vouch::worker worker(outbox);
     worker.serve(routes, {.queue = "q"});
     worker.observe(seen);
     std::stop_source stop;

@@ -156,9 +156,9 @@ class at_work {
 };
 
 template <class Store>
-void emit_many(Store& store, const vouch::outbox& outbox, std::size_t count, const vouch::emission& e) {
+void emit_many(Store& store, const vouch::emitter& from, std::size_t count, const vouch::emission& e) {
     const std::vector<vouch::emission> all(count, e);
-    outbox.emit(store, all);
+    vouch::transact(store, [&](auto& tx) { from.emit(tx, all); });
 }
 
 template <class Store>

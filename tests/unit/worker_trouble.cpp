@@ -67,12 +67,11 @@ using fate = bad_luck::fate;
 
 struct troubled {
     deaf_store store{};
-    vouch::outbox outbox{};
+    vouch::outbox<deaf_store> outbox{store};
     vouch::testing::recorder seen{};
     std::atomic<int> calls = 0;
-    vouch::router<deaf_store> routes{};
-    vouch::worker<deaf_store> worker{
-        store, outbox, {.poll_interval = 20ms, .store_backoff = {.base = 1ms, .max = 20ms}}};
+    vouch::router<deaf_store> routes{outbox};
+    vouch::worker<deaf_store> worker{outbox, {.poll_interval = 20ms, .store_backoff = {.base = 1ms, .max = 20ms}}};
 
     explicit troubled(vouch::queue_options served = {.queue = "q"}) {
         routes.on("t", [this](vouch::delivery& d) {
@@ -200,7 +199,7 @@ TEST_CASE("store errors: a stop does not wait for a store that fails for good") 
         }
     };
     t.routes.on("breaks", [&](vouch::delivery&) { broken = true; });
-    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "breaks"});
+    t.outbox.emit({.queue = "q", .topic = "breaks"});
     at_work running(t.worker);
     REQUIRE(comes_true([&] { return t.seen.count(event_kind::store_error) >= 3; }));
     const auto done = running.stop();
@@ -247,7 +246,7 @@ TEST_CASE("hooks: one that always fails for one group does not stop a worker wit
     troubled t;
     t.worker.on_group_complete(
         [&](tripped_transaction&, const std::string&, const vouch::entry&) { throw std::runtime_error("never"); });
-    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "t", .group = "g"});
+    t.outbox.emit({.queue = "q", .topic = "t", .group = "g"});
     at_work running(t.worker);
     REQUIRE(comes_true([&] { return t.seen.count(event_kind::hook_failed) == 1; }));
     t.emit(20);
@@ -270,7 +269,7 @@ TEST_CASE("hooks: while one fails at a stop, the leases of running handlers are 
             throw std::runtime_error("never");
         }
     });
-    const auto slow = t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "slow"}).front().id;
+    const auto slow = t.outbox.emit({.queue = "q", .topic = "slow"}).front().id;
     t.emit(1);
     at_work running(t.worker);
     REQUIRE(comes_true([&] { return is_running && t.seen.count(event_kind::hook_failed) == 1; }));
@@ -318,7 +317,7 @@ TEST_CASE("record: a worker keeps an outcome whose record the store's fault stop
     std::atomic<int> faults = 6;
     std::atomic<int> worked = 0;
     t.routes.on("records", recording_faults{&faults, &worked});
-    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "records"});
+    t.outbox.emit({.queue = "q", .topic = "records"});
     at_work running(t.worker);
     CHECK(t.all_succeeded(1));
     CHECK(worked == 1);
@@ -339,7 +338,7 @@ TEST_CASE(
     troubled t({.queue = "q", .retry = {.attempts_max = 1}});
     std::atomic<int> strangers = 0;
     t.routes.on("turns", turning{&strangers});
-    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "turns"});
+    t.outbox.emit({.queue = "q", .topic = "turns"});
     at_work running(t.worker);
     CHECK(t.all_succeeded(1));
     CHECK(strangers == 0); // one thread handles
@@ -363,8 +362,8 @@ TEST_CASE("store errors: a stop goes on trying while a handler runs, however lon
         std::ignore = comes_true([&] { return is_running.load(); });
         broken = true;
     });
-    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "slow"});
-    t.outbox.emit(t.store.plain(), {.queue = "q", .topic = "breaks"});
+    t.outbox.emit({.queue = "q", .topic = "slow"});
+    t.outbox.emit({.queue = "q", .topic = "breaks"});
     at_work running(t.worker);
     REQUIRE(comes_true([&] { return broken.load(); }));
     running.ask_to_stop();
@@ -398,15 +397,15 @@ TEST_CASE("store errors: an outcome that has landed is never reported as unsettl
 
 TEST_CASE("retention: ended entries are swept in bounded commits, by their rules, while work goes on") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     vouch::testing::recorder seen;
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("good", [](vouch::delivery&) {});
     routes.on("bad", [](vouch::delivery&) { throw vouch::reject("bad"); });
     emit_many(store, outbox, 95, {.queue = "q", .topic = "good"});
     emit_many(store, outbox, 5, {.queue = "q", .topic = "bad"});
     emit_many(store, outbox, 10, {.queue = "kept", .topic = "good"});
-    vouch::worker worker(store, outbox, {.purge_every = 5ms, .purge_limit = 10});
+    vouch::worker worker(outbox, {.purge_every = 5ms, .purge_limit = 10});
     worker.serve(routes, {.queue = "q", .retention = {.succeeded = vouch::purge_rule::immediately()}});
     worker.serve(routes, {.queue = "kept", .retention = {.succeeded = vouch::purge_rule::after(1h)}});
     worker.observe(seen);
@@ -423,7 +422,7 @@ TEST_CASE("retention: ended entries are swept in bounded commits, by their rules
 
 TEST_CASE("retention: a sweep goes on as long as something goes, past any number of entries that are still needed") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     constexpr std::uint64_t needed = 6'000;
     vouch::transact(store, [&](auto& tx) {
         const auto past = outbox.now() - 1h;
@@ -435,9 +434,9 @@ TEST_CASE("retention: a sweep goes on as long as something goes, past any number
         const vouch::draft live{.id = {.high = 8, .low = 1}, .queue = "elsewhere", .topic = "t", .group = "g"};
         tx.enqueue(std::array{live}, past);
     });
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery&) {});
-    vouch::worker worker(store, outbox, {.purge_every = 1h, .purge_limit = 10}); // so there is one sweep
+    vouch::worker worker(outbox, {.purge_every = 1h, .purge_limit = 10}); // so there is one sweep
     worker.serve(routes, {.queue = "q", .retention = {.dead = vouch::purge_rule::immediately()}});
     at_work running(worker);
     CHECK(comes_true([&] { return store.counts("q").total() == needed - needed / 300; }));
@@ -446,18 +445,18 @@ TEST_CASE("retention: a sweep goes on as long as something goes, past any number
 
 TEST_CASE("retention: a queue in which entries end all the time does not keep the dead from being swept") {
     silent_store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     store.wire().at_commit = [](const std::function<void()>& commit) {
         commit();
         std::this_thread::sleep_for(5ms);
     };
-    vouch::router<silent_store> routes;
+    vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery&) {});
     const std::vector<vouch::draft> bad(1, {.id = support::id_of(1), .queue = "q", .topic = "bad"});
     vouch::enqueue(store.plain(), bad, outbox.now());
     REQUIRE(vouch::transact(store.plain(), [&](auto& tx) { return tx.cancel(bad[0].id, "bad", outbox.now()); }) ==
             vouch::verdict::applied);
-    vouch::worker worker(store, outbox, {.purge_every = 5ms, .purge_limit = 10});
+    vouch::worker worker(outbox, {.purge_every = 5ms, .purge_limit = 10});
     worker.serve(routes,
                  {.queue = "q",
                   .retention = {.succeeded = vouch::purge_rule::after(20ms), .dead = vouch::purge_rule::after(20ms)}});

@@ -11,14 +11,14 @@ using vouch::state;
 
 TEST_CASE("worker: every entry of every queue is handled once, on as many threads as its queue may have") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     struct gauge {
         std::atomic<int> now = 0;
         std::atomic<int> most = 0;
         std::atomic<int> calls = 0;
     };
     std::array<gauge, 2> seen;
-    std::array<vouch::router<vouch::memory::store>, 2> routes;
+    std::array routes{vouch::router(outbox), vouch::router(outbox)};
     for (std::size_t i = 0; i < seen.size(); ++i) {
         routes[i].on("t", [&g = seen[i]](vouch::delivery&) {
             const int now = ++g.now;
@@ -29,7 +29,7 @@ TEST_CASE("worker: every entry of every queue is handled once, on as many thread
             --g.now;
         });
     }
-    vouch::worker worker(store, outbox);
+    vouch::worker worker(outbox);
     worker.serve(routes[0], {.queue = "q", .concurrency = 4}).serve(routes[1], {.queue = "r"});
     emit_many(store, outbox, 200, {.queue = "q", .topic = "t"});
     emit_many(store, outbox, 50, {.queue = "r", .topic = "t"});
@@ -50,16 +50,16 @@ TEST_CASE("worker: every entry of every queue is handled once, on as many thread
 
 TEST_CASE("worker: claims no more than its threads can take, so that others may have the rest") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::atomic<int> started = 0;
     std::atomic<bool> go_on = false;
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("slow", [&](vouch::delivery&) {
         ++started;
         std::ignore = comes_true([&] { return go_on.load(); });
     });
     emit_many(store, outbox, 100, {.queue = "q", .topic = "slow"});
-    vouch::worker worker(store, outbox, {.poll_interval = 5ms});
+    vouch::worker worker(outbox, {.poll_interval = 5ms});
     worker.serve(routes, {.queue = "q", .concurrency = 3});
     at_work running(worker);
     CHECK(comes_true([&] { return started == 3; }));
@@ -72,12 +72,12 @@ TEST_CASE("worker: claims no more than its threads can take, so that others may 
 
 TEST_CASE("worker: outcomes of a batch are committed together, and with the next claim") {
     silent_store store;
-    const vouch::outbox outbox;
-    vouch::router<silent_store> routes;
+    const vouch::outbox outbox(store);
+    vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery&) {});
     emit_many(store, outbox, 1000, {.queue = "q", .topic = "t"});
     store.wire().commits = 0;
-    vouch::worker worker(store, outbox, {.settle_within = 1s});
+    vouch::worker worker(outbox, {.settle_within = 1s});
     worker.serve(routes, {.queue = "q", .batch_size = 50});
     at_work running(worker);
     CHECK(comes_true([&] { return count_of(store, state::succeeded) == 1000; }));
@@ -89,14 +89,14 @@ TEST_CASE("worker: outcomes of a batch are committed together, and with the next
 
 TEST_CASE("worker: an outcome does not wait for a slow neighbour longer than settle_within") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::atomic<bool> go_on = false;
-    vouch::router<vouch::memory::store> routes;
+    vouch::router routes(outbox);
     routes.on("slow", [&](vouch::delivery&) { std::ignore = comes_true([&] { return go_on.load(); }); });
     routes.on("quick", [](vouch::delivery&) {});
     emit_many(store, outbox, 1, {.queue = "q", .topic = "slow"});
     emit_many(store, outbox, 1, {.queue = "q", .topic = "quick"});
-    vouch::worker worker(store, outbox, {.poll_interval = 30s, .settle_within = 200ms});
+    vouch::worker worker(outbox, {.poll_interval = 30s, .settle_within = 200ms});
     worker.serve(routes, {.queue = "q", .concurrency = 3}); // the third finds nothing, so no claim settles along
     const auto start = ticking::now();
     at_work running(worker);
@@ -112,18 +112,18 @@ namespace {
 /// How long entries that come while a worker rests have to wait for their handler, at most.
 template <class Store>
 [[nodiscard]] ticking::duration longest_wait_for_a_handler(Store& store, vouch::duration poll_interval) {
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::atomic<std::size_t> handled = 0;
-    vouch::router<Store> routes;
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) { ++handled; });
-    vouch::worker worker(store, outbox, {.poll_interval = poll_interval});
+    vouch::worker worker(outbox, {.poll_interval = poll_interval});
     worker.serve(routes, {.queue = "q"});
     at_work running(worker);
     ticking::duration longest{};
     for (std::size_t i = 1; i <= 3; ++i) {
         std::this_thread::sleep_for(20ms); // it has found nothing more and rests
         const auto start = ticking::now();
-        outbox.emit(store, {.queue = "q", .topic = "t"});
+        outbox.emit({.queue = "q", .topic = "t"});
         REQUIRE(comes_true([&] { return handled == i; }));
         longest = std::max(longest, ticking::now() - start);
     }
@@ -153,13 +153,13 @@ TEST_CASE("wake-ups: a store that has none is polled") {
 
 TEST_CASE("worker: sleeps until the next entry is due, not until the next poll") {
     deaf_store store;
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::atomic<bool> handled = false;
-    vouch::router<deaf_store> routes;
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) { handled = true; });
-    outbox.emit(store, {.queue = "q", .topic = "t", .due_in = 150ms});
+    outbox.emit({.queue = "q", .topic = "t", .due_in = 150ms});
     const auto start = ticking::now();
-    vouch::worker worker(store, outbox, {.poll_interval = 30s});
+    vouch::worker worker(outbox, {.poll_interval = 30s});
     worker.serve(routes, {.queue = "q"});
     at_work running(worker);
     REQUIRE(comes_true([&] { return handled.load(); }, 10s));
@@ -168,15 +168,15 @@ TEST_CASE("worker: sleeps until the next entry is due, not until the next poll")
 
 TEST_CASE("worker: a failed attempt is tried again when it is due") {
     vouch::memory::store store;
-    const vouch::outbox outbox;
-    vouch::router<vouch::memory::store> routes;
+    const vouch::outbox outbox(store);
+    vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery& d) {
         if (d.attempt() < 3) {
             throw vouch::failure("not_yet");
         }
     });
-    outbox.emit(store, {.queue = "q", .topic = "t"});
-    vouch::worker worker(store, outbox, {.poll_interval = 30s});
+    outbox.emit({.queue = "q", .topic = "t"});
+    vouch::worker worker(outbox, {.poll_interval = 30s});
     worker.serve(routes, {.queue = "q", .retry = {.backoff = vouch::fixed{20ms}}});
     at_work running(worker);
     CHECK(comes_true([&] { return count_of(store, state::succeeded) == 1; }, 10s));
@@ -204,13 +204,13 @@ static_assert(vouch::waking_store<noisy_store>);
 template <class Store>
 void ask_for_what_is_passed_over() {
     Store store;
-    const vouch::outbox outbox;
-    vouch::router<Store> routes;
+    const vouch::outbox outbox(store);
+    vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery&) {});
-    outbox.emit(store, {.queue = "q", .topic = "t"});
+    outbox.emit({.queue = "q", .topic = "t"});
     store.wire().passes_over = true;
     store.wire().commits = 0;
-    vouch::worker worker(store, outbox, {.poll_interval = 100ms});
+    vouch::worker worker(outbox, {.poll_interval = 100ms});
     worker.serve(routes, {.queue = "q"});
     at_work running(worker);
     std::this_thread::sleep_for(500ms);
@@ -237,12 +237,12 @@ TEST_CASE("worker: what is passed over is not asked for with every wake-up, eith
 TEST_CASE("worker: options that make no sense are refused") {
     using kind = vouch::error_kind;
     vouch::memory::store store;
-    const vouch::outbox outbox;
-    vouch::router<vouch::memory::store> routes;
+    const vouch::outbox outbox(store);
+    vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery&) {});
     using worker_type = vouch::worker<vouch::memory::store>;
     const auto made = [&](vouch::worker_options how) {
-        return support::kind_of([&] { const worker_type w(store, outbox, how); });
+        return support::kind_of([&] { const worker_type w(outbox, how); });
     };
     CHECK(made({}) == std::nullopt);
     CHECK(made({.poll_interval = 0s}) == kind::invalid_argument);
@@ -256,19 +256,19 @@ TEST_CASE("worker: options that make no sense are refused") {
     CHECK(made({.purge_every = 0s}) == kind::invalid_argument);
     CHECK(made({.purge_limit = 0}) == kind::invalid_argument);
 
-    worker_type worker(store, outbox);
+    worker_type worker(outbox);
     CHECK(support::kind_of([&] { worker.run({}); }) == kind::misuse);
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = "q", .concurrency = 0}); }) == kind::invalid_argument);
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = ""}); }) == kind::invalid_argument);
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = "q", .batch_size = 0}); }) == kind::invalid_argument);
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = "q", .lease = 0us}); }) == kind::invalid_argument);
-    worker_type patient(store, outbox, {.settle_within = 1s});
+    worker_type patient(outbox, {.settle_within = 1s});
     CHECK(support::kind_of([&] { patient.serve(routes, {.queue = "q", .lease = 2s}); }) == kind::invalid_argument);
     CHECK(support::kind_of([&] { patient.serve(routes, {.queue = "q", .lease = 3s}); }) == std::nullopt);
     worker.serve(routes, {.queue = "q"});
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = "q"}); }) == kind::invalid_argument);
 
-    outbox.emit(store, {.queue = "q", .topic = "t"});
+    outbox.emit({.queue = "q", .topic = "t"});
     at_work running(worker);
     CHECK(comes_true([&] { return count_of(store, state::succeeded) == 1; }));
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = "r"}); }) == kind::misuse);

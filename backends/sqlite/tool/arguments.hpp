@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The command line: a verb, a file, what the verb is about, and options; refused with a sentence if it makes no sense.
+// The command line: a verb, a file, an entry's id for some verbs, and options. `parse` throws `bad_usage` if they do not
+// make sense.
 #pragma once
 
 #include <charconv>
@@ -15,42 +16,42 @@
 
 namespace tool {
 
-/// What the program ends with.
+/// The exit codes of the program.
 enum exit_code : int {
     done = 0,
-    refused = 1,     ///< the entry's state does not allow it, or nobody confirmed it
-    usage = 2,       ///< the command line makes no sense
+    refused = 1,     ///< the entry's state does not allow it, or it was not confirmed
+    usage = 2,       ///< the command line is wrong
     not_found = 3,   ///< no such entry
-    store_error = 4, ///< the database cannot be opened, read or written, or is of another schema
-    unwritten = 5,   ///< what there was to print could not be written
+    store_error = 4, ///< the database cannot be opened, read or written, or has another schema
+    unwritten = 5,   ///< the output could not be written
 };
 
-inline constexpr std::string_view help = R"(vouch: looks after the work in a SQLite file
+inline constexpr std::string_view help = R"(vouch: inspect and repair the work in a SQLite file
 
-  vouch stats FILE                       entries by queue and state, and what is due next
+  vouch stats FILE                       entries by queue and state, and when the next one is due
   vouch list FILE [--state S] [--topic T] [--limit N] [--after SEQUENCE]
-                                         entries, oldest first; of all queues or of --queue
-  vouch show FILE ID [--payload]         everything about an entry, and why it is not running
-  vouch retry FILE ID                    makes a waiting entry due now
-  vouch cancel FILE ID [--abandon]       ends an entry as dead (asks); a saga is asked to turn round, unless --abandon
+                                         entries, oldest first; of all queues, or of --queue
+  vouch show FILE ID [--payload]         all fields of an entry, and why it is not running
+  vouch retry FILE ID                    make a waiting entry due now
+  vouch cancel FILE ID [--abandon]       end an entry as dead (asks); ask a saga to compensate, unless --abandon
   vouch requeue FILE ID [--resume|--afresh]
-                                         gives a dead entry a successor that starts afresh, or where it stopped; a saga
-                                         is resumed, and does all its work again only with --afresh (asks)
+                                         give a dead entry a successor that starts again, or with --resume continues;
+                                         a saga needs --resume, or --afresh to repeat all its steps (asks)
   vouch requeue FILE --queue Q --error CODE [--resume]
-                                         the same for every dead entry of the queue with this error (asks); sagas are
-                                         left alone without --resume
+                                         requeue every dead entry of the queue with this error (asks); sagas only with
+                                         --resume
   vouch purge FILE --queue Q --older-than DURATION [--state succeeded|dead]
-                                         removes ended entries (asks)
-  vouch schema [FILE]                    the statements that create the tables; with FILE, its version and ours
+                                         remove ended entries (asks)
+  vouch schema [FILE]                    print the statements that create the tables; with FILE, compare versions
 
-  --queue Q     one queue only                --json    for scripts: one JSON value on stdout
-  --prefix P    of the tables, vouch_         --yes     do not ask
+  --queue Q     only this queue               --json    print one JSON value, for scripts
+  --prefix P    of the tables; vouch_         --yes     do not ask
   DURATION      90s, 15m, 36h, 7d
 
-exit: 0 done, 1 refused or not confirmed, 2 usage, 3 no such entry, 4 the database, 5 the output
+exit: 0 done, 1 refused or not confirmed, 2 usage, 3 no such entry, 4 database error, 5 output error
 )";
 
-/// The command line makes no sense.
+/// The command line is wrong.
 class bad_usage : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -59,10 +60,10 @@ class bad_usage : public std::runtime_error {
 struct arguments {
     std::string verb{};
     std::string file{};
-    std::string subject{}; ///< an entry's id
+    std::string entry_id{};
     std::string prefix = "vouch_";
     std::string queue{};
-    std::string error{}; ///< the code a dead entry ended with
+    std::string error{}; ///< the last error of a dead entry
     std::string topic{};
     std::optional<vouch::state> state{};
     std::optional<vouch::duration> older_than{};
@@ -81,7 +82,7 @@ template <class Number>
     Number value{};
     const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (wrong != std::errc{} || end != text.data() + text.size() || text.empty()) {
-        throw bad_usage(std::string(option) + " wants a number");
+        throw bad_usage(std::string(option) + " needs a number, not " + std::string(text));
     }
     return value;
 }
@@ -91,14 +92,14 @@ template <class Number>
     const auto unit = text.empty() ? '?' : text.back();
     const auto count = number_of<std::int64_t>(option, text.substr(0, text.empty() ? 0 : text.size() - 1));
     if (count < 0 || count > most) {
-        throw bad_usage(std::string(option) + " is out of range");
+        throw bad_usage(std::string(option) + " is " + std::string(text) + "; it must be from 0 to 1000000 units");
     }
     switch (unit) {
     case 's': return std::chrono::seconds{count};
     case 'm': return std::chrono::minutes{count};
     case 'h': return std::chrono::hours{count};
     case 'd': return std::chrono::hours{24 * count};
-    default: throw bad_usage(std::string(option) + " wants a length of time such as 90s, 15m, 36h or 7d");
+    default: throw bad_usage(std::string(option) + " needs a duration such as 90s, 15m, 36h or 7d");
     }
 }
 
@@ -108,7 +109,7 @@ template <class Number>
             return s;
         }
     }
-    throw bad_usage("--state wants pending, retrying, claimed, succeeded or dead");
+    throw bad_usage("--state must be pending, retrying, claimed, succeeded or dead");
 }
 
 [[nodiscard]] inline arguments parse(const std::vector<std::string>& words) {
@@ -118,7 +119,7 @@ template <class Number>
         const auto& word = words[i];
         const auto value = [&]() -> const std::string& {
             if (i + 1 >= words.size()) {
-                throw bad_usage(word + " wants a value");
+                throw bad_usage(word + " needs a value");
             }
             return words[++i];
         };
@@ -151,17 +152,17 @@ template <class Number>
         } else if (word == "--after") {
             out.after = number_of<std::uint64_t>(word, value());
         } else if (word.starts_with("--")) {
-            throw bad_usage("there is no option " + word);
+            throw bad_usage("unknown option " + word);
         } else {
             plain.push_back(word);
         }
     }
     if (plain.size() > 3) {
-        throw bad_usage("too many words");
+        throw bad_usage("too many arguments");
     }
     out.verb = !plain.empty() ? plain[0] : "";
     out.file = plain.size() > 1 ? plain[1] : "";
-    out.subject = plain.size() > 2 ? plain[2] : "";
+    out.entry_id = plain.size() > 2 ? plain[2] : "";
     return out;
 }
 

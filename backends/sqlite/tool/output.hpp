@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is printed: text for people, JSON for scripts. Neither lets a stored byte do anything to a terminal or a parser.
+// Output: text for people, JSON for scripts. Stored bytes are escaped, so that they cannot control a terminal or break a
+// parser.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +21,13 @@ namespace tool {
 
 inline void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-/// Whether everything printed so far has been written.
+/// Whether all output so far could be written.
 [[nodiscard]] inline bool is_written() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
-/// A character of UTF-8 beyond ASCII.
+/// A UTF-8 character outside ASCII.
 struct character {
     std::uint32_t point = 0;
-    std::size_t length = 0; ///< in bytes; 0: the text does not begin with one
+    std::size_t length = 0; ///< in bytes; 0: the text does not begin with such a character
 };
 
 [[nodiscard]] inline character character_of(std::string_view text) {
@@ -48,8 +49,8 @@ struct character {
     return point >= least && point <= 0x10ffff && !surrogate ? character{point, length} : character{};
 }
 
-/// Whether a character shows as itself: no control character, none that turns the direction of others, none without a
-/// width, no end of a line.
+/// Whether a character is visible as itself: not a control character, a line separator, a change of direction, or a
+/// character without width.
 [[nodiscard]] inline bool is_visible(std::uint32_t point) {
     struct range {
         std::uint32_t first;
@@ -76,7 +77,7 @@ inline void append_hex(std::string& to, std::uint32_t value, unsigned digits) {
     }
 }
 
-/// `\u200b`, as JSON has it: two of them beyond the first 65,536 characters.
+/// A JSON escape such as `\u200b`; two of them for a code point above 0xffff.
 inline void append_json_escape(std::string& to, std::uint32_t point) {
     if (point >= 0x10000) {
         append_json_escape(to, 0xd800 + ((point - 0x10000) >> 10U));
@@ -87,7 +88,7 @@ inline void append_json_escape(std::string& to, std::uint32_t point) {
     append_hex(to, point, 4);
 }
 
-/// With everything that is not plain text escaped: byte by byte, or in JSON as the characters they are.
+/// The text with everything escaped that is not visible: in JSON by character, otherwise byte by byte.
 [[nodiscard]] inline std::string escaped(std::string_view text, bool is_json) {
     std::string out;
     for (std::size_t i = 0; i < text.size();) {
@@ -155,7 +156,7 @@ inline void append_json_escape(std::string& to, std::uint32_t point) {
         rest += day_length;
         day -= 1;
     }
-    // The calendar repeats itself every 400 years, which is within what the standard library knows.
+    // The calendar repeats every 400 years. The standard library's years are limited, so shift the date by whole periods.
     constexpr std::int64_t era_days = 146'097;
     const auto era = (day - (day % era_days + era_days) % era_days) / era_days;
     const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{day - era * era_days}}};
@@ -175,7 +176,7 @@ inline void append_json_escape(std::string& to, std::uint32_t point) {
     return utc_of(at) + " (" + relative(at, now) + ')';
 }
 
-/// A JSON object being written.
+/// Builds a JSON object.
 class json_object {
   public:
     json_object& text(std::string_view name, std::string_view value) { return raw(name, quoted(value)); }
@@ -194,7 +195,7 @@ class json_object {
     }
     [[nodiscard]] std::string str() const { return '{' + text_ + '}'; }
 
-    /// Bytes that are no text become \u00XX, so that any bytes at all make valid JSON.
+    /// Bytes that are not text become \u00XX, so that the result is always valid JSON.
     [[nodiscard]] static std::string quoted(std::string_view value) { return '"' + escaped(value, true) + '"'; }
 
   private:
@@ -217,7 +218,7 @@ class json_object {
     return out.str();
 }
 
-/// An entry without its payload, result and progress, which are for the handler's eyes.
+/// An entry without its payload, result and progress, which may be confidential.
 [[nodiscard]] inline json_object json_of(const vouch::entry& e) {
     json_object out;
     out.id("id", e.id).number("sequence", e.sequence).text("queue", e.queue).text("topic", e.topic);

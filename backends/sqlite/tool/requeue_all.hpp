@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Requeue by error code: for the dead letters that one cause has left behind, such as `no_handler`.
+// Requeue of all dead entries with the same error, for instance `no_handler`.
 #pragma once
 
 #include <cstddef>
@@ -12,33 +12,33 @@
 #include <vouch/vouch.hpp>
 
 #include "arguments.hpp"
-#include "changing.hpp"
 #include "database.hpp"
 #include "output.hpp"
 #include "sagas.hpp"
+#include "write_commands.hpp"
 
 namespace tool {
 
 inline void expect_queue_and_error(const arguments& with) {
     if (with.queue.empty() || with.error.empty() || with.afresh) {
-        throw bad_usage("requeue wants an entry's id, or --queue and --error, with --resume for sagas");
+        throw bad_usage("requeue needs an entry's id, or --queue and --error, with --resume for sagas");
     }
 }
 
-/// In commits of one page each, so that workers get their turns. It may be repeated: an entry that has a successor gets
-/// no second one.
+/// Requeues one page per commit, so that workers can write in between. It may be repeated: an entry never gets a second
+/// successor.
 inline int requeue_all(database& in, const arguments& with) {
     if (!is_confirmed(with, "requeue every dead entry of queue " + plain(with.queue) + " with the error " +
                                 plain(with.error))) {
         return refused;
     }
     auto& store = in.store();
-    const vouch::outbox outbox;
+    const vouch::outbox outbox(store);
     std::size_t requeued = 0;
     std::size_t had_one = 0;
     std::size_t left = 0;
     auto page = vouch::query::dead(with.queue);
-    // Successors that die again in the meantime are not requeued once more.
+    // A successor that dies meanwhile is not requeued again.
     auto first_successor = std::numeric_limits<std::uint64_t>::max();
     for (auto found = store.list(page); !found.empty() && found.front().sequence < first_successor;
          found = store.list(page)) {
@@ -49,8 +49,9 @@ inline int requeue_all(database& in, const arguments& with) {
             std::vector<vouch::receipt> out;
             for (const auto& e : found) {
                 const auto fresh = outbox.fresh_id();
-                out.push_back(with.resume ? vouch::resume(tx, e.id, fresh, outbox.now())
-                                          : vouch::requeue(tx, e.id, fresh, outbox.now()));
+                out.push_back(with.resume
+                                  ? vouch::resume(tx, {.dead = e.id, .successor = fresh, .now = outbox.now()})
+                                  : vouch::requeue(tx, {.dead = e.id, .successor = fresh, .now = outbox.now()}));
             }
             return out;
         });
@@ -67,8 +68,8 @@ inline int requeue_all(database& in, const arguments& with) {
         print(json_object{}.number("requeued", requeued).number("had_a_successor", had_one).number("left", left).str() +
               "\n");
     } else {
-        print(std::to_string(requeued) + " requeued, " + std::to_string(had_one) + " had a successor, " +
-              std::to_string(left) + " left alone: sagas and their commands\n");
+        print(std::to_string(requeued) + " requeued, " + std::to_string(had_one) + " already had a successor, " +
+              std::to_string(left) + " skipped: sagas and their commands\n");
     }
     return done;
 }

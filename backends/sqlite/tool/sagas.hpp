@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All that this program knows about sagas. A saga is never just killed with work done: cancelling one asks it to turn
-// round and compensate. Nor does a dead one do its work twice, unless that is asked for: it is resumed.
+// What this program knows about sagas. `cancel` asks a saga to compensate instead of ending it with work done. `requeue`
+// resumes a dead saga; it repeats finished steps only on request.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <vouch/saga.hpp>
 #include <vouch/vouch.hpp>
 
-#include "database.hpp"
+#include "entry_view.hpp"
 
 namespace tool::sagas {
 
@@ -17,13 +17,13 @@ using vouch::is_saga;
 using vouch::request_cancel;
 using vouch::requeue_saga;
 
-/// Where it stands, in words; times count from now.
-[[nodiscard]] inline std::string standing(const view& in, const vouch::entry& e, vouch::time_point now) {
+/// The status of a saga as text, with times relative to now.
+[[nodiscard]] inline std::string status_of(const entry_view& in, const vouch::entry& e, vouch::time_point now) {
     auto status = vouch::inspect(in, e.id);
-    if (status && status->waits_until) { // none is so long ago that the time since then has no number
+    if (status && status->waits_until) { // an extreme time would overflow the difference
         status->waits_until = std::max(*status->waits_until, vouch::time_point::min() + now.time_since_epoch());
     }
-    return status ? to_string(*status, now) : "its progress cannot be read";
+    return status ? to_string(*status, now) : "the saga's progress cannot be read";
 }
 
 } // namespace tool::sagas

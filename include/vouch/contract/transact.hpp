@@ -3,20 +3,15 @@
 // their own.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <optional>
 #include <span>
-#include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
-#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/verdict.hpp>
@@ -83,48 +78,6 @@ std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_p
 template <class Store>
 std::vector<entry> claim(Store& store, const claim_request& request) {
     return transact(store, [&](auto& tx) { return tx.claim(request); });
-}
-
-namespace detail {
-
-/// `fresh` names the successor, which begins with this progress. An entry with a parent is a command of a saga: its end
-/// has been seen and acted upon, so the saga is what can be carried on.
-template <class Writer>
-receipt replace_dead(Writer& tx, const std::optional<entry>& found, const id& fresh, time_point now,
-                     std::string progress) {
-    if (!found || found->state != state::dead || !found->parent.is_nil()) {
-        return {};
-    }
-    const std::array drafts{draft{.id = fresh,
-                                  .queue = found->queue,
-                                  .topic = found->topic,
-                                  .payload = found->payload,
-                                  .predecessor = found->id,
-                                  .attempts_max = found->attempts_max,
-                                  .trail = found->trail,
-                                  .headers = found->headers,
-                                  .progress = std::move(progress)}};
-    return tx.enqueue(drafts, now).front();
-}
-
-} // namespace detail
-
-/// Gives a dead entry a successor that starts afresh: attempts 0, due now, no expiry. The dead one never changes.
-/// Inserted; duplicate of the successor it already has; or refused, if it is absent, not dead, has a parent, or is a
-/// saga: that would do its work a second time under other keys. `resume` carries a saga on.
-template <class Writer>
-[[nodiscard]] receipt requeue(Writer& tx, const id& dead, const id& fresh, time_point now) {
-    static_assert(explain_writer<Writer>());
-    const auto found = tx.find(dead);
-    return found && is_saga(*found) ? receipt{} : detail::replace_dead(tx, found, fresh, now, {});
-}
-
-/// As `requeue`, but the successor goes on from the dead entry's last checkpoint. Sagas are not refused.
-template <class Writer>
-[[nodiscard]] receipt resume(Writer& tx, const id& dead, const id& fresh, time_point now) {
-    static_assert(explain_writer<Writer>());
-    const auto found = tx.find(dead);
-    return detail::replace_dead(tx, found, fresh, now, found ? found->progress : std::string{});
 }
 
 } // namespace v0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a handler is handed: the claimed entry, and a way to emit follow-ups that are enqueued in the transaction that
-// settles it, so that there is never an outcome without its follow-ups nor the other way round.
+// The argument of a handler: the claimed entry, and a way to emit follow-ups. Follow-ups are enqueued in the transaction
+// that settles the entry, so an outcome and its follow-ups are committed together or not at all.
 //
-// A delivery belongs to one call of one handler; it is used by one thread.
+// A delivery belongs to one call of one handler and is used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/outbox/codec.hpp>
-#include <vouch/outbox/outbox.hpp>
+#include <vouch/outbox/emission.hpp>
+#include <vouch/outbox/emitter.hpp>
 #include <vouch/run/failure.hpp>
 
 namespace vouch {
@@ -26,14 +27,15 @@ inline namespace v0 {
 
 class delivery {
   public:
-    delivery(const vouch::entry& claimed, const outbox& from, time_point now, std::stop_token stop = {})
-        : entry_(claimed), outbox_(from), now_(now), stop_(std::move(stop)) {}
+    /// Entry and emitter must outlive the delivery.
+    delivery(const vouch::entry& claimed, const emitter& from, time_point now, std::stop_token stop = {})
+        : entry_(claimed), emitter_(from), now_(now), stop_(std::move(stop)) {}
 
     delivery(const delivery&) = delete; // an emission on a copy would be lost
     delivery& operator=(const delivery&) = delete;
 
     [[nodiscard]] const vouch::entry& entry() const noexcept { return entry_; }
-    /// The idempotency key to hand on; of a saga's command that is the header `saga-key`.
+    /// Use this as the idempotency key in other systems; for a saga's command use the header `saga-key`.
     [[nodiscard]] const vouch::id& id() const noexcept { return entry_.id; }
     [[nodiscard]] const std::string& queue() const noexcept { return entry_.queue; }
     [[nodiscard]] const std::string& topic() const noexcept { return entry_.topic; }
@@ -41,9 +43,9 @@ class delivery {
     [[nodiscard]] const id_list& trail() const noexcept { return entry_.trail; }
     [[nodiscard]] std::uint32_t attempt() const noexcept { return entry_.attempts; } ///< counted from 1
     [[nodiscard]] time_point now() const noexcept { return now_; }                   ///< when the handler was called
-    [[nodiscard]] time_point time() const { return outbox_.now(); }                  ///< what the clock says now
+    [[nodiscard]] time_point time() const { return emitter_.now(); }                 ///< the present time
 
-    /// Asked to stop: what can be cut short should be. Nobody kills a handler.
+    /// Requested when the worker stops or the claim is lost: return early if possible. Handlers are never killed.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
     [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
@@ -55,13 +57,13 @@ class delivery {
         return std::nullopt;
     }
 
-    /// The payload as a value. Bytes the codec rejects end the entry as dead with `undecodable`.
+    /// The payload as a value. An entry whose bytes the codec rejects is dead, with the error `undecodable`.
     template <decodable T>
     [[nodiscard]] T as() const {
         try {
             return codec<T>::decode(entry_.payload);
         } catch (const failure&) {
-            throw; // the codec chose its own words
+            throw; // the codec chose its own code
         } catch (const std::bad_alloc&) {
             throw; // says nothing about the bytes
         } catch (...) {
@@ -69,19 +71,19 @@ class delivery {
         }
     }
 
-    /// Emits below this delivery's trail, if the handler ends well (succeed or advance). Returns the emission's id. An
-    /// emission that turns out invalid ends the entry as dead with `invalid_emission` or `unrouted`.
+    /// Emits a follow-up that continues this delivery's trail, if the outcome is succeed or advance. Returns the
+    /// emission's id. An entry whose follow-up is invalid is dead, with the error `invalid_emission` or `unrouted`.
     vouch::id emit(emission e) {
-        emissions_.push_back({std::move(e), outbox_.fresh_id(), outbox_.now()});
-        return emissions_.back().id;
+        emissions_.push_back({std::move(e), {.emission = emitter_.fresh_id(), .at = emitter_.now()}});
+        return emissions_.back().stamp.emission;
     }
 
-    /// A word about the outcome, for the event that reports it. Nothing of it is stored.
+    /// A word about the outcome, for the event that reports it. It is not stored.
     void tag(std::string word) { tag_ = std::move(word); }
     [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
 
-    /// The text of an exception that the handler turned into an outcome itself. It reaches observers where the runner
-    /// or the worker was asked for exception texts, and nothing else.
+    /// The text of an exception that the handler has converted into an outcome itself. Only observers see it, and only
+    /// with the option `exception_text`.
     void explain(std::string text) { text_ = std::move(text); }
     [[nodiscard]] const std::string& explanation() const noexcept { return text_; }
 
@@ -89,7 +91,7 @@ class delivery {
     [[nodiscard]] std::vector<draft> emitted() const {
         std::vector<draft> out;
         for (const auto& e : emissions_) {
-            outbox_.append_drafts(out, e.what, entry_.trail, e.id, e.at);
+            emitter_.append_drafts(out, e.what, e.stamp, entry_.trail);
         }
         return out;
     }
@@ -97,12 +99,11 @@ class delivery {
   private:
     struct emitted_one {
         emission what{};
-        vouch::id id{};
-        time_point at{}; ///< what its due time and its expiry count from: a handler may have run for long
+        emitter::stamp stamp{}; ///< its due time and its expiry count from the call of `emit`
     };
 
     const vouch::entry& entry_;
-    const outbox& outbox_;
+    const emitter& emitter_;
     time_point now_;
     std::stop_token stop_;
     std::vector<emitted_one> emissions_;

@@ -1,206 +1,32 @@
 // SPDX-License-Identifier: MIT
-// The forms a handler may have, brought to one.
+// The forms a handler may have:
 //
-//   [](delivery&) { ... }                       done when it returns; the delivery may be left out
-//   [](delivery&) { return value; }             done, with a result: a string, or anything with a codec
-//   [](delivery&) -> outcome { ... }            says itself what became of it: succeed, retry, bury, release, advance
-//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be
-//                                               left out
-//   struct { R work(delivery&);                 any of the above as a member, outside any transaction
-//            void record(transaction&, const R&);   inside the settling transaction: short, no I/O but the store's
-//            outcome ended(delivery&, ending); }    instead of burying, when time or attempts have run out
+//   [](delivery&) { ... }                          succeeds when it returns; the parameter may be left out
+//   [](delivery&) { return value; }                succeeds with a result: a string, or a value with a codec
+//   [](delivery&) -> outcome { ... }               decides the outcome: succeed, retry, bury, release or advance
+//   [](const user&, delivery&) { ... }             typed payload, with `on<user>(pattern, handler)`; the delivery may be
+//                                                  left out
+//   struct { R work(delivery&);                    any of the above as a member, called outside any transaction
+//            void record(transaction&, const R&);  called in the settling transaction: short, no I/O but the store's
+//            outcome ended(delivery&, ending); }   called instead of burying, when time or attempts have run out
 //
 // `record` and `ended` may be left out, overloaded or templates. A member of one of these names that cannot be called
-// is a compile error. An entry that has expired is handed to `ended` only, never to `work` again. `record` is called
-// again if its transaction was rolled back.
+// is a compile error. An expired entry is given to `ended` only, never to `work`. `record` is called again if its
+// transaction was rolled back.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <type_traits>
-#include <utility>
 
-#include <vouch/contract/outcome.hpp>
-#include <vouch/outbox/codec.hpp>
-#include <vouch/run/delivery.hpp>
+#include <vouch/version.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
-/// Why an entry that nobody rejected is about to be buried.
-enum class ending : std::uint8_t { expired, exhausted };
-
-/// What a handler's work came to: an outcome, and what is to be recorded with it in the settling transaction.
-template <class Transaction>
-struct worked {
-    vouch::outcome outcome{};
-    std::function<void(Transaction&)> record{};
+/// Why an entry is about to be buried although its handler did not reject it.
+enum class ending : std::uint8_t {
+    expired,   ///< its time is over
+    exhausted, ///< its attempts are used up
 };
-
-template <class Transaction>
-struct handler {
-    std::function<worked<Transaction>(delivery&)> work;
-    std::function<outcome(delivery&, ending)> ended; ///< empty: bury
-    bool runs_sagas = false;                         ///< its entries have a saga's progress
-};
-
-namespace detail {
-
-template <class R>
-concept returnable = std::constructible_from<outcome, R> || std::convertible_to<R, std::string_view> ||
-    encodable<std::remove_cvref_t<R>>;
-
-template <class R>
-[[nodiscard]] outcome outcome_of(R&& returned) {
-    if constexpr (std::constructible_from<outcome, R>) {
-        return outcome(std::forward<R>(returned));
-    } else if constexpr (std::convertible_to<R, std::string_view>) {
-        return succeed{.result = std::string(std::string_view(returned))};
-    } else if constexpr (encodable<std::remove_cvref_t<R>>) {
-        return succeed{.result = encode(returned)};
-    } else {
-        return succeed{};
-    }
-}
-
-/// Calls `f` with the payload (unless `T` is void) and the delivery, as far as it takes them.
-template <class T, class F, class Body>
-decltype(auto) call(F& f, const Body& body, delivery& d) {
-    if constexpr (std::is_void_v<T>) {
-        static_assert(
-            std::invocable<F&, delivery&> || std::invocable<F&>,
-            "vouch: a handler takes `delivery&` or nothing; with on<T>() it takes `const T&`, then `delivery&`");
-        if constexpr (std::invocable<F&, delivery&>) {
-            return f(d);
-        } else {
-            return f();
-        }
-    } else {
-        static_assert(std::invocable<F&, const T&, delivery&> || std::invocable<F&, const T&>,
-                      "vouch: a handler of on<T>() takes `const T&`, or `const T&` and then `delivery&`");
-        if constexpr (std::invocable<F&, const T&, delivery&>) {
-            return f(body, d);
-        } else {
-            return f(body);
-        }
-    }
-}
-
-struct no_body {};
-
-/// The payload as the handler wants it; it lives as long as what the handler returns may refer to it.
-template <class T>
-[[nodiscard]] auto body_of(const delivery& d) {
-    if constexpr (std::is_void_v<T>) {
-        return no_body{};
-    } else {
-        return d.as<T>();
-    }
-}
-
-template <class Transaction, class T, class F>
-[[nodiscard]] worked<Transaction> run_work(F& f, delivery& d) {
-    const auto body = body_of<T>(d);
-    using returned = decltype(call<T>(f, body, d));
-    if constexpr (std::is_void_v<returned>) {
-        call<T>(f, body, d);
-        return {.outcome = succeed{}};
-    } else {
-        static_assert(returnable<returned>,
-                      "vouch: a handler returns nothing, an outcome, a string, or a value with a vouch::codec");
-        return {.outcome = outcome_of(call<T>(f, body, d))};
-    }
-}
-
-/// What `work` returned is kept for `record`.
-template <class Transaction, class T, class H, class F>
-[[nodiscard]] worked<Transaction> run_work_and_record(const std::shared_ptr<H>& h, F& work, delivery& d) {
-    const auto body = body_of<T>(d);
-    using returned = decltype(call<T>(work, body, d));
-    if constexpr (std::is_void_v<returned>) {
-        call<T>(work, body, d);
-        static_assert(
-            requires(Transaction & tx) { h->record(tx); },
-            "vouch: the `record` of a `work` that returns nothing is public and takes `transaction&`");
-        return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
-    } else {
-        using kept = std::remove_cvref_t<returned>;
-        const auto value = std::make_shared<const kept>(call<T>(work, body, d));
-        if constexpr (requires(Transaction & tx) { h->record(tx, *value); }) {
-            return {.outcome = outcome_of(*value), .record = [h, value](Transaction& tx) { h->record(tx, *value); }};
-        } else {
-            static_assert(
-                requires(Transaction & tx) { h->record(tx); }, "vouch: `record` is public and takes `transaction&`, "
-                                                               "then if it likes what `work` returned as `const R&`");
-            return {.outcome = outcome_of(*value), .record = [h](Transaction& tx) { h->record(tx); }};
-        }
-    }
-}
-
-// Whether a handler has a member of a name, be it a template, overloaded or private: such a member makes the name
-// ambiguous in a class that inherits it twice. (Nothing can inherit from a final class: there the member must be one
-// that `&H::name` finds.)
-struct names {
-    int work;
-    int record;
-    int ended;
-};
-template <class H>
-struct with_names : H, names {};
-template <class H>
-concept inheritable = std::is_class_v<H> && !std::is_final_v<H>;
-
-template <class H>
-concept has_work = (inheritable<H> && !requires { &with_names<H>::work; }) || requires {
-    &H::work;
-};
-template <class H>
-concept has_record = (inheritable<H> && !requires { &with_names<H>::record; }) || requires {
-    &H::record;
-};
-template <class H>
-concept has_ended = (inheritable<H> && !requires { &with_names<H>::ended; }) || requires {
-    &H::ended;
-};
-
-} // namespace detail
-
-/// Brings any of the forms above to the one a router keeps. `T` is the payload's type, void for none.
-template <class Transaction, class T = void, class H>
-[[nodiscard]] handler<Transaction> make_handler(H&& given) {
-    using type = std::decay_t<H>;
-    auto h = std::make_shared<type>(std::forward<H>(given));
-    handler<Transaction> out;
-    if constexpr (detail::has_work<type>) {
-        auto work = [h](auto&&... args) -> decltype(h->work(std::forward<decltype(args)>(args)...)) {
-            return h->work(std::forward<decltype(args)>(args)...);
-        };
-        if constexpr (detail::has_record<type>) {
-            out.work = [h, work](delivery& d) { return detail::run_work_and_record<Transaction, T>(h, work, d); };
-        } else {
-            out.work = [work](delivery& d) { return detail::run_work<Transaction, T>(work, d); };
-        }
-    } else {
-        static_assert(!detail::has_record<type>, "vouch: a handler with `record` has a `work` too");
-        out.work = [h](delivery& d) { return detail::run_work<Transaction, T>(*h, d); };
-    }
-    if constexpr (detail::has_ended<type>) {
-        static_assert(
-            requires(delivery & d) {
-                { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
-            },
-            "vouch: `ended` is a public `outcome ended(delivery&, ending)`");
-        out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
-    }
-    if constexpr (requires { type::runs_sagas; }) {
-        out.runs_sagas = type::runs_sagas;
-    }
-    return out;
-}
 
 } // namespace v0
 } // namespace vouch

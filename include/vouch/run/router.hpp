@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: MIT
-// Which handler gets an entry, by its topic, within one queue. The most specific pattern that fits wins (fewest `#`,
-// then fewest `*`, then most words spelled out); of equals the one registered first.
+// Which handler runs an entry, by its topic, within one queue. The most specific pattern that fits wins: fewest `#`,
+// then fewest `*`, then most literal words. Of equally specific patterns the one registered first wins.
 //
-// A router is filled before it is used and then only read, by as many threads as like.
+//   vouch::router router(outbox);
+//   router.on("user.created", greet, {.backoff = vouch::fixed{1s}});
+//   router.on(order_saga);
+//
+// Register all routes before the first use. After that any number of threads may read the router.
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <vouch/contract/explain.hpp>
+#include <vouch/outbox/outbox.hpp>
 #include <vouch/outbox/topic.hpp>
 #include <vouch/policy/retry.hpp>
+#include <vouch/run/detail/handler.hpp>
 #include <vouch/run/handler.hpp>
 
 namespace vouch {
 inline namespace v0 {
+
+namespace detail {
+
+template <class Store>
+class dispatcher;
+
+} // namespace detail
 
 template <class Store>
 class router {
@@ -27,35 +39,51 @@ class router {
   public:
     using transaction = typename Store::transaction;
 
-    struct route {
-        topic_pattern pattern;
-        vouch::handler<transaction> handler;
-        std::optional<retry_policy> retry; ///< unset: the runner's
-    };
+    /// The outbox, which gives the router its type, must outlive it.
+    explicit router(const vouch::outbox<Store>& from) noexcept : outbox_(&from) {}
+    explicit router(const vouch::outbox<Store>&&) = delete; // the router would outlive its outbox
 
-    /// Hands entries whose topic fits to `handler`, in any of the forms of `handler.hpp`, and retries by the runner's
-    /// policy.
+    /// Gives entries whose topic fits `pattern` to `handler`, which has one of the forms in `handler.hpp`. The runner's
+    /// policy decides what `retry` leaves unset.
     template <class Handler>
-    router& on(std::string pattern, Handler&& handler) {
-        return add(std::move(pattern), make_handler<transaction>(std::forward<Handler>(handler)), {});
-    }
-    /// The same, with a retry policy of its own.
-    template <class Handler>
-    router& on(std::string pattern, Handler&& handler, retry_policy retry) {
-        return add(std::move(pattern), make_handler<transaction>(std::forward<Handler>(handler)), std::move(retry));
+    router& on(std::string pattern, Handler&& handler, retry_policy retry = {}) {
+        return add(std::move(pattern), detail::make_handler<transaction>(std::forward<Handler>(handler)),
+                   std::move(retry));
     }
 
     /// The same, with the payload decoded to a `T`.
     template <class T, class Handler>
-    router& on(std::string pattern, Handler&& handler) {
-        return add(std::move(pattern), make_typed<T>(std::forward<Handler>(handler)), {});
-    }
-    template <class T, class Handler>
-    router& on(std::string pattern, Handler&& handler, retry_policy retry) {
-        return add(std::move(pattern), make_typed<T>(std::forward<Handler>(handler)), std::move(retry));
+    router& on(std::string pattern, Handler&& handler, retry_policy retry = {}) {
+        static_assert(decodable<T>, "vouch: specialise vouch::codec for the payload's type");
+        return add(std::move(pattern), detail::make_handler<transaction, T>(std::forward<Handler>(handler)),
+                   std::move(retry));
     }
 
-    /// The route of a topic, or null if nobody handles it.
+    /// Adds something that brings its own topic and policy: a saga definition, several versions of one as a
+    /// `std::vector`, or a `webhook`.
+    template <class Routable>
+        requires requires(router& self, Routable&& what) { add_route(self, std::forward<Routable>(what)); }
+    router& on(Routable&& what) {
+        add_route(*this, std::forward<Routable>(what));
+        return *this;
+    }
+
+    /// Whether there is a route with exactly this pattern.
+    [[nodiscard]] bool has_route(std::string_view pattern) const noexcept {
+        return std::any_of(routes_.begin(), routes_.end(), [&](const route& r) { return r.pattern.text() == pattern; });
+    }
+
+    [[nodiscard]] const vouch::outbox<Store>& outbox() const noexcept { return *outbox_; }
+
+  private:
+    friend class detail::dispatcher<Store>;
+
+    struct route {
+        topic_pattern pattern;
+        detail::handler<transaction> handler;
+        retry_policy retry; ///< what it leaves unset is the runner's to decide
+    };
+
     [[nodiscard]] const route* find(std::string_view topic) const noexcept {
         for (const auto& r : routes_) {
             if (r.pattern.matches(topic)) {
@@ -65,14 +93,7 @@ class router {
         return nullptr;
     }
 
-  private:
-    template <class T, class Handler>
-    [[nodiscard]] static vouch::handler<transaction> make_typed(Handler&& handler) {
-        static_assert(decodable<T>, "vouch: specialise vouch::codec for the payload's type");
-        return make_handler<transaction, T>(std::forward<Handler>(handler));
-    }
-
-    router& add(std::string pattern, vouch::handler<transaction> handler, std::optional<retry_policy> retry) {
+    router& add(std::string pattern, detail::handler<transaction> handler, retry_policy retry) {
         route added{topic_pattern(std::move(pattern)), std::move(handler), std::move(retry)};
         const auto before = std::upper_bound(routes_.begin(), routes_.end(), added, [](const route& a, const route& b) {
             return a.pattern.specificity() < b.pattern.specificity();
@@ -81,6 +102,7 @@ class router {
         return *this;
     }
 
+    const vouch::outbox<Store>* outbox_;
     std::vector<route> routes_; // most specific first, equals as registered
 };
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Runs handlers on threads until told to stop: one or more queues of one store, each with its own concurrency.
+// Runs handlers on threads until a stop is requested: for one or more queues of a store, each with its own concurrency.
 //
-//   vouch::worker worker(store, outbox, {.name = "mailer-1"});
+//   vouch::worker worker(outbox, {.name = "mailer-1"});
 //   worker.serve(router, {.queue = "mail", .concurrency = 4});
 //   worker.run(stop);
 //
-// A stop claims nothing new, lets running handlers finish, hands back what has not started (no attempt is spent) and
-// flushes the observers. While the store fails the worker tries again, ever more patiently; an error that no repeat can
-// cure stops it in the same way, and `run` throws it. Handlers, hooks and observers of one queue's worker are called
-// from several threads; those of one queue's settles from one at a time. Warnings and errors go to stderr unless an
-// observer writes a log or `worker_options::log` is `log_level::off`.
+// A stop claims nothing new, lets running handlers finish, hands back unstarted claims (no attempt is spent) and flushes
+// the observers. While the store fails, the worker tries again, with growing waits. An error that no repeat can cure
+// stops the worker in the same way, and `run` throws it.
+//
+// Handlers and observers are called from several threads at once; the hooks of one queue from one thread at a time.
+// Warnings and errors go to stderr unless an observer writes a log or `worker_options::log` is `log_level::off`.
 #pragma once
 
 #include <atomic>
@@ -30,17 +31,18 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/validate.hpp>
-#include <vouch/observe/audit.hpp>
 #include <vouch/observe/detail/fallback_log.hpp>
 #include <vouch/observe/logger.hpp>
 #include <vouch/observe/observer.hpp>
 #include <vouch/outbox/outbox.hpp>
-#include <vouch/run/clerk.hpp>
-#include <vouch/run/exclusion.hpp>
+#include <vouch/run/audit.hpp>
+#include <vouch/run/detail/exclusion.hpp>
+#include <vouch/run/detail/phases.hpp>
+#include <vouch/run/detail/queue_run.hpp>
+#include <vouch/run/detail/sweeper.hpp>
 #include <vouch/run/router.hpp>
-#include <vouch/run/runner.hpp>
-#include <vouch/run/sweeper.hpp>
 #include <vouch/run/worker_options.hpp>
+#include <vouch/run/worker_report.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -52,82 +54,84 @@ class worker {
   public:
     using transaction = typename Store::transaction;
 
-    /// Store and outbox outlive the worker. Throws `invalid_argument` for options that make no sense.
-    worker(Store& store, const outbox& from, worker_options options = {})
-        : store_(store), outbox_(from), options_(std::move(options)), own_log_(options_.log) {
+    /// The outbox must outlive the worker. Throws `invalid_argument` for options out of their range.
+    explicit worker(const outbox<Store>& from, worker_options options = {})
+        : outbox_(from), options_(std::move(options)), own_log_(options_.log) {
         observers_.add(own_log_);
-        const auto longest = store.capabilities().limits.lease_max;
+        const auto limits = from.store().capabilities().limits;
+        const auto longest = limits.lease_max;
         check("poll_interval", options_.poll_interval > duration::zero() && options_.poll_interval <= longest);
         check("settle_within", options_.settle_within >= duration::zero() && options_.settle_within <= longest);
         check("look_ahead", options_.look_ahead >= duration::zero() && options_.look_ahead <= longest);
         check("purge_every", options_.purge_every > duration::zero() && options_.purge_every <= longest);
-        check("purge_limit", options_.purge_limit > 0 && options_.purge_limit <= store.capabilities().limits.batch_max);
+        check("purge_limit", options_.purge_limit > 0 && options_.purge_limit <= limits.batch_max);
         check("stop_within",
               !options_.stop_within || (*options_.stop_within >= duration::zero() && *options_.stop_within <= longest));
         check("stop_tries", options_.stop_tries > 0 && options_.stop_tries <= stop_tries_max);
         check("store_backoff", options_.store_backoff.base > duration::zero() && options_.store_backoff.max <= longest);
     }
-    worker(Store&, const outbox&&, worker_options = {}) = delete; // it would outlive its outbox
+    explicit worker(const outbox<Store>&&, worker_options = {}) = delete; // the worker would outlive its outbox
 
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
-    /// Waits for handlers that a stop has left behind. A process that must not wait ends with `std::_Exit`.
+    /// Waits for handlers that a stop has left running. A process that must not wait ends with `std::_Exit`.
     ~worker() = default;
 
-    // Before running.
+    // Before `run`.
 
-    /// Adds a queue. The router outlives the worker.
+    /// Adds a queue. The router must outlive the worker. Throws `invalid_argument` for options out of their range.
     worker& serve(const router<Store>& routes, queue_options how) {
         expect_idle();
         check("concurrency", how.concurrency > 0 && how.concurrency <= threads_max);
         if (options_.settle_within > how.lease / 3) {
             detail::refuse({"worker", "settle_within"}, "is " + std::to_string(options_.settle_within.count()) +
-                                                            " us, it must be at most a third of the lease, " +
+                                                            " us; it must be at most a third of the lease, " +
                                                             std::to_string((how.lease / 3).count()) + " us");
         }
-        for (const auto& p : posts_) {
-            if (p->how.queue == how.queue) {
+        for (const auto& q : queues_) {
+            if (q->how.queue == how.queue) {
                 detail::refuse({"worker", "queue"}, "is served already");
             }
         }
-        auto added = std::make_unique<post>(*this, routes, std::move(how));
-        posts_.push_back(std::move(added));
+        queues_.push_back(std::make_unique<served_queue>(*this, routes, std::move(how)));
         return *this;
     }
-    worker& serve(const router<Store>&&, queue_options) = delete; // it would outlive its router
+    worker& serve(const router<Store>&&, queue_options) = delete; // the worker would outlive its router
 
-    /// Sees everything, from several threads; outlives the worker. One that writes a log (`logging_observer`, such as
-    /// `logger`) takes the place of the worker's own.
+    /// Reports the events of this worker to `o`, from several threads, in addition to the outbox's observers. It must
+    /// outlive the worker. An observer that writes a log (`logging_observer`, such as `logger`) replaces the worker's
+    /// own log.
     template <observer O>
     void observe(O& o) {
         expect_idle();
         observers_.add(o);
-        own_log_.need(!observers_.has_log());
     }
-    /// As the runner's.
+    /// The same as `runner::audit`.
     void audit(audit_sink<transaction> sink) {
         expect_idle();
         audit_ = std::move(sink);
     }
-    /// As the runner's.
+    /// The same as `runner::on_group_complete`.
     void on_group_complete(std::function<void(transaction&, const std::string& group, const entry& last)> callback) {
         expect_idle();
         group_complete_ = std::move(callback);
     }
 
-    /// Works until a stop is requested. Throws the error that made going on senseless, after a stop as clean as the
-    /// store allows. May be called again.
+    /// Works until a stop is requested, and returns what was done. If an error occurs that no repeat can cure, stops as
+    /// cleanly as the store allows and throws it. May be called again.
     worker_report run(std::stop_token stop) {
-        if (posts_.empty()) {
-            throw error(error_kind::misuse, "worker: it serves no queue");
+        if (queues_.empty()) {
+            throw error(error_kind::misuse, "worker: it serves no queue; call serve() before run()");
         }
         const running guard(*this);
-        left_behind_.clear(); // waits for them
-        shift now(*this);
+        left_running_.clear(); // waits for them
+        own_log_.need(!observers_.has_log() && !outbox_.observers().has_log());
+        worker_run now(*this);
         const std::stop_callback link(std::move(stop), [&] { now.stop(); });
         now.start();
         now.wait();
         observers_.flush();
+        outbox_.observers().flush();
         return now.finish();
     }
 
@@ -135,41 +139,39 @@ class worker {
     static constexpr std::size_t threads_max = 10'000;
     static constexpr int stop_tries_max = 1'000;
 
-    /// A queue and what it takes to serve it.
-    struct post {
-        post(worker& of, const router<Store>& routes, queue_options options)
-            : how(std::move(options)), runner(of.store_, of.outbox_, routes,
+    struct served_queue {
+        served_queue(worker& of, const router<Store>& routes, queue_options options)
+            : how(std::move(options)), phases(of.outbox_, routes,
                                               {.queue = how.queue,
                                                .worker = of.options_.name,
                                                .batch_size = how.batch_size,
                                                .lease = how.lease,
-                                               .retry = how.retry,
-                                               .unhandled = how.unhandled,
-                                               .exception_text = of.options_.exception_text}) {}
+                                               .dispatch = {.retry = how.retry, .unhandled = how.unhandled},
+                                               .exception_text = of.options_.exception_text}) {
+            phases.events().add(of.observers_);
+        }
         queue_options how;
-        vouch::runner<Store> runner;
-        bool is_wired = false;
+        detail::phases<Store> phases;
     };
 
-    /// One queue during one run. Threads left behind keep it.
-    struct service {
-        service(worker& of, post& which, detail::exclusion& among)
-            : at(which), clerk(of.store_, of.outbox_, at.runner, of.observers_, of.options_, at.how, among) {}
-        post& at;
-        detail::clerk<Store> clerk;
+    /// One queue during one run. Handler threads that a stop has left running share it.
+    struct running_queue {
+        running_queue(const worker& of, served_queue& which, detail::exclusion& among)
+            : run(of.outbox_, which.phases, of.options_, which.how, among) {}
+        detail::queue_run<Store> run;
         std::vector<std::jthread> handlers{};
     };
 
-    /// One run.
-    class shift {
+    /// One call of `run`: all queues and their threads.
+    class worker_run {
       public:
-        explicit shift(worker& of) : of_(of) {
-            for (auto& p : of.posts_) {
-                of.wire(*p);
-                services_.push_back(std::make_shared<service>(of, *p, exclusion_));
-                if (detail::sweeper<Store>::has_work(p->how.retention)) {
-                    sweepers_.push_back(std::make_unique<detail::sweeper<Store>>(of.store_, of.outbox_, of.observers_,
-                                                                                 of.options_, p->how));
+        explicit worker_run(worker& of) : of_(of) {
+            for (auto& q : of.queues_) {
+                q->phases.hooks() = {.audit = of.audit_, .group_complete = of.group_complete_};
+                queues_.push_back(std::make_shared<running_queue>(of, *q, exclusion_));
+                if (detail::sweeper<Store>::has_work(q->how.retention)) {
+                    sweepers_.push_back(
+                        std::make_unique<detail::sweeper<Store>>(of.outbox_, q->phases.events(), of.options_, q->how));
                 }
             }
         }
@@ -177,10 +179,10 @@ class worker {
         void start() {
             try {
                 start_threads();
-            } catch (...) { // the system has no more to give
+            } catch (...) { // the system has no threads left
                 fail(std::current_exception());
-                for (auto& s : services_) {
-                    s->clerk.hand().close();
+                for (auto& q : queues_) {
+                    q->run.close();
                 }
             }
         }
@@ -193,27 +195,27 @@ class worker {
                 }
             }
             stop_.request_stop();
-            for (auto& s : services_) {
-                s->clerk.interrupt();
+            for (auto& q : queues_) {
+                q->run.interrupt();
             }
             for (auto& s : sweepers_) {
                 s->interrupt();
             }
         }
 
-        void wait() { clerks_.clear(); }
+        void wait() { threads_.clear(); }
 
         [[nodiscard]] worker_report finish() {
             worker_report out;
-            for (auto& s : services_) {
-                const auto done = s->clerk.done();
+            for (auto& q : queues_) {
+                const auto done = q->run.done();
                 out += done;
-                for (auto& h : s->handlers) {
+                for (auto& h : q->handlers) {
                     if (done.abandoned > 0) {
-                        of_.left_behind_.push_back({s, std::move(h)});
-                    } // else it ends by itself, and is waited for with the service
+                        of_.left_running_.push_back({q, std::move(h)});
+                    } // otherwise it ends by itself, and is joined with the queue
                 }
-                s->handlers.clear();
+                q->handlers.clear();
             }
             for (const auto& s : sweepers_) {
                 out += s->done();
@@ -226,48 +228,27 @@ class worker {
 
       private:
         void start_threads() {
-            for (auto& s : services_) {
-                for (std::size_t i = 0; i < s->at.how.concurrency; ++i) {
-                    s->handlers.emplace_back([with = s.get()] { handle(*with); });
+            for (std::size_t n = 0; n < queues_.size(); ++n) {
+                auto* const q = queues_[n].get();
+                for (std::size_t i = 0; i < of_.queues_[n]->how.concurrency; ++i) {
+                    q->handlers.emplace_back([q] { q->run.handler_loop(); });
                 }
-                clerks_.emplace_back([this, with = s.get()] { keep(with->clerk); });
-            }
-            for (auto& s : sweepers_) {
-                clerks_.emplace_back([this, with = s.get()] {
-                    try {
-                        with->work(stop_.get_token());
-                    } catch (...) {
-                        fail(std::current_exception());
-                    }
+                threads_.emplace_back([this, q] {
+                    guarded([&] { q->run.claim_loop(stop_.get_token()); });
+                    q->run.finish(deadline());
                 });
             }
+            for (auto& s : sweepers_) {
+                threads_.emplace_back([this, with = s.get()] { guarded([&] { with->work(stop_.get_token()); }); });
+            }
         }
 
-        void keep(detail::clerk<Store>& clerk) {
+        template <class Loop>
+        void guarded(Loop&& loop) {
             try {
-                clerk.work(stop_.get_token());
+                loop();
             } catch (...) {
                 fail(std::current_exception());
-            }
-            clerk.wind_up(deadline());
-        }
-
-        static void handle(service& with) {
-            auto& clerk = with.clerk;
-            while (auto claim = clerk.hand().take([&] { clerk.interrupt(); })) {
-                const auto ticket = claim->ticket();
-                const auto start = detail::steady::now();
-                std::optional<handled<Store>> done;
-                try {
-                    done = claim->unrecorded ? with.at.runner.handle_failed_record(std::move(*claim->unrecorded))
-                                             : with.at.runner.handle(std::move(claim->entry), claim->stop.get_token());
-                } catch (...) { // there was not even the memory to make a failure of it
-                    clerk.tell_unsettled(ticket.id, "full");
-                }
-                const auto took = detail::steady::now() - start;
-                if (clerk.hand().finish(ticket, std::move(done), took, with.at.how.batch_size)) {
-                    clerk.interrupt();
-                }
             }
         }
 
@@ -288,25 +269,26 @@ class worker {
 
         worker& of_;
         detail::exclusion exclusion_{};
-        std::vector<std::shared_ptr<service>> services_{};
+        std::vector<std::shared_ptr<running_queue>> queues_{};
         std::vector<std::unique_ptr<detail::sweeper<Store>>> sweepers_{};
         std::stop_source stop_{};
         std::mutex mutex_{};
         std::exception_ptr failure_{};
         std::optional<detail::steady::time_point> deadline_{};
-        std::vector<std::jthread> clerks_{}; ///< joined before anything they use goes
+        std::vector<std::jthread>
+            threads_{}; ///< claim loops and sweepers; joined before anything they use is destroyed
     };
 
-    struct left {
-        std::shared_ptr<service> of;
-        std::jthread handler; ///< joined before its service goes
+    struct left_handler {
+        std::shared_ptr<running_queue> of;
+        std::jthread thread; ///< joined before its queue is destroyed
     };
 
-    /// Nobody changes a worker that runs.
+    /// A worker must not be changed while it runs.
     struct running {
         explicit running(worker& which) : of(which) {
             if (of.is_running_.exchange(true)) {
-                throw error(error_kind::misuse, "worker: it is running already");
+                throw error(error_kind::misuse, "worker: it is already running");
             }
         }
         running(const running&) = delete;
@@ -317,7 +299,7 @@ class worker {
 
     void expect_idle() const {
         if (is_running_) {
-            throw error(error_kind::misuse, "worker: it is running");
+            throw error(error_kind::misuse, "worker: it is running; call this before run()");
         }
     }
 
@@ -327,25 +309,14 @@ class worker {
         }
     }
 
-    /// Runners hear of observers and hooks when the first run begins, so that the order of the calls before does not
-    /// matter.
-    void wire(post& p) {
-        if (!std::exchange(p.is_wired, true)) {
-            p.runner.observe(observers_);
-        }
-        p.runner.audit(audit_);
-        p.runner.on_group_complete(group_complete_);
-    }
-
-    Store& store_;
-    const outbox& outbox_;
+    const outbox<Store>& outbox_;
     worker_options options_;
     detail::fallback_log own_log_;
     observer_list observers_{};
     audit_sink<transaction> audit_{};
     std::function<void(transaction&, const std::string&, const entry&)> group_complete_{};
-    std::vector<std::unique_ptr<post>> posts_{};
-    std::vector<left> left_behind_{}; ///< joined before the posts go
+    std::vector<std::unique_ptr<served_queue>> queues_{};
+    std::vector<left_handler> left_running_{}; ///< joined before the queues are destroyed
     std::atomic<bool> is_running_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What travels between a saga and a remote participant. A command is an entry in the participant's queue with the saga
-// as its parent; its end is the reply, and wakes the saga in the same transaction. No message of its own is needed:
+// A command of a saga to a remote participant. It is an entry in the participant's queue whose parent is the saga. The
+// end of that entry is the reply: the transaction that ends it also wakes the saga. No reply message is sent.
 //
 //   command           the entry                      reply               the entry, ended
 //   command id        id                             command id          id
@@ -13,12 +13,12 @@
 //   ordering key      lane: the saga's
 //   time              created_at
 //
-// A command may be delivered more than once, and a compensating command that is not answered is sent again under
-// another id: a participant that must not act twice keeps the key in mind, not the id (`inbox.hpp`).
+// A command may be delivered more than once, and a compensating command that fails is sent again under another id. A
+// participant that must not act twice remembers the key, not the id (`inbox.hpp`).
 //
-// A participant that has done nothing and never will throws `reject`, or buries with a result: a known failure, which
-// is not undone, if the command was claimed once. An earlier claim may have done something; so may one that ended in
-// any other death: unknown, and undone.
+// A participant that has done nothing and never will throws `reject`, or buries the command with a result. If the
+// command was claimed only once, that is a known failure, and the step is not undone. In every other case a dead command
+// may have had an effect, and the step is undone.
 #pragma once
 
 #include <charconv>
@@ -30,22 +30,22 @@
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/saga_origin.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/saga/origin.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
-/// A command as its participant sees it.
+/// A command, as its participant sees it.
 struct saga_command {
-    vouch::id id{};   ///< another one each time a command is sent
-    vouch::id key{};  ///< the idempotency key: the same however often this action of this saga is asked for
-    vouch::id saga{}; ///< the saga's first entry, also after a resume
-    std::string step{};
-    std::size_t number = 0; ///< of the step, counted from 1
-    bool is_compensation = false;
-    std::string payload{};
-    time_point at{}; ///< when it was sent
+    vouch::id id{};               ///< the entry's id; a command that is sent again has another
+    vouch::id key{};              ///< the idempotency key: the same for every command for this action of this saga
+    vouch::id saga{};             ///< the saga's first entry; a resume does not change it
+    std::string step{};           ///< the step's name
+    std::size_t number = 0;       ///< the step's number, from 1
+    bool is_compensation = false; ///< it undoes the step
+    std::string payload{};        ///< by default the saga's payload, or a `compensation`
+    time_point at{};              ///< when it was sent
 };
 
 namespace detail {
@@ -75,7 +75,7 @@ inline constexpr std::string_view key_header = "saga-key";
 
 } // namespace detail
 
-/// The command an entry is; nothing if it is none.
+/// Reads an entry as a command; nothing if no saga sent it.
 [[nodiscard]] inline std::optional<saga_command> command_of(const entry& e) {
     const auto saga = detail::header_of(e, detail::saga_header);
     const auto step = detail::header_of(e, detail::step_header);

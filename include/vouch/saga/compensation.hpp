@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a compensating command carries, unless the definition makes its payload: the saga's context and what the forward
-// command answered. A participant takes it as a value:
+// The payload of a compensating command, unless the definition makes its own: the saga's payload and the reply to the
+// forward command. A participant receives it as a value:
 //
 //   router.on<vouch::compensation>("refund", [](const vouch::compensation& c, vouch::delivery& d) {
 //       refund(c.context_as<order>(), c.reply);
 //   });
 //
-// As bytes: the length of the context in decimal, `+` if there is a reply or `-` if there is none, the context, the
+// Its bytes: the length of the context in decimal, `+` if there is a reply or `-` if there is none, the context, and the
 // reply.
 #pragma once
 
@@ -25,9 +25,9 @@ inline namespace v0 {
 
 struct compensation {
     std::string context{};              ///< the saga's payload
-    std::optional<std::string> reply{}; ///< nothing: it is not known whether the forward command has done anything
+    std::optional<std::string> reply{}; ///< nothing: it is not known whether the forward command had an effect
 
-    /// The context as a value. Bytes the codec rejects are a permanent failure.
+    /// The context, decoded. Throws `reject("undecodable")` if the codec throws.
     template <decodable T>
     [[nodiscard]] T context_as() const {
         try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Looking at a saga from outside, without its definition: its entry says how it stands.
+// The status of a saga, read from its entry. The saga's definition is not needed.
 #pragma once
 
 #include <chrono>
@@ -14,29 +14,29 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/is_saga.hpp>
+#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
 struct saga_status {
     vouch::id id{};
-    vouch::id origin{}; ///< the first entry of this saga, before any resume; nil: not begun
+    vouch::id origin{}; ///< the saga's first entry, before any resume; nil before the first checkpoint
     std::string definition{};
     std::uint32_t version = 0;
     vouch::state state = vouch::state::pending; ///< of the entry
     saga_direction direction = saga_direction::forward;
-    std::size_t at = 0;               ///< index of the step whose turn it is
-    std::vector<step_record> steps{}; ///< those begun, with their results
-    std::string reason{};             ///< why it was turned round
-    std::string last_error{};         ///< of the entry: dead ones say what they are stuck with
-    std::uint32_t attempts = 0;       ///< at the step whose turn it is
-    std::uint32_t tries = 0;          ///< of this compensation that have failed, before this checkpoint
-    vouch::id waits_for{};            ///< a command; nil: for none
-    std::optional<time_point> waits_until{};
-    std::string waits_in{}; ///< the command's queue and state, where a reader was given
+    std::size_t at = 0;                      ///< index of the current step
+    std::vector<step_record> steps{};        ///< the steps that have begun, with their results
+    std::string reason{};                    ///< why the saga compensates; empty on the way forward
+    std::string last_error{};                ///< of the entry; says why a dead saga is stuck
+    std::uint32_t attempts = 0;              ///< of the current step, since the last checkpoint
+    std::uint32_t tries = 0;                 ///< failed attempts of the current compensation before the last checkpoint
+    vouch::id waits_for{};                   ///< the command whose reply the saga waits for; nil: none
+    std::optional<time_point> waits_until{}; ///< that command's timeout
+    std::string waits_in{}; ///< that command's queue, topic and state; only set by `inspect(reader, id)`
 
     [[nodiscard]] bool is_completed() const noexcept {
         return state == vouch::state::succeeded && direction == saga_direction::forward;
@@ -44,19 +44,19 @@ struct saga_status {
     [[nodiscard]] bool is_compensated() const noexcept {
         return state == vouch::state::succeeded && direction == saga_direction::back;
     }
-    /// Dead: for a person, who may `resume` it.
+    /// Dead: an operator must remove the cause and `resume` it.
     [[nodiscard]] bool is_stuck() const noexcept { return state == vouch::state::dead; }
-    /// Of the step whose turn it is; empty: all are done, or it has not begun.
+    /// The current step's name; empty if all steps are done or the saga has not begun.
     [[nodiscard]] std::string_view step() const noexcept {
         return at < steps.size() ? std::string_view(steps[at].name) : std::string_view{};
     }
 };
 
-/// How a saga stands; nothing if the entry is none, or its progress cannot be read.
+/// The status of a saga; nothing if the entry is not a saga or its progress cannot be read.
 [[nodiscard]] inline std::optional<saga_status> inspect(const entry& e) {
-    // The last words of one that has ended well are its result.
-    const bool has_ended = e.state == state::succeeded && e.result && is_saga_progress(*e.result);
-    auto p = is_saga(e) ? decode_progress(has_ended ? *e.result : e.progress) : std::nullopt;
+    // A saga that has succeeded keeps its final progress as its result.
+    const bool has_succeeded = e.state == state::succeeded && e.result && is_saga_progress(*e.result);
+    auto p = is_saga(e) ? decode_progress(has_succeeded ? *e.result : e.progress) : std::nullopt;
     if (!p) {
         return std::nullopt;
     }
@@ -76,7 +76,7 @@ struct saga_status {
                        .waits_until = p->deadline};
 }
 
-/// The same by id, with what is known of the command it waits for.
+/// The same by id, including the state of the command the saga waits for. `Reader` is a store or a transaction.
 template <class Reader>
 [[nodiscard]] std::optional<saga_status> inspect(const Reader& from, const id& saga) {
     const auto found = from.find(saga);
@@ -89,7 +89,7 @@ template <class Reader>
     return status;
 }
 
-/// One line: no payloads and no results. Times count from `start`, in whole milliseconds.
+/// The status as one line, without payloads and results. Times are in milliseconds since `start`.
 [[nodiscard]] inline std::string to_string(const saga_status& s, time_point start = {}) {
     auto out = s.definition + " v" + std::to_string(s.version) + ' ';
     if (s.is_completed() || s.is_compensated()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An observer that keeps what it sees. Thread-safe.
+// An observer that keeps every event it receives, for tests. Thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +19,7 @@ namespace vouch {
 inline namespace v0 {
 namespace testing {
 
+/// An `event` with strings of its own.
 struct recorded_event {
     event_kind what{};
     time_point at{};
@@ -33,7 +34,7 @@ struct recorded_event {
 
 class recorder {
   public:
-    /// An observer must not throw; a test that runs out of memory here has no use for going on.
+    /// Keeps the event. An observer must not throw, so running out of memory here ends the program.
     void on(const event& e) noexcept {
         const std::lock_guard lock(mutex_);
         events_.push_back({.what = e.what,
@@ -47,12 +48,13 @@ class recorder {
                            .attempt = e.attempt});
     }
 
+    /// All events so far, in the order they were reported.
     [[nodiscard]] std::vector<recorded_event> events() const {
         const std::lock_guard lock(mutex_);
         return events_;
     }
 
-    /// How many events of a kind there were, of topics that fit the pattern.
+    /// The number of events of this kind whose topic matches the pattern.
     [[nodiscard]] std::size_t count(event_kind what, std::string_view pattern = "#") const {
         const std::lock_guard lock(mutex_);
         return static_cast<std::size_t>(std::count_if(events_.begin(), events_.end(), [&](const recorded_event& e) {

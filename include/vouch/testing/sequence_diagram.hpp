@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What was recorded, as a Mermaid sequence diagram: queues are the participants, an emission is an arrow to the queue
-// it goes to, and the end of what was emitted is an arrow back. Give one recorder to the runners of all queues
-// concerned.
+// Recorded events as a Mermaid sequence diagram: the queues are the participants, an emission is an arrow to its queue,
+// and the end of an emitted entry is an arrow back. Register one recorder with the runners of all queues involved.
 #pragma once
 
 #include <algorithm>
@@ -25,22 +24,22 @@ class diagram {
   public:
     void add(const recorded_event& e) {
         switch (e.what) {
-        case event_kind::enqueued: // by what was settled right before
+        case event_kind::enqueued: // by the entry that was settled just before
             sent_from_[e.id] = last_;
             arrow(last_, "->>", e.queue, e.topic);
             break;
         case event_kind::started:
-            if (!sent_from_.contains(e.id) && e.attempt == 1 && begun_.emplace(e.id, true).second) {
+            if (!sent_from_.contains(e.id) && e.attempt == 1 && started_.emplace(e.id, true).second) {
                 body_ += "    Note over " + alias(e.queue) + ": " + e.topic + '\n';
             }
             break;
         case event_kind::succeeded:
         case event_kind::dead: end(e); break;
-        case event_kind::retried: arrow(e.queue, "->>", e.queue, e.topic + " again" + told(e)); break;
+        case event_kind::retried: arrow(e.queue, "->>", e.queue, e.topic + " again" + note_of(e)); break;
         case event_kind::advanced:
             last_ = e.queue;
             if (!e.tag.empty()) { // a saga skips a step
-                body_ += "    Note over " + alias(e.queue) + ": " + e.topic + told(e) + '\n';
+                body_ += "    Note over " + alias(e.queue) + ": " + e.topic + note_of(e) + '\n';
             }
             break;
         default: break;
@@ -58,14 +57,14 @@ class diagram {
   private:
     void end(const recorded_event& e) {
         last_ = e.queue;
-        const auto what = e.topic + ' ' + std::string(name_of(e.what)) + told(e);
+        const auto what = e.topic + ' ' + std::string(name_of(e.what)) + note_of(e);
         if (const auto from = sent_from_.find(e.id); from != sent_from_.end()) {
             arrow(e.queue, "-->>", from->second, what);
         } else {
             body_ += "    Note over " + alias(e.queue) + ": " + what + '\n';
         }
     }
-    [[nodiscard]] static std::string told(const recorded_event& e) {
+    [[nodiscard]] static std::string note_of(const recorded_event& e) {
         const auto& word = e.error.empty() ? e.tag : e.error;
         return word.empty() ? std::string{} : " (" + word + ')';
     }
@@ -73,7 +72,7 @@ class diagram {
         const auto start = alias(from);
         body_ += "    " + start + std::string(how) + alias(to) + ": " + what + '\n';
     }
-    /// Names may be anything; Mermaid's own must not.
+    /// A queue may have any name; a participant in Mermaid may not.
     [[nodiscard]] std::string alias(const std::string& queue) {
         const auto found = std::find(queues_.begin(), queues_.end(), queue);
         const auto index = found - queues_.begin();
@@ -85,13 +84,14 @@ class diagram {
 
     std::vector<std::string> queues_{};
     std::map<id, std::string> sent_from_{};
-    std::map<id, bool> begun_{};
+    std::map<id, bool> started_{};
     std::string last_ = "outside";
     std::string body_{};
 };
 
 } // namespace detail
 
+/// The Mermaid text of these events.
 [[nodiscard]] inline std::string sequence_diagram(const std::vector<recorded_event>& events) {
     detail::diagram out;
     for (const auto& e : events) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Entries as a table a person can read: in a failing test, or at a breakpoint.
+// Entries as a readable table, for a failing test or a debugger.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace vouch {
 inline namespace v0 {
 namespace testing {
 
-/// A length of time in its largest whole unit: 0, 90s, 5min, 2h, 250ms, -3us.
+/// A duration in its largest whole unit: 0, 90s, 5min, 2h, 250ms, -3us.
 [[nodiscard]] inline std::string to_text(duration d) {
     struct unit {
         duration::rep size;
@@ -36,10 +36,10 @@ namespace testing {
     return {};
 }
 
-/// Counting ids by their number, others in full.
+/// An id of `counting_ids` as its number, any other id in full.
 [[nodiscard]] inline std::string to_text(const id& i) { return i.high == 0 ? std::to_string(i.low) : to_string(i); }
 
-/// One row per entry; times count from `start`.
+/// One row per entry; times are relative to `start`.
 [[nodiscard]] inline std::string table(std::span<const entry> entries, time_point start) {
     using row = std::array<std::string, 7>;
     std::vector<row> rows{{"id", "queue", "topic", "state", "attempts", "due", "last error"}};

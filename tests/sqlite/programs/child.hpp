@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process of its own for a piece of work, made by a parent that has no connection open and no thread running.
+// Runs a function in a child process. The parent must have no connection open and no other thread running.
 #pragma once
 
 #include <cerrno>
@@ -19,13 +19,13 @@ namespace worker_program {
 
 /// How a process ended.
 struct ending {
-    int code = -1;   ///< if it ended by itself
-    int signal = -1; ///< if it was ended
+    int code = -1;   ///< if it exited
+    int signal = -1; ///< if a signal ended it
 };
 
 class child {
   public:
-    /// `work` returns the exit code.
+    /// Forks, and calls `work` in the child; it returns the exit code.
     template <class Work>
     explicit child(Work&& work) : id_(fork_flushed()) {
         if (id_ < 0) {
@@ -36,7 +36,7 @@ class child {
             try {
                 code = work();
             } catch (const std::exception& e) {
-                std::fprintf(stderr, "a child failed: %s\n", e.what());
+                std::fprintf(stderr, "a child process failed: %s\n", e.what());
             }
             std::fflush(nullptr);
             _exit(code);
@@ -64,7 +64,7 @@ class child {
         return of(status);
     }
 
-    /// Nothing if it is still there after that long.
+    /// Nothing if the process is still running after `at_most`.
     [[nodiscard]] std::optional<ending> wait_for(std::chrono::milliseconds at_most) {
         const auto until = std::chrono::steady_clock::now() + at_most;
         for (;;) {
@@ -81,7 +81,7 @@ class child {
     }
 
   private:
-    /// What is printed and not yet written would be written twice.
+    /// Flushes first: buffered output would otherwise be written twice.
     [[nodiscard]] static pid_t fork_flushed() {
         std::fflush(nullptr);
         return fork();
@@ -93,7 +93,7 @@ class child {
     pid_t id_;
 };
 
-/// What should hold and did not.
+/// The number of expectations of this process that did not hold.
 inline int failures = 0;
 
 inline void expect(bool holds, const char* what) {
@@ -103,14 +103,14 @@ inline void expect(bool holds, const char* what) {
     }
 }
 
-/// Runs on a file that nobody else has open.
+/// Runs `work` in a child process, so that this process opens no file.
 template <class Work>
 void in_a_child(Work&& work) {
     child alone([&] {
         work();
         return failures == 0 ? 0 : 1;
     });
-    expect(alone.wait().code == 0, "a look in a process of its own");
+    expect(alone.wait().code == 0, "the checks in a child process pass");
 }
 
 } // namespace worker_program

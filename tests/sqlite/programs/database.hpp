@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A connection of the application's own, as plain as can be: what the tests do beside the store goes through it, so
-// that nothing of the store is needed to check the store.
+// A plain SQLite connection for what the tests do beside the store, so that the store is not used to check the store.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace sqlite_test {
 
-/// One row of a query, while it is the current one.
+/// The current row of a query. Valid until the next step.
 class row {
   public:
     explicit row(sqlite3_stmt* of) noexcept : of_(of) {}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A disk whose power can go. Each file has a durable image and what was changed since its last sync; when the power
-// goes, what is unsynced is forgotten, or survives sector by sector as it happened to be written back: each sector of
-// 512 bytes as it was after some of its changes, whatever became of its neighbours. Synced bytes are never damaged.
+// A disk that can lose power. Each file has a durable image and the changes since its last sync. A power cut discards
+// the unsynced changes, or keeps some of them: each sector of 512 bytes comes back as it was after some of its changes,
+// independently of its neighbours. Synced bytes are never damaged.
 //
-// Files come into being at once and for good. One that was deleted may come back, until the folder is synced: at the
-// deletion, or with the first sync of a fresh log or journal, which is what SQLite does on Unix.
+// A created file is durable at once. A deleted file may come back until the folder is synced, which happens at the
+// deletion or with the first sync of a fresh log or journal, as SQLite does on Unix.
 //
-// Used by one thread.
+// Not safe for concurrent use.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace sqlite_test {
 
 class disk {
   public:
-    /// What the disk was asked for when the power went.
+    /// The request during which the power is cut.
     enum class request : std::uint8_t { nothing, write_log, write_database, sync_log, sync_database, cut_short };
     static constexpr std::array all_requests{request::nothing,  request::write_log,     request::write_database,
                                              request::sync_log, request::sync_database, request::cut_short};
@@ -77,7 +77,7 @@ class disk {
         }
     }
 
-    // Requests. Each says whether it was done; what was not done may have been all the same.
+    // Requests. Each returns whether it succeeded. A failed request may have taken effect.
 
     [[nodiscard]] bool write(file& f, std::size_t at, std::string_view bytes) {
         return change(f, f.kind_ == kind::log ? request::write_log : request::write_database, {at, std::string(bytes)});
@@ -98,17 +98,17 @@ class disk {
     // Power.
 
     [[nodiscard]] bool has_power() const noexcept { return has_power_; }
-    /// The power goes at the last of so many further requests of this kind.
+    /// Cuts the power at the `count`-th request of this kind from now on.
     void cut_after(request what, std::uint64_t count) noexcept {
         cut_wanted_ = what;
         requests_left_ = count;
     }
     void cut_now() noexcept { has_power_ = false; }
-    /// The next request of this kind fails, and the power stays; `nothing` takes that back.
+    /// Makes the next request of this kind fail without a power cut. `nothing` cancels that.
     void fail_next(request what) noexcept { fail_wanted_ = what; }
     [[nodiscard]] request cut_at() const noexcept { return cut_at_; }
 
-    /// The power comes back, and everything is as the disk kept it. Nobody has a file open.
+    /// Restores the power with what the disk kept. Requires that no file is open.
     void reboot() {
         const bool forgets_all = below(3) == 0;
         for (auto& [name, image] : deleted_) {
@@ -146,7 +146,7 @@ class disk {
         if (what == fail_wanted_) {
             fail_wanted_ = request::nothing;
             if (below(2) == 0) {
-                effect(); // done, and reported as failed
+                effect(); // takes effect, but reports failure
             }
             return false;
         }
@@ -157,7 +157,7 @@ class disk {
         has_power_ = false;
         cut_at_ = what;
         if (below(2) == 0) {
-            effect(); // done, and nobody heard of it
+            effect(); // takes effect, but the caller never learns it
         }
         return false;
     }
@@ -169,7 +169,7 @@ class disk {
         });
     }
 
-    /// Of the unsynced changes, those that were written back before the power went.
+    /// Makes a random part of the unsynced changes durable, as if written back before the cut.
     void keep_some(file& f) {
         constexpr std::size_t sector_size = 512;
         const auto count = f.unsynced_.size();
@@ -181,7 +181,7 @@ class disk {
             }
         };
         const auto sizes_kept = draw();
-        std::map<std::size_t, std::size_t> kept; // by sector: how many of the changes it has seen
+        std::map<std::size_t, std::size_t> kept; // by sector: how many of the changes it keeps
         for (std::size_t i = 0; i < count; ++i) {
             const auto& c = f.unsynced_[i];
             if (c.cuts_short && i < sizes_kept) {
@@ -218,7 +218,7 @@ class disk {
     case disk::request::write_database: return "writing the database";
     case disk::request::sync_log: return "syncing the log";
     case disk::request::sync_database: return "syncing the database";
-    case disk::request::cut_short: return "cutting a file short";
+    case disk::request::cut_short: return "truncating a file";
     }
     return "?";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A VFS whose files are on a `disk`. Locks and the log's index are kept in memory: it serves one process, in which one
-// thread uses SQLite. Without power every request fails.
+// A SQLite VFS whose files are on a `disk`. Locks and the log's index are kept in memory, so it serves one process in
+// which one thread uses SQLite. Without power every request fails.
 #pragma once
 
 #include <algorithm>
@@ -35,14 +35,14 @@ class disk_vfs {
         vfs_.xAccess = access;
         vfs_.xFullPathname = full_name;
         if (sqlite3_vfs_register(&vfs_, 0) != SQLITE_OK) {
-            throw std::runtime_error("SQLite takes no VFS");
+            throw std::runtime_error("SQLite refuses to register the VFS");
         }
     }
     disk_vfs(const disk_vfs&) = delete;
     disk_vfs& operator=(const disk_vfs&) = delete;
     ~disk_vfs() { sqlite3_vfs_unregister(&vfs_); }
 
-    /// From now on files are on this one. Nobody has a file open.
+    /// Uses this disk from now on. Requires that no file is open.
     void use(disk& d) {
         if (!places_.empty()) {
             throw std::logic_error("a file is still open");
@@ -53,7 +53,7 @@ class disk_vfs {
   private:
     struct opened;
 
-    /// What all who have one file open share.
+    /// What all open handles of one file share.
     struct place {
         std::vector<opened*> by{};
         std::vector<std::unique_ptr<std::array<char, 32 * 1024>>> index{};
@@ -209,7 +209,7 @@ class disk_vfs {
         return SQLITE_OK;
     }
 
-    // The index of the log: gone when the last one who used it goes.
+    // The index of the log. It is dropped with its last user.
 
     static int map_index(sqlite3_file* f, int region, int size, int extend, void volatile** out) {
         auto& self = of(f);
@@ -254,7 +254,9 @@ class disk_vfs {
 
     static int control(sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; }
     static int sector_size(sqlite3_file*) { return 512; }
-    static int characteristics(sqlite3_file*) { return SQLITE_IOCAP_POWERSAFE_OVERWRITE; } // as on any system
+    static int characteristics(sqlite3_file*) {
+        return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
+    } // SQLite's default on every system
 
     static inline const sqlite3_io_methods methods{
         2,           close,       read,    write,       truncate,        sync,      size,       lock,

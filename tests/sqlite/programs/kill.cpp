@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Processes die, the work does not: producers, runners, purges and migrations are killed with SIGKILL at named points
-// and at random moments, and afterwards every order has its one entry, every entry has succeeded, and no claim has
-// settled what another one held.
+// Kills processes and checks that no work is lost. Producers, runners, purges and migrations are killed with SIGKILL at
+// named points and at random moments. Afterwards every order has exactly one entry, every entry has succeeded, and no
+// claim has settled an entry that another claim held.
 //
-//   kill [--rounds N] [--seed N]                healthy rounds, then both broken variants, which must be caught
-//   kill --broken two-commits | no-fence        a broken variant alone; exits 1, as it is caught
+//   kill [--rounds N] [--seed N]                both broken variants, which must be caught, then the healthy store
+//   kill --broken two-commits | no-fence        one broken variant only; exits with 1 because it is caught
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -49,34 +49,34 @@ struct settings {
     return out;
 }
 
-[[nodiscard]] bool complain(const std::vector<std::string>& complaints) {
-    for (const auto& c : complaints) {
+[[nodiscard]] bool report(const std::vector<std::string>& problems) {
+    for (const auto& c : problems) {
         std::printf("  FAILED: %s\n", c.c_str());
     }
-    return complaints.empty();
+    return problems.empty();
 }
 
 [[nodiscard]] bool is_sound(const settings& how) {
     rounds test(how.as, how.seed);
     test.play(how.rounds);
     const auto found = test.finish();
-    auto complaints = found.complaints();
+    auto problems = found.problems();
     if (test.failures() != 0) {
-        complaints.push_back(std::to_string(test.failures()) + " processes failed by themselves");
+        problems.push_back(std::to_string(test.failures()) + " processes failed without being killed");
     }
     const auto doubles_max = test.kills() * batch_size;
     if (found.double_executions > doubles_max) {
-        complaints.emplace_back("more double executions than the kills explain");
+        problems.emplace_back("there are more double executions than the kills explain");
     }
     if (how.as == variant::healthy) {
         for (const auto at : all_points) {
             std::printf("  %-36s %5zu\n", name_of(at).data(), test.kills(at));
             if (test.kills(at) < kills_per_point) {
-                complaints.push_back("too few kills " + std::string(name_of(at)));
+                problems.push_back("too few kills " + std::string(name_of(at)));
             }
         }
         if (found.late_settles == 0) {
-            complaints.emplace_back("nobody came late, the fence had nothing to refuse");
+            problems.emplace_back("no settle came late, so the fence was not tested");
         }
     }
     std::printf("  orders %zu, executions %zu, late settles refused %zu, integrity %s\n", found.orders,
@@ -84,20 +84,20 @@ struct settings {
     std::printf("rounds %llu, entries %zu, double executions %zu (at most %zu), losses %zu\n",
                 static_cast<unsigned long long>(how.rounds), found.entries, found.double_executions, doubles_max,
                 found.losses);
-    return complain(complaints);
+    return report(problems);
 }
 
-/// Whether a broken variant is found to be broken, and in the way it is.
+/// Whether the test finds the defect of a broken variant.
 [[nodiscard]] bool is_caught(variant as, std::uint64_t seed) {
     std::printf("%s:\n", as == variant::no_fence ? "without the fence" : "order and entry in two commits");
     rounds test(as, seed);
     test.play(broken_rounds);
     const auto found = test.finish();
-    const bool caught = (as == variant::no_fence ? found.usurped : found.losses) != 0;
-    for (const auto& c : found.complaints()) {
+    const bool caught = (as == variant::no_fence ? found.wrongly_settled : found.losses) != 0;
+    for (const auto& c : found.problems()) {
         std::printf("  caught: %s\n", c.c_str());
     }
-    return caught || complain({"a broken store passed"});
+    return caught || report({"a broken store passed"});
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is left when all rounds are over and a last runner has drained the queue, held against the log and against
-// itself: orders against entries, claims against executions and settles.
+// The final check of a kill test, after a last runner has drained the queue. It compares orders with entries, and
+// claims with executions and settles, in the database and in the log.
 #pragma once
 
 #include <cstddef>
@@ -27,18 +27,18 @@ struct findings {
     std::size_t double_executions = 0; ///< beyond the first of each entry
     std::size_t late_settles = 0;      ///< refused by the fence
 
-    // What must not be.
-    std::size_t losses = 0;           ///< orders without an entry, told or executed ones without a trace
+    // These must be zero, and `integrity` "ok".
+    std::size_t losses = 0;           ///< orders without an entry; logged orders or executions without a stored entry
     std::size_t orphans = 0;          ///< entries without an order
     std::size_t copies = 0;           ///< entries beyond the first of an order
     std::size_t unfinished = 0;       ///< entries that have not succeeded
     std::size_t claims_run_twice = 0; ///< one ticket, two executions
-    std::size_t usurped = 0;          ///< entries settled by a claim that did not hold them, or more than once
-    std::size_t zombies = 0;          ///< orders that were rolled back and are there
-    std::int64_t unaccounted = 0;     ///< lines of the ledger that neither the queue nor the purges account for
+    std::size_t wrongly_settled = 0;  ///< entries settled by a claim that did not hold them, or more than once
+    std::size_t reappeared = 0;       ///< orders that were rolled back but are stored
+    std::int64_t unaccounted = 0;     ///< ledger lines that are neither in the queue nor purged
     std::string integrity{};
 
-    [[nodiscard]] std::vector<std::string> complaints() const {
+    [[nodiscard]] std::vector<std::string> problems() const {
         std::vector<std::string> out;
         const auto expect_none = [&](std::size_t count, const char* what) {
             if (count != 0) {
@@ -47,11 +47,11 @@ struct findings {
         };
         expect_none(losses, "lost");
         expect_none(orphans, "entries without an order");
-        expect_none(copies, "entries too many");
+        expect_none(copies, "duplicate entries");
         expect_none(unfinished, "entries not succeeded");
         expect_none(claims_run_twice, "claims executed twice");
-        expect_none(usurped, "entries settled by a claim that did not hold them");
-        expect_none(zombies, "orders rolled back and there");
+        expect_none(wrongly_settled, "entries settled by a claim that did not hold them");
+        expect_none(reappeared, "orders stored although they were rolled back");
         expect_none(static_cast<std::size_t>(unaccounted < 0 ? -unaccounted : unaccounted), "ledger lines unaccounted");
         if (integrity != "ok") {
             out.push_back("integrity_check: " + integrity);
@@ -62,12 +62,12 @@ struct findings {
 
 namespace detail {
 
-/// The log by what was said, then of what; counted.
-[[nodiscard]] inline std::map<said, std::map<std::string, std::size_t>> read_log(const scene& s) {
-    std::map<said, std::map<std::string, std::size_t>> out;
-    std::ifstream file(s.log());
+/// Counts the lines of the log by event and subject.
+[[nodiscard]] inline std::map<logged, std::map<std::string, std::size_t>> read_log(const scene& s) {
+    std::map<logged, std::map<std::string, std::size_t>> out;
+    std::ifstream file(s.log_path());
     for (std::string line; std::getline(file, line);) {
-        out[static_cast<said>(line.at(0))][line.substr(2)] += 1;
+        out[static_cast<logged>(line.at(0))][line.substr(2)] += 1;
     }
     return out;
 }
@@ -83,25 +83,25 @@ namespace detail {
 
 } // namespace detail
 
-[[nodiscard]] inline findings look_over(const scene& s) {
+[[nodiscard]] inline findings inspect(const scene& s) {
     findings f;
     const sqlite_test::database db(s.database());
     auto log = detail::read_log(s);
-    const auto executed = detail::by_entry(log[said::executed]);
-    const auto settled = detail::by_entry(log[said::settled]);
+    const auto executed = detail::by_entry(log[logged::executed]);
+    const auto settled = detail::by_entry(log[logged::settled]);
 
     std::map<std::string, std::size_t> entries_of; // by order
     db.each("SELECT number FROM orders", [&](const auto& row) { entries_of[std::to_string(row.integer(0))] = 0; });
     f.orders = entries_of.size();
-    for (const auto& [order, count] : log[said::ordered]) {
+    for (const auto& [order, count] : log[logged::ordered]) {
         f.losses += count - entries_of.count(order);
     }
-    for (const auto& [order, count] : log[said::rolled_back]) {
-        f.zombies += entries_of.count(order);
+    for (const auto& [order, count] : log[logged::rolled_back]) {
+        f.reappeared += entries_of.count(order);
     }
 
     std::set<std::string> stored;
-    const std::string of = "FROM vouch_entries WHERE shelf >> 2 = (SELECT number FROM vouch_queues WHERE name = ";
+    const std::string of = "FROM vouch_entries WHERE partition >> 2 = (SELECT number FROM vouch_queues WHERE name = ";
     db.each("SELECT lower(hex(id)), payload, state, epoch, result " + of + "'orders')", [&](const auto& row) {
         auto id = row.bytes(0);
         for (const std::size_t dash : {8U, 13U, 18U, 23U}) {
@@ -120,7 +120,7 @@ namespace detail {
             const auto settles = settled.find(id);
             const bool twice = settles != settled.end() && settles->second > 1;
             const bool by_another = row.bytes(4) != std::to_string(row.integer(3));
-            f.usurped += twice || by_another ? 1U : 0U;
+            f.wrongly_settled += twice || by_another ? 1U : 0U;
             f.losses += 1 - executed.count(id);
         }
         stored.insert(std::move(id));
@@ -130,7 +130,7 @@ namespace detail {
         f.copies += count > 1 ? count - 1 : 0;
     }
 
-    for (const auto& [claim, count] : log[said::executed]) {
+    for (const auto& [claim, count] : log[logged::executed]) {
         f.executions += count;
         f.claims_run_twice += count - 1;
     }
@@ -138,7 +138,7 @@ namespace detail {
         f.double_executions += count - 1;
         f.losses += 1 - stored.count(id);
     }
-    f.late_settles = log[said::refused].size();
+    f.late_settles = log[logged::refused].size();
     f.unaccounted = db.integer("SELECT stored - purged - (SELECT count(*) " + of + "'ledger')) FROM ledger");
     f.integrity = db.text("PRAGMA integrity_check");
     return f;

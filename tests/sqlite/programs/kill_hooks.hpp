@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Makes SQLite pass the kill points, without the store's help: every connection of the process reports its statements
-// and its changes of rows, and a VFS dies between, before and in the middle of the writes that make a COMMIT.
+// Places the kill points inside SQLite, without help from the store: every connection of the process traces its
+// statements and row changes, and a VFS dies before, during and after the writes of a COMMIT.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace kill_test {
 
 inline constexpr const char* vfs_name = "killing";
 
-/// What the process is doing, as far as SQL alone does not say.
+/// What the process is doing, where the SQL text alone does not tell.
 inline bool is_settling = false;
 inline bool is_migrating = false;
 
@@ -47,7 +47,7 @@ inline int on_trace(unsigned what, void*, void* statement, void*) {
     return 0;
 }
 
-/// In the middle of a statement: some of the indexes know of the row, others do not.
+/// Called in the middle of a statement, when only some of the indexes contain the row.
 inline void on_change(void*, int what, const char*, const char* table, sqlite3_int64) {
     if (table == std::string_view("vouch_entries") && what != SQLITE_UPDATE) {
         reach(what == SQLITE_INSERT ? point::in_enqueue : point::in_purge);
@@ -60,16 +60,16 @@ inline int on_open(sqlite3* db, const char**, const struct sqlite3_api_routines*
     return SQLITE_OK;
 }
 
-// The VFS is the system's own, but for the methods that write. Nothing is synced: what a process has written survives
-// its death, and the power stays on here.
+// The VFS is the system's, except for the methods that write. It never syncs: this test kills processes, not the
+// machine, and what a process has written survives its death.
 
 inline sqlite3_vfs* system_vfs = nullptr;
 inline sqlite3_vfs killing_vfs{};
-inline sqlite3_io_methods system_methods{}; // for what writes, the same for all files
+inline sqlite3_io_methods system_methods{}; // the write methods are the same for all files
 inline sqlite3_io_methods methods_of_database{};
 inline sqlite3_io_methods methods_of_log{};
 
-/// Each write is three passes of the point: before, half done, done.
+/// Each write passes the point three times: before it, with half of it written, and after it.
 inline int write(sqlite3_file* file, const void* data, int size, sqlite3_int64 at) {
     const auto where = is_migrating ? point::in_migration : point::in_commit;
     const bool counts = is_migrating || is_committing;
@@ -109,7 +109,7 @@ inline int open(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, i
 
 } // namespace detail
 
-/// For this process and all connections it opens from now on.
+/// Installs the hooks for all connections that this process opens from now on.
 inline void install_hooks() {
     using entry_point = void (*)();
     detail::system_vfs = sqlite3_vfs_find(nullptr);
@@ -118,7 +118,7 @@ inline void install_hooks() {
     detail::killing_vfs.xOpen = detail::open;
     if (sqlite3_vfs_register(&detail::killing_vfs, 0) != SQLITE_OK ||
         sqlite3_auto_extension(reinterpret_cast<entry_point>(detail::on_open)) != SQLITE_OK) {
-        throw std::runtime_error("SQLite takes no hooks");
+        throw std::runtime_error("SQLite refuses to register the hooks");
     }
 }
 

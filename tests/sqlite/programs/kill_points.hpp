@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The places at which a process dies, and the appointment it has with one of them. Everything here is the state of one
-// child process, which has one thread.
+// The points at which a process can be killed, and the plan of this process. The state here belongs to one child
+// process with one thread.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ enum class point : std::uint8_t {
     before_settle_commit,
     in_purge,
     in_migration,
-    any_moment, ///< nothing the child knows of: the parent kills it
+    any_moment, ///< the parent kills the child
 };
 
 inline constexpr std::array all_points{
@@ -36,7 +36,7 @@ inline constexpr std::array all_points{
     case point::in_enqueue: return "in enqueue";
     case point::after_enqueue: return "after enqueue, before COMMIT";
     case point::in_commit: return "in COMMIT";
-    case point::after_commit: return "after COMMIT, before anybody knows";
+    case point::after_commit: return "after COMMIT, before it is logged";
     case point::before_handler: return "between claim and handle";
     case point::in_handler: return "in the handler";
     case point::before_settle_commit: return "between settle and COMMIT";
@@ -47,13 +47,13 @@ inline constexpr std::array all_points{
     return "?";
 }
 
-/// Dies when it comes to `where` and has been there `passes` times before. Without `where`: never.
-struct appointment {
+/// The process dies when it reaches `where` after having passed it `passes` times. Without `where`: never.
+struct kill_plan {
     std::optional<point> where{};
     std::uint64_t passes = 0;
 };
 
-inline appointment mine{};
+inline kill_plan own_plan{};
 
 [[noreturn]] inline void die() noexcept {
     for (;;) {
@@ -61,8 +61,8 @@ inline appointment mine{};
     }
 }
 
-/// Whether this is the place and the time; asked once per pass.
-[[nodiscard]] inline bool is_due(point p) noexcept { return mine.where == p && mine.passes-- == 0; }
+/// Whether the process must die here. Call it once per pass.
+[[nodiscard]] inline bool is_due(point p) noexcept { return own_plan.where == p && own_plan.passes-- == 0; }
 
 inline void reach(point p) noexcept {
     if (is_due(p)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Child processes. The parent has no connection open when it makes one, because SQLite's must not be carried across a
-// fork.
+// Child processes that may be killed. The parent must have no connection open when it forks: SQLite connections must
+// not be carried across a fork.
 #pragma once
 
 #include <array>
@@ -25,14 +25,14 @@ enum class ending : std::uint8_t { finished, killed, failed };
 
 class process {
   public:
-    /// Runs `work` in a process of its own, through the hooks, until it is done or its appointment comes.
+    /// Runs `work` in a child process with the hooks installed, until it is done or its plan kills it.
     template <class Work>
-    process(appointment when, Work&& work) : id_(fork()) {
+    process(kill_plan when, Work&& work) : id_(fork()) {
         if (id_ < 0) {
             throw std::system_error(errno, std::generic_category(), "fork");
         }
         if (id_ == 0) {
-            _exit(live(when, std::forward<Work>(work))); // past all destructors of the parent's things
+            _exit(run(when, std::forward<Work>(work))); // skips the destructors of the parent's objects
         }
     }
     process(process&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
@@ -59,14 +59,14 @@ class process {
 
   private:
     template <class Work>
-    static int live(appointment when, Work&& work) noexcept {
+    static int run(kill_plan when, Work&& work) noexcept {
         try {
-            mine = when;
+            own_plan = when;
             install_hooks();
             work();
             return 0;
         } catch (const std::exception& e) {
-            std::fprintf(stderr, "a child failed: %s\n", e.what());
+            std::fprintf(stderr, "a child process failed: %s\n", e.what());
             return 1;
         }
     }
@@ -74,41 +74,41 @@ class process {
     pid_t id_;
 };
 
-/// A place where a child waits until its parent lets it go on.
-class gate {
+/// A point where a child waits until its parent releases it.
+class rendezvous {
   public:
-    gate() {
+    rendezvous() {
         if (pipe(there_.data()) != 0 || pipe(back_.data()) != 0) {
             throw std::system_error(errno, std::generic_category(), "pipe");
         }
     }
-    gate(const gate&) = delete;
-    gate& operator=(const gate&) = delete;
-    ~gate() {
+    rendezvous(const rendezvous&) = delete;
+    rendezvous& operator=(const rendezvous&) = delete;
+    ~rendezvous() {
         for (const int end : {there_[0], there_[1], back_[0], back_[1]}) {
             close(end);
         }
     }
 
     // The child's side.
-    void wait_to_be_let_go() {
-        tell(there_[1]);
-        hear(back_[0]);
+    void arrive_and_wait() {
+        send(there_[1]);
+        receive(back_[0]);
     }
-    /// So that nobody waits for a child that does not come by.
-    void pass_by() { tell(there_[1]); }
+    /// For a child that will not wait, so that the parent does not wait for it.
+    void arrive() { send(there_[1]); }
 
     // The parent's side.
-    void wait_for_child() { hear(there_[0]); }
-    void let_go() { tell(back_[1]); }
+    void wait_for_child() { receive(there_[0]); }
+    void release() { send(back_[1]); }
 
   private:
-    static void tell(int to) {
+    static void send(int to) {
         if (write(to, "!", 1) != 1) {
-            throw std::runtime_error("a pipe takes no byte");
+            throw std::runtime_error("cannot write to a pipe");
         }
     }
-    static void hear(int from) {
+    static void receive(int from) {
         char heard = 0;
         while (read(from, &heard, 1) < 0 && errno == EINTR) {
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the processes of a kill test do for a living: produce orders, run their entries, purge a ledger, create tables.
-// None of it knows whether it will be killed.
+// The roles of the processes in a kill test: produce orders, run their entries, purge a ledger, create tables. They are
+// the same whether the process is killed or not.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,7 @@ inline constexpr std::uint64_t repeats_max = 1000;
 struct part {
     const kill_test::scene& scene;
     std::uint64_t round = 0;
-    std::uint64_t repeat = 0; ///< of those who do the same again and again
+    std::uint64_t repeat = 0; ///< counts the repetitions of one process
     std::uint64_t seed = 0;
     vouch::time_point now{};
 };
@@ -41,13 +41,13 @@ namespace detail {
 class means {
   public:
     explicit means(const part& p)
-        : clock(p.now), random(p.seed), outbox({.clock = clock, .ids = vouch::uuid7_source(clock, p.seed)}) {}
+        : clock(p.now), random(p.seed), stamps{.clock = clock, .ids = vouch::uuid7_source(clock, p.seed)} {}
 
     [[nodiscard]] std::uint64_t below(std::uint64_t limit) { return random() % limit; }
 
     vouch::manual_clock clock;
     std::mt19937_64 random;
-    vouch::outbox outbox;
+    vouch::emitter_options stamps; ///< times and ids
 };
 
 inline const vouch::sqlite::options through_hooks{.vfs = vfs_name};
@@ -55,7 +55,7 @@ inline const vouch::sqlite::options through_hooks{.vfs = vfs_name};
 [[nodiscard]] inline database open_application(const part& p) {
     database app(p.scene.database(), vfs_name);
     app.execute("PRAGMA synchronous = FULL");
-    app.execute("PRAGMA wal_autocheckpoint = 16"); // often, so that some die in a checkpoint
+    app.execute("PRAGMA wal_autocheckpoint = 16"); // often, so that some processes die in a checkpoint
     return app;
 }
 
@@ -77,7 +77,7 @@ class producer {
         const bool two_commits = part_.scene.as() == variant::two_commits;
         const bool changes_its_mind = !two_commits && means_.below(6) == 0;
         if (changes_its_mind) {
-            say(said::rolled_back, numbers);
+            write_log(logged::rolled_back, numbers);
         }
         if (two_commits) {
             place_in_two_commits(numbers);
@@ -88,14 +88,14 @@ class producer {
         }
         if (!changes_its_mind) {
             reach(point::after_commit);
-            say(said::ordered, numbers);
+            write_log(logged::ordered, numbers);
         }
     }
 
   private:
-    void say(said what, std::span<const std::uint64_t> numbers) const {
+    void write_log(logged what, std::span<const std::uint64_t> numbers) const {
         for (const auto n : numbers) {
-            part_.scene.say(what, std::to_string(n));
+            part_.scene.write_log(what, std::to_string(n));
         }
     }
 
@@ -141,11 +141,9 @@ class producer {
 
     template <class Writer>
     void emit(Writer& to, std::uint64_t number) {
-        const std::vector drafts{vouch::draft{.id = means_.outbox.fresh_id(),
-                                              .queue = "orders",
-                                              .topic = "order.placed",
-                                              .payload = std::to_string(number)}};
-        to.enqueue(drafts, means_.outbox.now());
+        const std::vector drafts{vouch::draft{
+            .id = means_.stamps.ids(), .queue = "orders", .topic = "order.placed", .payload = std::to_string(number)}};
+        to.enqueue(drafts, means_.clock());
         reach(point::after_enqueue);
     }
 
@@ -167,7 +165,7 @@ inline void produce(const part& p) {
 
 namespace detail {
 
-/// The store without the fence: a settle is by id alone, on whoever's claim.
+/// The store without the fence: a settle goes by id and ends any claim.
 class unfenced_store : public vouch::sqlite::store {
   public:
     class transaction : public vouch::sqlite::transaction {
@@ -192,14 +190,15 @@ template <class Store>
 void run(const part& p, const std::function<void()>& pause) {
     means means(p);
     Store store(p.scene.database(), through_hooks);
-    vouch::router<Store> router;
+    const vouch::outbox outbox(store, means.stamps);
+    vouch::router router(outbox);
     router.on("order.placed", [&](vouch::delivery& d) {
         reach(point::in_handler);
-        p.scene.say(said::executed, d.id(), d.entry().epoch);
+        p.scene.write_log(logged::executed, d.id(), d.entry().epoch);
         reach(point::in_handler);
         return std::to_string(d.entry().epoch); // the claim that settles it
     });
-    vouch::runner runner(store, means.outbox, router,
+    vouch::runner runner(outbox, router,
                          {.queue = "orders",
                           .worker = "round " + std::to_string(p.round),
                           .batch_size = batch_size,
@@ -222,10 +221,10 @@ void run(const part& p, const std::function<void()>& pause) {
         }
         is_settling = false;
         for (const auto& h : batch) {
-            const bool landed = h.landing->what == vouch::landing::kind::landed;
-            p.scene.say(landed ? said::settled : said::refused, h.entry.id, h.entry.epoch);
+            const bool landed = h.result->what == vouch::detail::settle_result::kind::applied;
+            p.scene.write_log(landed ? logged::settled : logged::refused, h.entry.id, h.entry.epoch);
         }
-        means.clock.pass(std::chrono::milliseconds{1}); // far from any lease's end
+        means.clock.pass(std::chrono::milliseconds{1}); // much less than a lease
         if (!pause && entries.empty()) {
             entries = runner.claim();
         }
@@ -234,7 +233,7 @@ void run(const part& p, const std::function<void()>& pause) {
 
 } // namespace detail
 
-/// Until nothing is due; with a `pause`, one batch only, which waits there between its handlers and its settle.
+/// Runs until nothing is due. With a `pause`: one batch only, and calls it between the handlers and the settle.
 inline void run(const part& p, const std::function<void()>& pause = {}) {
     if (p.scene.as() == variant::no_fence) {
         detail::run<detail::unfenced_store>(p, pause);
@@ -243,7 +242,7 @@ inline void run(const part& p, const std::function<void()>& pause = {}) {
     }
 }
 
-/// Keeps account of a queue's ended entries in the transactions that store and purge them.
+/// Stores and purges ended entries, and counts them in the same transactions.
 inline void purge(const part& p) {
     detail::means means(p);
     const auto app = detail::open_application(p);
@@ -254,7 +253,7 @@ inline void purge(const part& p) {
     };
     std::vector<vouch::draft> drafts;
     for (std::size_t i = 0; i < 3 * batch_size; ++i) {
-        drafts.push_back({.id = means.outbox.fresh_id(), .queue = "ledger", .topic = "line", .result = "done"});
+        drafts.push_back({.id = means.stamps.ids(), .queue = "ledger", .topic = "line", .result = "done"});
     }
     app.execute("BEGIN IMMEDIATE");
     joined.enqueue(drafts, p.now);

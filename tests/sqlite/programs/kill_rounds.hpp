@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rounds of a kill test: in each one process works and is killed, others work beside it. Afterwards a last runner
-// drains what is left.
+// The rounds of a kill test. In each round one process works and is killed while another works beside it. At the end a
+// last runner drains the queue.
 #pragma once
 
 #include <algorithm>
@@ -56,11 +56,11 @@ class rounds {
         }
     }
 
-    /// Ends the test: heals what was left behind, and looks everything over.
+    /// Ends the test: drains what is left and inspects the result.
     [[nodiscard]] findings finish() {
         round_ += 1;
         expect_finished(process({}, [p = next_part()] { run(p); }));
-        return look_over(scene_);
+        return inspect(scene_);
     }
 
     [[nodiscard]] std::uint64_t played() const noexcept { return round_; }
@@ -72,7 +72,7 @@ class rounds {
         }
         return sum;
     }
-    /// Children that ended in a way nobody had arranged.
+    /// The number of children that failed, or were killed against the plan.
     [[nodiscard]] std::size_t failures() const noexcept { return failures_; }
 
   private:
@@ -95,25 +95,25 @@ class rounds {
         play_with(at, any[below(any.size())]);
     }
 
-    /// A victim, and another process beside it. Before a runner dies there is work for it, and in half of the rounds
-    /// somebody slow has claimed that work before, whose lease is over and who settles when it is too late.
+    /// Kills one process while another works beside it. A runner gets work first. In half of its rounds a slow runner
+    /// has claimed that work before; its lease has expired, and it settles too late.
     void play_with(point at, role victims) {
         const bool kills_runner = victims == role::runner;
         if (kills_runner) {
             expect_finished(process({}, [p = next_part()] { produce(p); }));
         }
         if (kills_runner && below(2) == 0) {
-            gate before_settle;
+            rendezvous before_settle;
             process slow({}, [&before_settle, p = next_part(5 * lease)] {
-                const std::shared_ptr<void> at_last(nullptr, [&](void*) { before_settle.pass_by(); });
-                run(p, [&] { before_settle.wait_to_be_let_go(); });
+                const std::shared_ptr<void> at_last(nullptr, [&](void*) { before_settle.arrive(); });
+                run(p, [&] { before_settle.arrive_and_wait(); });
             });
             before_settle.wait_for_child();
             count(at, kill(at, victims));
-            before_settle.let_go();
+            before_settle.release();
             expect_finished(std::move(slow));
         } else {
-            // Two runners take each other's work away, so that some points are not reached: not too often.
+            // Two runners take work from each other and then miss some points, so this is rare.
             const auto other = kills_runner && below(4) != 0 ? role::purger : role::runner;
             process beside({}, [other, p = next_part()] { work(other, p); });
             count(at, kill(at, victims));
@@ -123,12 +123,12 @@ class rounds {
 
     [[nodiscard]] ending kill(point at, role victims) {
         const bool by_parent = at == point::any_moment;
-        process victim(appointment_at(at), [victims, by_parent, p = next_part()] {
+        process victim(plan_for(at), [victims, by_parent, p = next_part()] {
             for (auto again = p; again.repeat < (by_parent ? repeats_max : 1); ++again.repeat, ++again.seed) {
                 work(victims, again);
             }
         });
-        if (by_parent) { // which wakes up when it can, so the victim has more to do than it will live to see
+        if (by_parent) { // the parent may wake late, so the victim has work for much longer
             std::this_thread::sleep_for(std::chrono::microseconds{static_cast<std::int64_t>(below(8'000))});
             victim.kill();
         }
@@ -143,10 +143,10 @@ class rounds {
         }
     }
 
-    /// On a file of its own: after the kill there is nothing or everything, and whoever comes next can work with it.
+    /// On a separate file: after the kill all tables exist or none, and the next process can use the file.
     void play_migration() {
         const auto path = scene_.fresh_database();
-        count(point::in_migration, process(appointment_at(point::in_migration), [&] { create_tables(path); }).wait());
+        count(point::in_migration, process(plan_for(point::in_migration), [&] { create_tables(path); }).wait());
         expect_finished(process({}, [&] {
             {
                 const database app(path);
@@ -158,18 +158,18 @@ class rounds {
                     expected += 1;
                 }
                 if (tables != 0 && tables != expected) {
-                    throw std::runtime_error("half a migration: " + std::to_string(tables) + " of " +
-                                             std::to_string(expected));
+                    throw std::runtime_error("a killed migration left some of the tables: " + std::to_string(tables) +
+                                             " of " + std::to_string(expected));
                 }
             }
             vouch::sqlite::store store(path);
-            const vouch::outbox outbox;
-            vouch::router<vouch::sqlite::store> router;
+            const vouch::outbox outbox(store);
+            vouch::router router(outbox);
             router.on("#", [] {});
-            outbox.emit(store, {.queue = "q", .topic = "t"});
-            vouch::runner runner(store, outbox, router, {.queue = "q"});
+            outbox.emit({.queue = "q", .topic = "t"});
+            vouch::runner runner(outbox, router, {.queue = "q"});
             if (runner.run_until_idle().succeeded != 1 || database(path).text("PRAGMA integrity_check") != "ok") {
-                throw std::runtime_error("a migration that was killed left something that does not work");
+                throw std::runtime_error("the store does not work after a killed migration");
             }
         }));
     }
@@ -178,8 +178,8 @@ class rounds {
         return {.scene = scene_, .round = round_, .seed = random_(), .now = scene::time_of(round_) - slow_by};
     }
 
-    /// The number of passes a role's work has of each point, or less.
-    [[nodiscard]] appointment appointment_at(point at) {
+    /// A random pass of the point, within the number of passes that the role's work makes.
+    [[nodiscard]] kill_plan plan_for(point at) {
         switch (at) {
         case point::in_enqueue: return {at, below(8)};
         case point::after_enqueue: return {at, below(4)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An entry whose handler kills its process, among 40 others, with real processes on one file: a runner, and a worker
-// with eight threads and two queues. The process is started again whenever it has died. In the end every other entry
-// has succeeded, having been handled, and the poison entry is dead after its attempts.
+// One entry among 40 others has a handler that kills its process. The test runs real processes on one file: first a
+// runner, then a worker with eight threads and two queues. It restarts the process after each death. In the end every
+// other entry has been handled and has succeeded, and the poison entry is dead because its attempts are exhausted.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -31,18 +31,18 @@ constexpr auto lease = 300ms;
 void fill(const std::string& path) {
     in_a_child([&] {
         store s(path);
-        const vouch::outbox outbox;
+        const vouch::outbox outbox(s);
         for (std::size_t n = 0; n < innocents; ++n) {
             if (n == 7) {
-                outbox.emit(s, {.queue = "q", .topic = "poison"});
+                outbox.emit({.queue = "q", .topic = "poison"});
             }
-            outbox.emit(s, {.queue = n % 4 == 3 ? "r" : "q", .topic = "innocent"});
+            outbox.emit({.queue = n % 4 == 3 ? "r" : "q", .topic = "innocent"});
         }
     });
 }
 
-[[nodiscard]] vouch::router<store> routes() {
-    vouch::router<store> out;
+[[nodiscard]] vouch::router<store> routes(const vouch::outbox<store>& outbox) {
+    vouch::router out(outbox);
     out.on("innocent", [](vouch::delivery&) { std::this_thread::sleep_for(2ms); });
     out.on("poison", [](vouch::delivery&) {
         std::this_thread::sleep_for(1ms);
@@ -53,13 +53,13 @@ void fill(const std::string& path) {
 
 [[nodiscard]] bool is_done(const store& s) { return s.counts("q").live() + s.counts("r").live() == 0; }
 
-/// Ends with 0 when there is no more to do.
+/// Returns 0 when all work is done.
 int run_passes(const std::string& path) {
     store s(path);
-    const vouch::outbox outbox;
-    const auto router = routes();
-    vouch::runner first(s, outbox, router, {.queue = "q", .lease = lease});
-    vouch::runner second(s, outbox, router, {.queue = "r", .lease = lease});
+    const vouch::outbox outbox(s);
+    const auto router = routes(outbox);
+    vouch::runner first(outbox, router, {.queue = "q", .lease = lease});
+    vouch::runner second(outbox, router, {.queue = "r", .lease = lease});
     while (!is_done(s)) {
         first.run_once();
         second.run_once();
@@ -70,9 +70,9 @@ int run_passes(const std::string& path) {
 
 int run_worker(const std::string& path) {
     store s(path);
-    const vouch::outbox outbox;
-    const auto router = routes();
-    vouch::worker worker(s, outbox, {.poll_interval = 20ms});
+    const vouch::outbox outbox(s);
+    const auto router = routes(outbox);
+    vouch::worker worker(outbox, {.poll_interval = 20ms});
     worker.serve(router, {.queue = "q", .concurrency = 8, .lease = lease});
     worker.serve(router, {.queue = "r", .concurrency = 8, .lease = lease});
     std::stop_source stop;
@@ -94,7 +94,7 @@ void meet(const char* name, const std::string& path, Process&& process) {
         child one([&] { return process(path); });
         how = one.wait_for(60s).value_or(ending{});
         kills += how.signal == SIGKILL ? 1 : 0;
-        expect(how.signal == SIGKILL || how.code == 0, "a process dies of the poison, or finishes");
+        expect(how.signal == SIGKILL || how.code == 0, "the poison entry kills the process, or the process finishes");
     }
     in_a_child([&] {
         const store s(path);
@@ -108,11 +108,11 @@ void meet(const char* name, const std::string& path, Process&& process) {
                 }
             }
         }
-        expect(calm == innocents, "every other entry has succeeded at its first attempt");
+        expect(calm == innocents, "every other entry has succeeded on its first attempt");
     });
-    // With others, alone eight times, and none when its attempts are spent.
-    expect(kills == 9, "the poison entry was called once with others, and then by its attempts");
-    std::printf("%s: killed %d times, %zu others succeeded\n", name, kills, innocents);
+    // Once together with others and eight times alone; then its attempts are exhausted.
+    expect(kills == 9, "the poison entry killed the process once with others and eight times alone");
+    std::printf("%s: killed %d times, %zu other entries succeeded\n", name, kills, innocents);
 }
 
 } // namespace
@@ -121,6 +121,6 @@ int main() {
     const sqlite_test::folder in;
     meet("runner", in.fresh_path(), run_passes);
     meet("worker", in.fresh_path(), run_worker);
-    std::printf("%s\n", failures == 0 ? "all holds" : "NOT all holds");
+    std::printf("%s\n", failures == 0 ? "all checks passed" : "SOME CHECKS FAILED");
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

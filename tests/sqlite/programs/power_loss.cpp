@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The power goes at random requests to the disk, and what was not synced is forgotten or torn. With
-// `synchronous = FULL` nothing acknowledged is lost; with NORMAL the newest commits may be, whole and in order; with
-// OFF commits must be seen to be lost, or the disk of this test forgets nothing. Now and then a commit fails though the
-// power stays: what a reader is told then must be what is there when the power has gone and come back.
+// Cuts the power at random requests to the disk; unsynced data is lost or torn. With `synchronous = FULL` no
+// acknowledged commit may be lost. With NORMAL the newest commits may be lost, whole and in order. With OFF some
+// commits must be lost, or the disk of this test loses nothing. Some commits fail without a power cut: what a reader
+// sees after such a commit must survive the next power cut.
 //
 //   power_loss [--points N] [--seed N]
 #include <cstddef>
@@ -55,8 +55,8 @@ struct settings {
         t.cut_the_power();
     }
     const auto& f = t.found();
-    std::printf("synchronous=%s: points tried %zu, commits acknowledged %zu, lost %zu (at %zu points), in doubt %zu "
-                "(landed %zu, answered %zu), half done or out of order %zu, damaged %zu\n",
+    std::printf("synchronous=%s: power cuts %zu, commits acknowledged %zu, lost %zu (at %zu cuts), in doubt %zu "
+                "(survived %zu, decided before the cut %zu), partial or out of order %zu, damaged %zu\n",
                 name, f.points, f.acknowledged, f.lost, f.points_with_loss, f.in_doubt, f.landed, f.answered, f.mixed,
                 f.damaged);
     if (as == mode::full) {
@@ -66,12 +66,14 @@ struct settings {
         }
     }
     if (as == mode::off) {
-        return expect(f.lost > 0, "nothing was lost without syncs: this disk forgets nothing");
+        return expect(f.lost > 0,
+                      "some commits are lost without syncs; if none is, the disk of this test loses nothing");
     }
-    const bool is_sound = expect(f.damaged == 0, "a file was not sound after the power came back") &&
-                          expect(f.mixed == 0, "a transaction came back by halves, or without an earlier one");
-    return is_sound && expect(f.answered > 0, "no commit failed while the power stayed") &&
-           (as == mode::normal || expect(f.lost == 0, "an acknowledged commit was lost"));
+    const bool is_sound = expect(f.damaged == 0, "the file is intact after every power cut") &&
+                          expect(f.mixed == 0, "every transaction survives as a whole, and only with all earlier ones");
+    return is_sound &&
+           expect(f.answered > 0, "some commits fail without a power cut; if none does, that case was not tested") &&
+           (as == mode::normal || expect(f.lost == 0, "no acknowledged commit is lost"));
 }
 
 } // namespace

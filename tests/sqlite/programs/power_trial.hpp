@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Work, a power cut, and what is there afterwards: whatever comes back must be what was there after some first
-// transactions of the session, each of them whole. How many of them is what the setting of `synchronous` is about.
+// One power-loss trial: a session of transactions, a power cut, and an inspection. The contents afterwards must be
+// those after the first n transactions of the session. The `synchronous` setting decides how large n must be.
 #pragma once
 
 #include <algorithm>
@@ -38,40 +38,40 @@ class trial {
 
     void cut_the_power() {
         if (found_.points++ % 12 == 0) {
-            begin_afresh(); // so that the tables' creation is cut, too
+            start_over(); // so that the power is also cut while tables are created
         }
         done_.clear();
-        doubtful_.reset();
+        in_doubt_.reset();
         vfs_.use(*disk_);
         const auto at = disk::all_requests[below(disk::all_requests.size())];
         disk_->cut_after(at, 1 + below(usual(at)));
         try {
             work();
             while (below(4) == 0) {
-                connection_.close(); // in order, with a checkpoint
+                connection_.close(); // a clean close, with a checkpoint
                 work();
             }
-            disk_->cut_now(); // if nothing has come of it yet: with everything open, at rest
+            disk_->cut_now(); // if the planned cut did not happen: at rest, with everything open
         } catch (const std::exception&) {
             if (disk_->has_power() && mode_ != mode::off) {
                 throw;
             }
         }
-        const bool is_unusable = disk_->has_power(); // a file that looked sound and was not
+        const bool is_unusable = disk_->has_power(); // a corrupt file was not detected when it was opened
         connection_.close();
         if (is_unusable) {
             found_.damaged += 1;
-            return begin_afresh();
+            return start_over();
         }
         found_.cuts[disk_->cut_at()] += 1;
         disk_->reboot();
-        look();
+        inspect();
     }
 
     [[nodiscard]] const findings& found() const noexcept { return found_; }
 
   private:
-    /// About as many of these a session makes.
+    /// About the number of such requests in a session.
     [[nodiscard]] static constexpr std::uint64_t usual(disk::request r) noexcept {
         switch (r) {
         case disk::request::write_log: return 60;
@@ -96,7 +96,7 @@ class trial {
         using vouch::sqlite::store;
         using vouch::sqlite::synchronous;
         connection out;
-        if (as == mode::off) { // which the store does not offer, but an application may have chosen
+        if (as == mode::off) { // the store does not offer this, but an application may choose it
             out.app = std::make_unique<database>(path, disk_vfs::name);
             out.app->execute("PRAGMA journal_mode = WAL");
             out.app->execute("PRAGMA synchronous = OFF");
@@ -109,7 +109,7 @@ class trial {
         return out;
     }
 
-    void begin_afresh() {
+    void start_over() {
         disk_ = std::make_unique<disk>(random_());
         before_.clear();
     }
@@ -119,19 +119,19 @@ class trial {
     void work() {
         auto now = before_;
         for (const auto& d : done_) {
-            bring(now, d);
+            apply_changes(now, d);
         }
         connection_ = open(mode_);
         for (auto left = 1 + below(8); left > 0; --left) {
             clock_.pass(std::chrono::seconds{1});
-            bring(now, transact(now));
+            apply_changes(now, transact(now));
             if (below(4) == 0) {
                 checkpoint();
             }
         }
     }
 
-    /// Somebody else's, because the store's own are far between.
+    /// Checkpoints through another connection, because the store's own checkpoints are rare.
     void checkpoint() {
         const database other(path, disk_vfs::name);
         const std::string setting = mode_ == mode::full ? "FULL" : mode_ == mode::normal ? "NORMAL" : "OFF";
@@ -141,7 +141,7 @@ class trial {
     }
 
     /// One transaction, committed.
-    [[nodiscard]] changes transact(const world& now) {
+    [[nodiscard]] changes transact(const contents& now) {
         auto tx = connection_.store->begin();
         std::vector<vouch::id> touched;
         switch (below(10)) {
@@ -170,7 +170,7 @@ class trial {
             disk_->fail_next(disk::request::nothing);
             if (e.is_in_doubt()) {
                 found_.in_doubt += 1;
-                doubtful_ = made;
+                in_doubt_ = made;
                 if (disk_->has_power()) {
                     return answer(now);
                 }
@@ -183,21 +183,21 @@ class trial {
         return made;
     }
 
-    /// What a reader sees of the transaction in doubt: that is what is to stay, though the power goes.
-    [[nodiscard]] changes answer(const world& before) {
+    /// What a reader sees of the transaction in doubt. That must survive the power cut.
+    [[nodiscard]] changes answer(const contents& before) {
         auto with = before;
-        bring(with, *doubtful_);
-        world seen = before;
-        for (const auto& [id, e] : *doubtful_) {
-            bring(seen, {{id, connection_.store->find(id)}});
+        apply_changes(with, *in_doubt_);
+        contents seen = before;
+        for (const auto& [id, e] : *in_doubt_) {
+            apply_changes(seen, {{id, connection_.store->find(id)}});
         }
         found_.answered += 1;
-        const auto made = std::exchange(doubtful_, std::nullopt);
+        const auto made = std::exchange(in_doubt_, std::nullopt);
         if (seen == before) {
             return {};
         }
         if (seen != with) {
-            throw std::logic_error("half a transaction is seen");
+            throw std::logic_error("a reader sees part of a transaction");
         }
         done_.push_back(*made);
         return *made;
@@ -215,7 +215,7 @@ class trial {
         return ids;
     }
 
-    [[nodiscard]] std::vector<vouch::id> settle_and_claim(vouch::sqlite::transaction& tx, const world& now) {
+    [[nodiscard]] std::vector<vouch::id> settle_and_claim(vouch::sqlite::transaction& tx, const contents& now) {
         std::vector<vouch::id> touched;
         std::vector<vouch::settle> settles;
         for (const auto& [id, e] : now) {
@@ -226,7 +226,7 @@ class trial {
         }
         for (const auto& s : tx.settle(settles, clock_())) {
             if (s.verdict != vouch::verdict::applied) {
-                throw std::logic_error("a claim that came back does not settle");
+                throw std::logic_error("a claim that survived the power cut does not settle");
             }
         }
         for (const auto& e : tx.claim({.queue = "q", .limit = 3, .now = clock_()})) {
@@ -235,26 +235,26 @@ class trial {
         return touched;
     }
 
-    // After it.
+    // After the cut.
 
-    /// Looks at a copy, so that the next session finds the disk as it is and has to recover it itself.
-    void look() {
+    /// Inspects a copy, so that the next session recovers the disk itself.
+    void inspect() {
         auto looked_at = disk_->copy();
         vfs_.use(looked_at);
-        std::optional<world> there;
+        std::optional<contents> there;
         try {
             there = read();
-        } catch (const std::exception&) { // not a database any more
+        } catch (const std::exception&) { // no longer a database
         }
         vfs_.use(*disk_);
         if (!there) {
             found_.damaged += 1;
-            return begin_afresh();
+            return start_over();
         }
 
         const auto acknowledged = done_.size();
-        if (doubtful_) {
-            done_.push_back(*doubtful_);
+        if (in_doubt_) {
+            done_.push_back(*in_doubt_);
         }
         std::optional<std::size_t> kept;
         auto then = before_;
@@ -265,7 +265,7 @@ class trial {
             if (i == done_.size()) {
                 break;
             }
-            bring(then, done_[i]);
+            apply_changes(then, done_[i]);
         }
         if (!kept) {
             found_.mixed += 1;
@@ -277,9 +277,9 @@ class trial {
         before_ = std::move(*there);
     }
 
-    /// Everything that is stored; nothing if the file is not sound.
-    [[nodiscard]] static std::optional<world> read() {
-        world out;
+    /// All stored entries; nothing if the file is corrupt.
+    [[nodiscard]] static std::optional<contents> read() {
+        contents out;
         const auto opened = open(mode::full);
         auto page = vouch::query::all("q");
         page.payloads = true;
@@ -310,9 +310,9 @@ class trial {
     vouch::uuid7_source ids_;
     std::unique_ptr<disk> disk_;
     connection connection_{};
-    world before_{};                    // what the session found
-    std::vector<changes> done_{};       // what it has committed
-    std::optional<changes> doubtful_{}; // what it may have committed, after that
+    contents before_{};                 // when the session began
+    std::vector<changes> done_{};       // the transactions it has committed
+    std::optional<changes> in_doubt_{}; // the transaction after these, if its commit is in doubt
     findings found_{};
 };
 

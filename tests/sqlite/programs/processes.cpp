@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Four processes claim from one file while a fifth fills it. Leases are short, and now and then a process sleeps
-// through one, so others take over and its settles come too late. Every ticket a process is handed and every verdict it
-// gets goes to a log of its own; afterwards the logs together must tell one story:
-// 1. no ticket, an id with an epoch, is handed out twice, and none of an entry's epochs is missing;
-// 2. every entry is settled exactly once, under the last of its tickets, and is stored as succeeded;
-// 3. a stale verdict was given only where a later ticket had been handed out, and some were;
-// 4. nobody did less than half of what the busiest did.
+// Four processes claim from one file while a fifth fills it. Leases are short. Sometimes a process sleeps longer than
+// its lease, so another takes over and its settles come too late. Each process logs every ticket and every verdict it
+// gets. Afterwards the logs together must show that
+// 1. no ticket (an id with an epoch) was issued twice, and no epoch of an entry is missing;
+// 2. every entry was settled exactly once, with its last ticket, and is stored as succeeded;
+// 3. a verdict was stale only if a later ticket had been issued, and some verdicts were stale;
+// 4. every process did at least half as much as the busiest one.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -52,7 +52,7 @@ const std::string queue = "mail";
 
 [[nodiscard]] vouch::id nth_id(std::uint64_t n) { return {.high = n, .low = n}; }
 
-/// What should hold and did not, and how often.
+/// The expectations that did not hold, and how often.
 std::map<std::string, std::size_t> failures;
 
 void expect(bool holds, const char* what) {
@@ -61,7 +61,7 @@ void expect(bool holds, const char* what) {
     }
 }
 
-// A log: lines of what happened, which entry, which epoch.
+// A log has a line for each event, with its entry and epoch.
 
 enum class happening : char { claimed = 'c', applied = 'a', stale = 's', other = '?' };
 
@@ -90,14 +90,14 @@ std::istream& operator>>(std::istream& from, line& l) {
     }
 }
 
-// What a process does.
+// The work of a process.
 
 class claimer {
   public:
     claimer(const std::string& path, const std::string& log, std::string name)
         : store_(path), log_(log), name_(std::move(name)) {}
 
-    /// Until there is nothing left; says how long it waited for the write lock at worst.
+    /// Runs until no work is left. Returns the longest wait for the write lock.
     milliseconds run(std::size_t first_nap) {
         for (std::size_t batches = first_nap;; ++batches) {
             const auto claimed = claim();
@@ -153,7 +153,7 @@ class claimer {
     milliseconds worst_wait_{};
 };
 
-/// Puts the entries in little by little: only while what waits is young does a lease that ends come before it.
+/// Enqueues the entries slowly: an expired lease is claimed next only if the waiting entries are younger.
 void produce(const std::string& path) {
     constexpr std::chrono::milliseconds oldest{20};
     constexpr std::uint64_t at_once = 200;
@@ -177,7 +177,7 @@ void produce(const std::string& path) {
 struct pipe_ends {
     pipe_ends() {
         if (pipe(ends.data()) != 0) {
-            throw std::runtime_error("no pipe");
+            throw std::runtime_error("cannot create a pipe");
         }
     }
     std::array<int, 2> ends{}; // to read from, to write to
@@ -190,7 +190,7 @@ struct pipe_ends {
 [[nodiscard]] bool be_process(const sqlite_test::folder& in, const std::string& path, std::size_t number,
                               const pipe_ends& ready, const pipe_ends& go, const pipe_ends& waits) {
     try {
-        alarm(seconds_max); // should the parent be gone
+        alarm(seconds_max); // in case the parent has died
         close(go.ends[1]);
         claimer it(path, log_of(in, number), "process-" + std::to_string(number));
         char byte = 0;
@@ -205,7 +205,7 @@ struct pipe_ends {
     }
 }
 
-/// Says how long each process waited for the write lock at worst, in milliseconds.
+/// Returns the longest wait of each process for the write lock, in milliseconds.
 [[nodiscard]] std::array<double, processes> let_them_meet(const sqlite_test::folder& in, const std::string& path) {
     const pipe_ends ready;
     const pipe_ends go;
@@ -213,7 +213,7 @@ struct pipe_ends {
     for (std::size_t n = 0; n < processes; ++n) { // no connection is open here
         if (fork() == 0) {
             const bool went_well = be_process(in, path, n, ready, go, waits);
-            std::_Exit(went_well ? EXIT_SUCCESS : EXIT_FAILURE); // the folder is the parent's
+            std::_Exit(went_well ? EXIT_SUCCESS : EXIT_FAILURE); // only the parent removes the folder
         }
     }
     close(ready.ends[1]);
@@ -229,13 +229,13 @@ struct pipe_ends {
         std::pair<std::size_t, double> one{};
         int status = 0;
         expect(wait(&status) > 0 && status == 0 && read(waits.ends[0], &one, sizeof one) == sizeof one,
-               "every process ends well");
+               "every process exits with 0 and reports its waits");
         worst.at(one.first) = one.second;
     }
     return worst;
 }
 
-// What the logs say.
+// The check of the logs.
 
 struct story {
     std::size_t claims = 0;
@@ -267,13 +267,13 @@ struct story {
 void check_entry(const store& in, std::uint64_t number, const story& s) {
     const auto stored = in.find(nth_id(number));
     expect(stored && stored->state == vouch::state::succeeded, "an entry is stored as succeeded");
-    expect(s.claims == s.claimed.size(), "no ticket is handed out twice");
+    expect(s.claims == s.claimed.size(), "no ticket is issued twice");
     expect(stored && !s.claimed.empty() && *s.claimed.rbegin() == s.claimed.size() && stored->epoch == s.claimed.size(),
-           "an entry's tickets are numbered without a gap");
-    expect(s.applied == 1, "an entry is settled once");
-    expect(!s.claimed.empty() && s.settled == *s.claimed.rbegin(), "an entry is settled under its last ticket");
+           "the epochs of an entry have no gap");
+    expect(s.applied == 1, "an entry is settled exactly once");
+    expect(!s.claimed.empty() && s.settled == *s.claimed.rbegin(), "an entry is settled with its last ticket");
     expect(std::all_of(s.late.begin(), s.late.end(), [&](auto epoch) { return epoch < s.settled; }),
-           "a settle is refused only if somebody has taken over");
+           "a settle is refused only after a takeover");
 }
 
 [[nodiscard]] bool is_sound(const std::string& path) {
@@ -302,7 +302,7 @@ int main() {
     std::map<std::uint64_t, story> stories;
     story total;
     std::vector<std::size_t> shares;
-    std::printf("%-10s %9s %9s %9s %9s %15s\n", "process", "claimed", "settled", "stale", "share", "worst wait, ms");
+    std::printf("%-10s %9s %9s %9s %9s %15s\n", "process", "claimed", "settled", "stale", "share", "longest wait, ms");
     for (std::size_t n = 0; n < processes; ++n) {
         story own;
         std::ifstream log(log_of(in, n));
@@ -318,8 +318,8 @@ int main() {
 
     const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
     const auto share = static_cast<double>(*least) / static_cast<double>(*most);
-    std::printf("least / most: %.2f, at least %.2f; worst wait %.1f ms; %.1f s, %.0f entries per second\n", share,
-                share_floor, *std::max_element(worst.begin(), worst.end()), took.count(),
+    std::printf("smallest / largest share: %.2f (limit %.2f); longest wait %.1f ms; %.1f s, %.0f entries per second\n",
+                share, share_floor, *std::max_element(worst.begin(), worst.end()), took.count(),
                 static_cast<double>(entries) / took.count());
 
     expect(stories.size() == entries, "every entry is claimed");
@@ -327,10 +327,10 @@ int main() {
     for (const auto& [number, s] : stories) {
         check_entry(after, number, s);
     }
-    expect(after.counts(queue)[vouch::state::succeeded] == entries, "nothing is lost");
-    expect(total.stale > 0, "some leases end before their time, or nothing was tried");
-    expect(share >= share_floor, "nobody gets less than half of what the busiest gets");
-    expect(is_sound(path), "the file is sound");
+    expect(after.counts(queue)[vouch::state::succeeded] == entries, "no entry is lost");
+    expect(total.stale > 0, "some leases expire before the settle; if none does, takeovers were not tested");
+    expect(share >= share_floor, "every process settles at least half as many entries as the busiest one");
+    expect(is_sound(path), "the file passes integrity_check");
     for (const auto& [what, times] : failures) {
         std::printf("FAILED %zu times: %s\n", times, what.c_str());
     }

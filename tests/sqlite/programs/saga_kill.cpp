@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The order saga on a SQLite file, in a process that is killed with SIGKILL at every boundary there is: before and
-// after every commit and every external effect. Restarted, it finishes: every effect was asked for at least once and
-// happened exactly once, what was compensated is undone, and nothing is stuck.
+// Runs the order saga on a SQLite file in a process that is killed with SIGKILL at every boundary: before and after
+// every commit and every external effect. After a restart the saga finishes: every effect was requested at least once
+// and happened exactly once, what had to be compensated is undone, and nothing is stuck.
 //
-//   saga_kill                  every boundary, in this process and with participants, for an order that completes and
-//                              one that is compensated; then an engine that forgets its checkpoints, which is caught
+//   saga_kill                  every boundary, in process and with participants, for an order that completes and one
+//                              that is compensated; then an engine that forgets its checkpoints, which must be caught
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -35,7 +35,7 @@ using namespace std::chrono_literals;
 using vouch::delivery;
 using vouch::step_call;
 
-long boundaries_left = -1; ///< of this process; it dies at the last one. Negative: it lives
+long boundaries_left = -1; ///< of this process; it dies at the last one. Zero or negative: never
 
 void boundary() {
     if (boundaries_left > 0 && --boundaries_left == 0) {
@@ -43,7 +43,7 @@ void boundary() {
     }
 }
 
-int on_trace(unsigned, void*, void* statement, void*) { // before a statement, and when it is done
+int on_trace(unsigned, void*, void* statement, void*) { // called before and after a statement
     const char* const text = sqlite3_sql(static_cast<sqlite3_stmt*>(statement));
     if (text != nullptr && std::string_view(text) == "COMMIT") {
         boundary();
@@ -56,7 +56,7 @@ int on_open(sqlite3* db, const char**, const struct sqlite3_api_routines*) {
     return SQLITE_OK;
 }
 
-/// The services outside: what they were asked, and what is in effect by idempotency key.
+/// The external services: the requests they received, and the effects by idempotency key.
 class outside {
   public:
     explicit outside(const std::string& path) : db_(path) {
@@ -120,27 +120,27 @@ const std::vector<std::string> services{"payment", "inventory", "shipping"};
 struct scenario {
     bool remote = false;
     bool fails = false;
-    bool forgets = false; ///< a broken engine: whatever it did is forgotten with the process
+    bool forgets = false; ///< a broken engine: it loses its checkpoints with the process
 };
 
-/// Everybody works until nothing is left to do. `life` counts the processes: each begins when the leases of the one
-/// before are over.
+/// Runs all queues until no work is left. `life` counts the processes: each one begins after the leases of the previous
+/// one have expired.
 void live(const std::string& folder, const scenario& what, int life) {
     const outside out(folder + "/outside.db");
-    // A process is killed here, the power stays on: nothing needs to wait for the disk.
+    // This test kills processes, not the machine, so no commit has to wait for the disk.
     vouch::sqlite::store store(folder + (what.forgets ? "/store" + std::to_string(life) + ".db" : "/store.db"),
                                {.synchronous = vouch::sqlite::synchronous::normal});
     const vouch::manual_clock clock(vouch::time_point{std::chrono::hours{24 * 365 * 50} + life * 10min});
-    const vouch::outbox outbox({.clock = clock});
+    const vouch::outbox outbox(store, {.clock = clock});
     const auto definition = what.remote ? with_participants() : in_process(out, what.fails);
 
     std::map<std::string, std::unique_ptr<vouch::router<vouch::sqlite::store>>> routers;
     const auto router = [&](const std::string& queue) -> vouch::router<vouch::sqlite::store>& {
         auto& at = routers[queue];
-        at = at ? std::move(at) : std::make_unique<vouch::router<vouch::sqlite::store>>();
+        at = at ? std::move(at) : std::make_unique<vouch::router<vouch::sqlite::store>>(outbox);
         return *at;
     };
-    vouch::add_saga(router("orders"), store, definition);
+    router("orders").on(definition);
     for (const auto& s : services) {
         router(s).on("do", [&, s](delivery& d) {
             if (what.fails && s == services.back()) {
@@ -159,19 +159,18 @@ void live(const std::string& folder, const scenario& what, int life) {
             out.ask("undo " + s, to_string(vouch::command_of(d.entry())->key));
         });
     }
-    auto order = definition.begin(outbox, "orders", std::string("1"));
-    order.key = "order 1"; // whoever comes first places it
-    outbox.emit(store, order);
+    // The first process places the order, later ones find a duplicate.
+    outbox.start(definition, {.queue = "orders", .key = "order 1"}, std::string("1"));
     for (bool busy = true; busy;) {
         busy = false;
         for (const auto& [queue, routes] : routers) {
-            vouch::runner runner(store, outbox, *routes, {.queue = queue, .lease = 5min});
+            vouch::runner runner(outbox, *routes, {.queue = queue, .lease = 5min});
             busy = runner.run_until_idle().claimed > 0 || busy;
         }
     }
 }
 
-/// Runs `live` in a child that dies at the given boundary; 0: it lives. True if it finished.
+/// Runs `live` in a child process that dies at the given boundary (0: never). Returns whether it finished.
 [[nodiscard]] bool in_a_child(const std::string& folder, const scenario& what, int life, long dies_at) {
     const auto child = fork();
     if (child < 0) {
@@ -184,7 +183,7 @@ void live(const std::string& folder, const scenario& what, int life) {
             sqlite3_auto_extension(reinterpret_cast<void (*)()>(on_open));
             live(folder, what, life);
         } catch (const std::exception& e) {
-            std::fprintf(stderr, "a child failed: %s\n", e.what());
+            std::fprintf(stderr, "a child process failed: %s\n", e.what());
             code = 1;
         }
         _exit(code);
@@ -193,7 +192,7 @@ void live(const std::string& folder, const scenario& what, int life) {
     waitpid(child, &status, 0);
     const bool was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     if (!was_killed && !(WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
-        throw std::runtime_error("a child failed by itself");
+        throw std::runtime_error("a child process failed without being killed");
     }
     return !was_killed;
 }
@@ -208,21 +207,23 @@ void live(const std::string& folder, const scenario& what, int life) {
     const outside out(folder + "/outside.db");
     for (const auto& s : services) {
         const bool happens = !what.fails || s != services.back();
-        expect(out.done("do " + s) == (happens ? 1 : 0), s + " is not in effect exactly once");
-        expect(out.asked("do " + s) >= (happens ? 1 : 0), s + " was not asked for");
+        expect(out.done("do " + s) == (happens ? 1 : 0),
+               s + ": the effect did not happen the expected number of times");
+        expect(out.asked("do " + s) >= (happens ? 1 : 0), s + ": the effect was never requested");
         expect(out.done("undo " + s) == (what.fails && happens ? 1 : 0),
-               s + " is not undone exactly when it should be");
+               s + ": the undo did not happen the expected number of times");
     }
     if (what.forgets) {
         return wrong;
     }
     const vouch::sqlite::store store(folder + "/store.db");
     const auto sagas = store.list(vouch::query::all("orders"));
-    expect(sagas.size() == 1, "there is not one saga");
+    expect(sagas.size() == 1, "there is not exactly one saga");
     const auto status = sagas.empty() ? std::nullopt : vouch::inspect(sagas.front());
-    expect(status && (what.fails ? status->is_compensated() : status->is_completed()), "the saga has not ended well");
+    expect(status && (what.fails ? status->is_compensated() : status->is_completed()),
+           "the saga has not ended as expected");
     for (const auto& s : services) {
-        expect(store.counts(s).live() == 0, "a command to " + s + " is live");
+        expect(store.counts(s).live() == 0, "a command to " + s + " is still live");
     }
     return wrong;
 }
@@ -232,7 +233,7 @@ struct tally {
     std::size_t wrong = 0;
 };
 
-/// Dies at every boundary in turn, each time on fresh files.
+/// Kills the process at every boundary in turn, each time with new files.
 [[nodiscard]] tally kill_everywhere(const scenario& what) {
     tally out;
     for (long at = 1;; ++at) {
@@ -242,7 +243,7 @@ struct tally {
         if (!finished) {
             out.kills += 1;
             if (!in_a_child(path, what, 1, 0)) {
-                throw std::runtime_error("a child that was to live was killed");
+                throw std::runtime_error("the restarted child process was killed, too");
             }
         }
         for (const auto& w : findings(path, what)) {

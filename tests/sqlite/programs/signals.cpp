@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Real processes, real signals:
-// 1. a worker that is stopped by SIGTERM or SIGINT in the middle of its work, again and again, with leases of an hour:
-//    every entry is done in the end, none has spent more than one attempt, none waits for a lease;
-// 2. a second signal ends the process at once, though a handler is in its way; the lease heals that entry;
-// 3. a stop with a time limit keeps it, though a handler does not.
+// Stops worker processes with real signals:
+// 1. SIGTERM or SIGINT stops a worker in the middle of its work, many times, with leases of an hour. In the end every
+//    entry has succeeded, no entry has used more than one attempt, and no entry waits for a lease to expire.
+// 2. A second signal ends the process at once, even while a handler runs. The lease expires and another worker claims
+//    the entry.
+// 3. A stop with a time limit keeps it, even while a handler runs.
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
@@ -31,8 +32,8 @@ const std::string queue = "q";
 void fill(const std::string& path, std::size_t entries) {
     in_a_child([&] {
         store s(path);
-        const vouch::outbox outbox;
-        outbox.emit(s, std::vector<vouch::emission>(entries, {.queue = queue, .topic = "t"}));
+        const vouch::outbox outbox(s);
+        outbox.emit(std::vector<vouch::emission>(entries, {.queue = queue, .topic = "t"}));
     });
 }
 
@@ -46,14 +47,14 @@ struct service {
 int serve(const std::string& path, const service& how) {
     const vouch::stop_signals signals;
     store s(path);
-    const vouch::outbox outbox;
-    vouch::router<store> routes;
+    const vouch::outbox outbox(s);
+    vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) { std::this_thread::sleep_for(how.handler); });
-    vouch::worker worker(s, outbox, how.options);
+    vouch::worker worker(outbox, how.options);
     worker.serve(routes, {.queue = queue, .concurrency = 3, .lease = how.lease});
     const auto done = worker.run(signals.token());
     std::fflush(nullptr);
-    std::_Exit(done.unsettled == 0 && done.store_errors == 0 ? 0 : 1); // waits for no handler left behind
+    std::_Exit(done.unsettled == 0 && done.store_errors == 0 ? 0 : 1); // does not wait for running handlers
 }
 
 void stop_again_and_again(const std::string& path) {
@@ -67,12 +68,12 @@ void stop_again_and_again(const std::string& path) {
         const auto asked = std::chrono::steady_clock::now();
         worker.signal(i % 2 == 0 ? SIGTERM : SIGINT);
         const auto ended = worker.wait_for(20s);
-        expect(ended && ended->code == 0, "a worker asked to stop exits with 0");
+        expect(ended && ended->code == 0, "a worker that is asked to stop exits with 0");
         longest = std::max(longest, std::chrono::steady_clock::now() - asked);
         in_a_child([&] {
             const auto counts = store(path).counts(queue);
             expect(counts[state::claimed] == 0, "a stop leaves no claim behind");
-            expect(counts[state::pending] > 0, "there was more to do, or this shows nothing");
+            expect(counts[state::pending] > 0, "work was left when the worker stopped; if not, nothing was tested");
         });
     }
     child last([&] { return serve(path, {}); });
@@ -81,10 +82,11 @@ void stop_again_and_again(const std::string& path) {
         for (int i = 0; i < 2000 && s.counts(queue).live() > 0; ++i) {
             std::this_thread::sleep_for(10ms);
         }
-        expect(s.counts(queue)[state::succeeded] == entries, "every entry is done, and none waits for a lease");
+        expect(s.counts(queue)[state::succeeded] == entries,
+               "every entry succeeds, and none waits for a lease to expire");
     });
     last.signal(SIGTERM);
-    expect(last.wait().code == 0, "the last worker stops as well");
+    expect(last.wait().code == 0, "the last worker exits with 0");
     in_a_child([&] {
         const store s(path);
         std::size_t more_than_once = 0;
@@ -97,9 +99,9 @@ void stop_again_and_again(const std::string& path) {
                 handed_back += e.epoch > 1 ? 1 : 0;
             }
         }
-        expect(more_than_once == 0, "a stop spends no attempt");
-        expect(handed_back > 0, "some entries were handed back, or this shows nothing");
-        std::printf("%zu entries, %d stops in mid-work: %zu entries were handed back, none spent an attempt\n", entries,
+        expect(more_than_once == 0, "a stop uses no attempt");
+        expect(handed_back > 0, "some entries are released by a stop; if none is, nothing was tested");
+        std::printf("%zu entries, %d stops during work: %zu entries were released, none used an attempt\n", entries,
                     stops, handed_back);
     });
     std::printf("the longest stop took %.0f ms\n", std::chrono::duration<double, std::milli>(longest).count());
@@ -121,18 +123,18 @@ void stop_at_once(const std::string& path) {
     worker.signal(SIGTERM);
     const auto ended = worker.wait_for(2s);
     expect(ended && ended->signal == SIGTERM, "the second signal ends the process at once");
-    expect(claimed_in(path) == 1, "what it had in hand is still claimed");
+    expect(claimed_in(path) == 1, "the entry of its handler is still claimed");
     child next([&] { return serve(path, {}); });
     in_a_child([&] {
         const store s(path);
         for (int i = 0; i < 1000 && s.counts(queue).live() > 0; ++i) {
             std::this_thread::sleep_for(10ms);
         }
-        expect(s.counts(queue)[state::succeeded] == 1, "and its lease heals it");
+        expect(s.counts(queue)[state::succeeded] == 1, "another worker claims the entry when its lease expires");
     });
     next.signal(SIGINT);
-    expect(next.wait().code == 0, "SIGINT stops as SIGTERM does");
-    std::printf("a second signal ended a worker at once; the lease healed its entry\n");
+    expect(next.wait().code == 0, "SIGINT stops a worker as SIGTERM does");
+    std::printf("a second signal ended a worker at once; another worker handled its entry when the lease expired\n");
 }
 
 void stop_in_time(const std::string& path) {
@@ -142,9 +144,9 @@ void stop_in_time(const std::string& path) {
     }
     worker.signal(SIGTERM);
     const auto ended = worker.wait_for(5s);
-    expect(ended && ended->code == 0, "a stop with a time limit keeps it");
+    expect(ended && ended->code == 0, "a worker with a stop limit exits in time");
     expect(claimed_in(path) == 1, "the handler's entry is left to its lease");
-    std::printf("a stop within 300 ms did not wait for a handler of a minute\n");
+    std::printf("a stop with a limit of 300 ms did not wait for a handler that takes a minute\n");
 }
 
 } // namespace
@@ -154,6 +156,6 @@ int main() {
     stop_again_and_again(in.fresh_path());
     stop_at_once(in.fresh_path());
     stop_in_time(in.fresh_path());
-    std::printf("%s\n", failures == 0 ? "all holds" : "NOT all holds");
+    std::printf("%s\n", failures == 0 ? "all checks passed" : "SOME CHECKS FAILED");
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

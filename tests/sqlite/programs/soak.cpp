@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Four worker processes on one SQLite file, with a producer, for as many seconds as asked (`soak [SECONDS]`, 12 if
-// not): every second one of them is killed with SIGKILL, another is stopped by a signal, and both are started again. In
-// the end
-// 1. every entry that was committed has succeeded, and nothing else is stored;
-// 2. the effect of each entry, a row written with its outcome, is there exactly once;
-// 3. the first entry of the queue never waited longer than a lease, a poll interval and what the disk took for the
-//    turns before, and a lease more for each worker that was killed with it;
-// 4. no error of the store reached a worker or the producer, SQLITE_BUSY least of all;
-// 5. every worker that was asked to stop exited with 0, in good time.
-// What the disk takes is measured meanwhile, beside the file: the longest that fdatasync took. Those that want to write
-// queue up (turns.cpp shows it), so a worker has at most one turn of each other process before each of its own; a turn
-// syncs at most twice, and a worker claims at its third at the latest (it keeps its leases, settles, claims). On a disk
-// in good health that is nothing; on one that a neighbour keeps busy the sum is what can be promised, and past the busy
-// limit an error is. The file is in memory where the machine has such a folder:
-// processes are the subject here. `TMPDIR=... soak` takes another.
+// Runs four worker processes and a producer on one SQLite file (`soak [SECONDS]`, default 12). Every second one worker
+// is killed with SIGKILL, another is stopped by a signal, and both are restarted. In the end
+// 1. every committed entry has succeeded, and nothing else is stored;
+// 2. the effect of each entry, a row written with its outcome, exists exactly once;
+// 3. the first entry of the queue never waited longer than a lease, a poll interval and the disk's time for the turns
+//    before, plus one lease for each worker that was killed with it;
+// 4. the store reported no error to a worker or the producer, in particular no SQLITE_BUSY;
+// 5. every worker that was asked to stop exited with 0 within the limit.
+//
+// The disk's time is measured during the run, in another file: the longest fdatasync. Writers take turns (see
+// turns.cpp), so a worker waits for at most one turn of each other process before its own. A turn syncs at most twice,
+// and a worker claims in its third turn at the latest (extend leases, settle, claim). On an idle disk that time is
+// negligible. On a busy disk the sum is the limit, and beyond the busy limit errors are expected. The file is in memory
+// if the machine has such a folder, because processes are the subject here; `TMPDIR=... soak` selects another folder.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -53,11 +52,11 @@ const std::string queue = "soak";
 
 struct files {
     std::string database;
-    std::string log;      ///< errors of the store, as they come
+    std::string log;      ///< errors of the store
     std::string produced; ///< how many entries the producer committed
 };
 
-/// The row that an entry's outcome is committed with: its id, and its lapses until then.
+/// Commits a row with the outcome of each entry: its id and its lapses so far.
 struct with_effect {
     static std::string work(vouch::delivery& d) {
         std::this_thread::sleep_for(6ms);
@@ -71,7 +70,7 @@ struct with_effect {
     }
 };
 
-/// Appends each line at once, because its process may be killed the next moment.
+/// Appends each line at once, because the process may be killed at any moment.
 [[nodiscard]] vouch::log_sink to_file(const std::string& path) {
     return [path](vouch::log_level, std::string_view line) {
         std::ofstream(path, std::ios::app) << std::string(line) + '\n';
@@ -81,11 +80,11 @@ struct with_effect {
 int work(const files& at, std::size_t number) {
     const vouch::stop_signals signals;
     store s(at.database);
-    const vouch::outbox outbox;
-    vouch::router<store> routes;
+    const vouch::outbox outbox(s);
+    vouch::router routes(outbox);
     routes.on("t", with_effect{});
     vouch::logger log(vouch::log_level::error, to_file(at.log));
-    vouch::worker worker(s, outbox, {.name = "worker-" + std::to_string(number), .poll_interval = poll_interval});
+    vouch::worker worker(outbox, {.name = "worker-" + std::to_string(number), .poll_interval = poll_interval});
     worker.serve(routes, {.queue = queue,
                           .concurrency = 2,
                           .lease = lease,
@@ -96,16 +95,16 @@ int work(const files& at, std::size_t number) {
 }
 
 int produce(const files& at, std::chrono::seconds how_long) {
-    const vouch::outbox outbox;
     store s(at.database);
+    const vouch::outbox outbox(s);
     const auto log = to_file(at.log);
     std::size_t committed = 0;
     const auto until = std::chrono::steady_clock::now() + how_long;
     while (std::chrono::steady_clock::now() < until) {
         const std::vector<vouch::emission> some(1 + committed % 7, {.queue = queue, .topic = "t"});
         try {
-            committed += outbox.emit(s, some).size();
-        } catch (const vouch::error& e) { // nothing is stored; the next ones are others
+            committed += outbox.emit(some).size();
+        } catch (const vouch::error& e) { // nothing is stored; the next round emits new entries
             log(vouch::log_level::error, "the producer: " + std::string(name_of(e.kind())));
             if (!e.is_transient() || e.is_in_doubt()) {
                 throw;
@@ -117,8 +116,8 @@ int produce(const files& at, std::chrono::seconds how_long) {
     return 0;
 }
 
-/// For how long the head of the queue has been waiting. An entry that was handed back after a lapse is due since before
-/// its first claim; the leases of the workers that were killed with it are no wait.
+/// How long the head of the queue has been waiting. An entry released after a lapse keeps the due time from before its
+/// first claim; the leases of the workers that were killed with it do not count.
 [[nodiscard]] vouch::duration waited(const store& s, vouch::time_point head) {
     const auto wait = vouch::system_now() - head;
     if (wait <= lease) {
@@ -132,7 +131,7 @@ int produce(const files& at, std::chrono::seconds how_long) {
     return wait;
 }
 
-/// Looks at the head of the queue until it is asked to stop: for how long has it been due? Writes the longest.
+/// Watches the head of the queue until it is asked to stop. Writes the longest wait.
 int watch(const files& at, const std::string& longest_to) {
     const vouch::stop_signals signals;
     const store s(at.database);
@@ -147,7 +146,7 @@ int watch(const files& at, const std::string& longest_to) {
     return 0;
 }
 
-/// Syncs a file of its own until it is asked to stop. Writes the longest that took.
+/// Syncs a separate file until it is asked to stop. Writes the longest time of a sync.
 int probe_disk(const std::string& file, const std::string& longest_to) {
     const vouch::stop_signals signals;
     const int probe = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -181,7 +180,7 @@ void check_the_end(const files& at) {
     }
     const auto counts = s.counts(queue);
     expect(produced > 0 && counts[state::succeeded] == produced, "every committed entry has succeeded");
-    expect(counts.total() == produced, "and nothing else is stored");
+    expect(counts.total() == produced, "nothing else is stored");
 
     auto tx = s.begin();
     std::array<long long, 3> effects{}; // rows, different rows, rows of entries that were taken over
@@ -192,37 +191,36 @@ void check_the_end(const files& at) {
             return 0;
         },
         &effects, nullptr);
-    expect(effects[0] == static_cast<long long>(produced), "each effect is there");
-    expect(effects[0] == effects[1], "and none is there twice");
+    expect(effects[0] == static_cast<long long>(produced), "every entry has its effect");
+    expect(effects[0] == effects[1], "no effect happened twice");
     const auto taken_over = effects[2];
     std::printf("%zu entries, %lld effects; %lld entries were taken over from a worker that was killed\n", produced,
                 effects[0], taken_over);
-    expect(taken_over > 0, "somebody was killed in mid-work, or this shows nothing");
+    expect(taken_over > 0, "some workers were killed during work; if none was, nothing was tested");
 }
 
-/// What may be expected of such a disk, and what there was.
+/// Compares the measured waits with the limits that follow from the disk's time.
 void judge(vouch::duration sync, vouch::duration longest_wait, vouch::duration longest_stop, const files& at) {
     constexpr int syncs_per_turn = 2;
     constexpr int turns_per_claim = 3;
-    constexpr int turns_per_stop = 4; // that which is open, leases kept, what ran settled, the rest released
-    const auto others = syncs_per_turn * static_cast<int>(workers) * sync; // the producer, and all workers but one
+    constexpr int turns_per_stop = 4; // the open one, extend leases, settle what ran, release the rest
+    const auto others = syncs_per_turn * static_cast<int>(workers) * sync; // the producer and all workers but one
     const auto round = others + syncs_per_turn * sync;
     const auto wait_limit = lease + poll_interval + turns_per_claim * round;
     const auto stop_limit = vouch::duration{10s} + turns_per_stop * round;
-    std::printf(
-        "the disk took %.1f ms at most to sync; so a head may wait %.0f ms: it did for %.0f ms; a stop may take "
-        "%.0f ms: it did for %.0f ms\n",
-        milliseconds(sync), milliseconds(wait_limit), milliseconds(longest_wait), milliseconds(stop_limit),
-        milliseconds(longest_stop));
-    expect(sync >= 0us, "the disk is measured");
-    expect(longest_wait >= 0us && longest_wait <= wait_limit, "the head never waits longer than that");
-    expect(longest_stop <= stop_limit, "nor does a stop");
+    std::printf("longest sync %.1f ms; the head may wait %.0f ms and waited %.0f ms; a stop may take %.0f ms and took "
+                "%.0f ms\n",
+                milliseconds(sync), milliseconds(wait_limit), milliseconds(longest_wait), milliseconds(stop_limit),
+                milliseconds(longest_stop));
+    expect(sync >= 0us, "the disk's time is measured");
+    expect(longest_wait >= 0us && longest_wait <= wait_limit, "the head of the queue waits no longer than the limit");
+    expect(longest_stop <= stop_limit, "a stop takes no longer than the limit");
     if (others >= vouch::sqlite::options{}.busy_limit) {
         std::printf(
-            "NO LIMIT COULD BE KEPT on this disk: the turns before one's own take longer than the busy limit\n");
+            "ERRORS WERE NOT CHECKED: on this disk, waiting for the other writers takes longer than the busy limit\n");
         return;
     }
-    expect(!std::filesystem::exists(at.log), "no error of the store reached a worker or the producer");
+    expect(!std::filesystem::exists(at.log), "the store reports no error to a worker or the producer");
     std::ifstream log(at.log);
     std::string line;
     for (int i = 0; i < 10 && std::getline(log, line); ++i) {
@@ -247,7 +245,7 @@ int main(int argc, char** argv) {
         auto tx = s.begin();
         expect(sqlite3_exec(tx.connection(), "CREATE TABLE effects (id TEXT, lapses INTEGER)", nullptr, nullptr,
                             nullptr) == SQLITE_OK,
-               "a table for the effects");
+               "the table of effects is created");
         tx.commit();
     });
 
@@ -273,21 +271,21 @@ int main(int argc, char** argv) {
         running[retiring].signal(second % 2 == 0 ? SIGTERM : SIGINT);
         const auto asked = vouch::system_now();
         const auto ended = running[retiring].wait_for(60s);
-        expect(ended && ended->code == 0, "a worker asked to stop exits with 0");
+        expect(ended && ended->code == 0, "a worker that is asked to stop exits with 0");
         longest_stop = std::max(longest_stop, vouch::system_now() - asked);
         running[retiring] = child([&] { return work(at, retiring); });
         ++stops;
     }
     in_a_child([&] { check_the_end(at); });
     watcher.signal(SIGTERM);
-    expect(watcher.wait().code == 0, "the watcher ends");
+    expect(watcher.wait().code == 0, "the watcher exits with 0");
     for (auto& w : running) {
         w.signal(SIGTERM);
-        expect(w.wait().code == 0, "every worker stops in the end, without errors");
+        expect(w.wait().code == 0, "every worker exits with 0 at the end");
     }
     probe.signal(SIGTERM);
-    expect(probe.wait().code == 0, "the probe of the disk ends");
+    expect(probe.wait().code == 0, "the disk probe exits with 0");
     judge(vouch::duration{number_in(disk_at)}, vouch::duration{number_in(longest_at)}, longest_stop, at);
-    std::printf("%d kills, %d stops\n%s\n", kills, stops, failures == 0 ? "all holds" : "NOT all holds");
+    std::printf("%d kills, %d stops\n%s\n", kills, stops, failures == 0 ? "all checks passed" : "SOME CHECKS FAILED");
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Four processes want to write all the time, each holding the write lock as long as a commit takes on a slow disk, and
-// each back at once for the next turn. Every turn leaves its process's number in the file, in order.
-// 1. While a process waits, none of the others has more than two turns, whoever asks again soonest (one is fair; one
-//    more is for a process that was not let run).
-// 2. When one of those who wait is stopped (SIGSTOP), the others go on; when it is killed, its place is free.
+// Four processes compete for the write lock. Each holds it as long as a commit takes on a slow disk and asks for the
+// next turn at once. Every turn appends the number of its process to a table.
+// 1. While a process waits, no other process gets more than two turns (one is fair; one more if the waiting process was
+//    not scheduled in time).
+// 2. When a waiting process is stopped (SIGSTOP) or killed, the others continue.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -59,7 +59,7 @@ int take_turns(const std::string& path, std::size_t number, int turns) {
     return taken;
 }
 
-/// The most turns that one process had between two of another.
+/// The largest number of turns that one process had between two turns of another.
 [[nodiscard]] std::size_t most_passed_by(const std::vector<std::size_t>& taken) {
     std::size_t most = 0;
     for (std::size_t who = 0; who < processes; ++who) {
@@ -82,28 +82,27 @@ void in_turn(const std::string& path) {
         all.emplace_back([&, i] { return take_turns(path, i, turns_each); });
     }
     for (auto& one : all) {
-        expect(one.wait().code == 0, "a process has all its turns");
+        expect(one.wait().code == 0, "every process gets all its turns");
     }
     in_a_child([&] {
         auto taken = turns_taken(path);
-        expect(taken.size() == processes * turns_each, "every turn left its number");
+        expect(taken.size() == processes * turns_each, "every turn is recorded");
         const auto most = most_passed_by(taken);
         std::printf("%zu turns; while one process waited, another had %zu at most\n", taken.size(), most);
-        expect(most <= 2, "whoever waits is not passed by");
+        expect(most <= 2, "no process gets more than two turns while another waits");
     });
 }
 
 void past_one_that_is_stopped(const std::string& path) {
     child stopped([&] { return take_turns(path, 0, 100'000); });
     child other([&] { return take_turns(path, 1, 100'000); });
-    std::this_thread::sleep_for(300ms); // both are at it
-    other.signal(SIGKILL);              // now and then with a place, or with the lock
+    std::this_thread::sleep_for(300ms); // both take turns by now
+    other.signal(SIGKILL);              // it may be waiting, or hold the lock
     other.wait();
     child third([&] { return take_turns(path, 2, 20); });
     const auto before = std::chrono::steady_clock::now();
     int stops = 0;
-    while (
-        !third.wait_for(2ms)) { // stopped again and again, so that it is stopped while it waits; it may hold the lock
+    while (!third.wait_for(2ms)) { // stops it often, so that it is sometimes stopped while it waits
         stopped.signal(SIGSTOP);
         std::this_thread::sleep_for(150ms);
         stopped.signal(SIGCONT);
@@ -114,7 +113,7 @@ void past_one_that_is_stopped(const std::string& path) {
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
     std::printf("20 turns beside a process that was stopped %d times took %.1f s\n", stops, took.count());
-    expect(took < 20s, "one that is stopped does not stop the others");
+    expect(took < 20s, "a stopped process does not block the others");
 }
 
 } // namespace
@@ -127,11 +126,11 @@ int main() {
         auto tx = s.begin();
         expect(sqlite3_exec(tx.connection(), "CREATE TABLE turns (number INTEGER PRIMARY KEY, process INTEGER)",
                             nullptr, nullptr, nullptr) == SQLITE_OK,
-               "a table for the turns");
+               "the table of turns is created");
         tx.commit();
     });
     in_turn(path);
     past_one_that_is_stopped(path);
-    std::printf("%s\n", failures == 0 ? "all holds" : "NOT all holds");
+    std::printf("%s\n", failures == 0 ? "all checks passed" : "SOME CHECKS FAILED");
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

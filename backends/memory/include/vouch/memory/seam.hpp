@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where a test may step in between two internal steps of the store: a seam is called after each row that was inserted,
-// changed or removed, and may throw. The default does nothing and costs nothing. A seam that has `looked()` hears of
-// every row a purge looks at, and one that has a static `begin_limit` says how long `begin` waits.
+// A hook for tests of the memory store. The store calls its seam after each row that it inserts, changes or removes;
+// the seam may throw. If a seam has `looked()`, the store calls it for every row that a purge looks at. If a seam has a
+// static `begin_limit`, `begin` waits at most that long. Called under the store's lock.
 #pragma once
 
 #include <string_view>
@@ -12,6 +12,7 @@ namespace vouch {
 inline namespace v0 {
 namespace memory {
 
+/// The default: does nothing and costs nothing.
 struct no_seam {
     void operator()(std::string_view) const noexcept {}
 };

@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The memory store and its transaction: validation, locking and misuse around the ledger.
+// The memory store and its transaction.
 //
-// A store is a handle: copies share the same work, so a second handle is a copy. One transaction is open at a time;
-// `begin` waits for it. On the thread that used it last, and has not moved it since, `begin` would wait for itself and
-// says `misuse`; after a minute it says `busy`. Each operation holds the lock only while it runs, so readers see the
-// committed state at any time and wait for no transaction.
+// A store is a handle: copies share the same entries, so a second handle is a copy. One transaction is open at a time;
+// `begin` waits for it to end. Each operation holds a lock only while it runs, so reads on the store see the committed
+// state at any time and never wait for a transaction. Safe for any number of threads; a transaction is used by one
+// thread at a time.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,274 +24,142 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
-#include <vouch/memory/ledger.hpp>
-#include <vouch/memory/purging.hpp>
-#include <vouch/memory/reading.hpp>
+#include <vouch/contract/validated_reader.hpp>
+#include <vouch/contract/validated_writer.hpp>
+#include <vouch/memory/detail/entry_reader.hpp>
+#include <vouch/memory/detail/entry_writer.hpp>
+#include <vouch/memory/detail/shared_state.hpp>
 #include <vouch/memory/seam.hpp>
-#include <vouch/memory/writing.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace memory {
 
-namespace detail {
-
-inline constexpr vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .shared = true};
-
-/// How long `begin` waits. A minute is longer than any transaction that ends by itself; a seam may say otherwise.
-template <class Seam>
-[[nodiscard]] constexpr std::chrono::milliseconds begin_limit() noexcept {
-    if constexpr (requires { Seam::begin_limit; }) {
-        return Seam::begin_limit;
-    } else {
-        return std::chrono::minutes{1};
-    }
-}
-
-/// What all handles and transactions of one store share.
-template <class Seam>
-struct shared {
-    explicit shared(Seam seam) : ledger(std::move(seam)) {}
-
-    std::mutex mutex; ///< guards everything below
-    detail::ledger<Seam> ledger;
-    bool writing = false;                ///< a transaction is open
-    std::thread::id writer;              ///< the thread that used it last; none after a move
-    std::condition_variable idle;        ///< no transaction is open
-    std::condition_variable_any stirred; ///< some queue's `wakes` has grown
-
-    /// Made ahead, because there may be no memory left to say so: copying it allocates nothing.
-    const error out_of_memory{error_kind::full, "memory: out of memory"};
-
-    void end(bool committed) noexcept {
-        const bool wake = committed && ledger.is_stirred();
-        committed ? ledger.commit() : ledger.roll_back();
-        writing = false;
-        idle.notify_one();
-        if (wake) {
-            stirred.notify_all();
-        }
-    }
-};
-
-} // namespace detail
-
 template <class Seam>
 class basic_store;
 
+/// A transaction, made by `basic_store::begin`. The operations are those of the concept `transaction`.
 template <class Seam = no_seam>
-class basic_transaction {
-    using shared = detail::shared<Seam>;
+class basic_transaction : public validated_writer<basic_transaction<Seam>> {
+  public:
+    basic_transaction(basic_transaction&& other) noexcept : shared_(std::move(other.shared_)) { forget_thread(); }
+    basic_transaction& operator=(basic_transaction&& other) noexcept {
+        if (this != &other) {
+            close();
+            shared_ = std::move(other.shared_);
+            forget_thread();
+        }
+        return *this;
+    }
+    ~basic_transaction() { close(); }
+
+    void commit() {
+        static_cast<void>(expect_open());
+        end(true);
+    }
+
+  private:
+    using shared_state = detail::shared_state<Seam>;
 
     friend class basic_store<Seam>;
-    explicit basic_transaction(std::shared_ptr<shared> s) noexcept : shared_(std::move(s)) {}
+    friend class validated_reader<basic_transaction>;
+    friend class validated_writer<basic_transaction>;
 
-    [[nodiscard]] shared& opened() const {
+    explicit basic_transaction(std::shared_ptr<shared_state> shared) noexcept : shared_(std::move(shared)) {}
+
+    [[nodiscard]] const vouch::capabilities& expect_open() const {
         if (!shared_) {
-            throw error(error_kind::misuse, "memory: the transaction is closed");
+            throw error(error_kind::misuse, "memory: the transaction is closed; call begin() for a new one");
         }
-        return *shared_;
+        return detail::supported;
     }
 
-    /// What validation goes by; a closed transaction says so before it looks at any argument.
-    [[nodiscard]] const vouch::capabilities& can() const {
-        std::ignore = opened();
-        return detail::can;
+    void close() const noexcept {
+        if (shared_) {
+            end(false);
+        }
     }
 
-    /// Runs one operation under the lock. An exception in it rolls everything back and closes the transaction.
+    void end(bool committed) const noexcept {
+        const auto ended = std::exchange(shared_, nullptr);
+        const std::lock_guard lock(ended->mutex);
+        ended->end(committed);
+    }
+
     template <class Operation>
-    auto use(Operation&& operation) const {
-        std::exception_ptr fault;
-        {
-            auto& open = opened();
-            const std::lock_guard lock(open.mutex);
-            open.writer = std::this_thread::get_id();
-            try {
-                return operation(open.ledger);
-            } catch (const std::bad_alloc&) {
-                open.end(false);
-            } catch (...) {
-                open.end(false);
-                fault = std::current_exception();
-            }
+    auto read(const Operation& operation) const {
+        return use([&](auto& ledger) { return operation(detail::entry_reader(ledger, detail::view::own)); });
+    }
+
+    template <class Operation>
+    auto write(const Operation& operation) {
+        return use([&](auto& ledger) { return operation(detail::entry_writer(ledger)); });
+    }
+
+    template <class Use>
+    auto use(const Use& use) const {
+        const std::lock_guard lock(shared_->mutex);
+        shared_->writer = std::this_thread::get_id();
+        try {
+            return use(shared_->ledger);
+        } catch (const std::bad_alloc&) {
+            throw shared_->out_of_memory;
         }
-        const auto closed = std::exchange(shared_, nullptr);
-        if (fault) {
-            std::rethrow_exception(fault);
-        }
-        throw closed->out_of_memory;
     }
 
-    template <class Item, class Operation>
-    auto each(std::span<const Item> items, Operation&& operation) {
-        return use([&](auto& ledger) {
-            detail::writing writing(ledger);
-            std::vector<decltype(operation(writing, items.front()))> answers;
-            answers.reserve(items.size());
-            for (const auto& item : items) {
-                answers.push_back(operation(writing, item));
-            }
-            return answers;
-        });
-    }
-
-    template <class Look>
-    auto look(Look&& look) const {
-        return use([&](auto& ledger) { return look(detail::reading(ledger, detail::view::own)); });
-    }
-
-    /// Whose it is shows when it is used next.
-    void hand_over() const noexcept {
+    /// After a move, the thread that uses the transaction next is its thread.
+    void forget_thread() const noexcept {
         if (shared_) {
             const std::lock_guard lock(shared_->mutex);
             shared_->writer = {};
         }
     }
 
-    void roll_back() noexcept {
-        if (shared_) {
-            const std::lock_guard lock(shared_->mutex);
-            shared_->end(false);
-        }
-    }
-
-    mutable std::shared_ptr<shared> shared_; // null: closed; a read that fails closes too
-
-  public:
-    basic_transaction(basic_transaction&& other) noexcept : shared_(std::move(other.shared_)) { hand_over(); }
-    basic_transaction& operator=(basic_transaction&& other) noexcept {
-        if (this != &other) {
-            roll_back();
-            shared_ = std::move(other.shared_);
-            hand_over();
-        }
-        return *this;
-    }
-    ~basic_transaction() { roll_back(); }
-
-    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
-        return look([&](const auto& reading) { return reading.find(wanted); });
-    }
-    [[nodiscard]] std::vector<entry> list(const query& q) const {
-        validate(q, can().limits);
-        return look([&](const auto& reading) { return reading.list(q); });
-    }
-    [[nodiscard]] state_counts counts(std::string_view queue) const {
-        validate_queue(queue, can().limits);
-        return look([&](const auto& reading) { return reading.counts(queue); });
-    }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        validate_queue(queue, can().limits);
-        return look([&](const auto& reading) { return reading.next_due(queue); });
-    }
-
-    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
-        validate(drafts, can());
-        return each(drafts, [&](auto& writing, const draft& d) { return writing.enqueue(d, now); });
-    }
-    [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
-        validate(request, can().limits);
-        return use([&](auto& ledger) { return detail::writing(ledger).claim(request); });
-    }
-    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
-        validate(settles, can().limits);
-        return each(settles, [&](auto& writing, const vouch::settle& s) { return writing.settle(s, now); });
-    }
-    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
-        validate(tickets, now, lease, can().limits);
-        return each(tickets, [&](auto& writing, const ticket& t) { return writing.extend(t, now, lease); });
-    }
-    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
-        return use([&](auto& ledger) { return detail::writing(ledger).nudge(wanted, now); });
-    }
-    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
-        validate_error_code(error, can().limits);
-        return use([&](auto& ledger) { return detail::writing(ledger).cancel(wanted, error, now); });
-    }
-    std::size_t purge(const purge_request& request) {
-        validate(request, can().limits);
-        return use([&](auto& ledger) { return detail::purging(ledger, request).purge(); });
-    }
-
-    void commit() {
-        auto& open = opened();
-        {
-            const std::lock_guard lock(open.mutex);
-            open.end(true);
-        }
-        shared_.reset();
-    }
+    mutable std::shared_ptr<shared_state> shared_; // null: closed; a read that fails closes, too
 };
 
+/// The store. `Seam` is for tests (`seam.hpp`); everything else uses `memory::store`.
 template <class Seam = no_seam>
-class basic_store {
-    using shared = detail::shared<Seam>;
-
-    template <class Look>
-    auto look(Look&& look) const {
-        const std::lock_guard lock(shared_->mutex);
-        try {
-            return look(detail::reading(shared_->ledger, detail::view::committed));
-        } catch (const std::bad_alloc&) {
-            throw shared_->out_of_memory;
-        }
-    }
-
-    std::shared_ptr<shared> shared_;
-
+class basic_store : public validated_reader<basic_store<Seam>> {
   public:
     using transaction = basic_transaction<Seam>;
     static constexpr int contract_level = vouch::contract_level;
 
-    explicit basic_store(Seam seam = {}) : shared_(std::make_shared<shared>(std::move(seam))) {}
-    // Copied where others are moved, so that a handle is never without its work.
+    explicit basic_store(Seam seam = {}) : shared_(std::make_shared<shared_state>(std::move(seam))) {}
+    // Moving copies, so that a handle always has a store.
     basic_store(const basic_store&) = default;
     basic_store& operator=(const basic_store&) = default;
     ~basic_store() = default;
 
-    [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
+    [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::supported; }
 
+    /// Waits until no transaction is open. Throws `misuse` if the open transaction was last used by this thread and
+    /// not moved since, because it would wait for itself; `busy` after a minute.
     [[nodiscard]] transaction begin() {
         std::unique_lock lock(shared_->mutex);
         const auto me = std::this_thread::get_id();
         if (shared_->writing && shared_->writer == me) {
-            throw error(error_kind::misuse, "memory: begin while this thread has a transaction open would wait for "
-                                            "itself; end that one first, or write through it");
+            throw error(error_kind::misuse, "memory: begin: this thread has a transaction open and would wait for "
+                                            "itself; end that transaction first, or write through it");
         }
         if (!shared_->idle.wait_for(lock, detail::begin_limit<Seam>(), [&] { return !shared_->writing; })) {
-            throw error(error_kind::busy, "memory: begin: the open transaction did not end in time; one that is this "
-                                          "thread's own, or waits for it, never will");
+            throw error(error_kind::busy, "memory: begin: the open transaction did not end in time; if it belongs to "
+                                          "this thread, or waits for it, it never will");
         }
         shared_->writing = true;
         shared_->writer = me;
         return transaction(shared_);
     }
 
-    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
-        return look([&](const auto& reading) { return reading.find(wanted); });
-    }
-    [[nodiscard]] std::vector<entry> list(const query& q) const {
-        validate(q, detail::can.limits);
-        return look([&](const auto& reading) { return reading.list(q); });
-    }
-    [[nodiscard]] state_counts counts(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
-        return look([&](const auto& reading) { return reading.counts(queue); });
-    }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
-        return look([&](const auto& reading) { return reading.next_due(queue); });
-    }
-
-    /// Every queue something was ever enqueued to, in no order. Not part of the contract.
+    /// Every queue that has ever held an entry, in no particular order. Not part of the contract.
     [[nodiscard]] std::vector<std::string> queues() const {
         const std::lock_guard lock(shared_->mutex);
         return shared_->ledger.queue_names();
     }
 
+    /// A number that grows with every commit that may have made work in this queue due sooner.
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
+        validate_queue(queue, detail::supported.limits);
         const std::lock_guard lock(shared_->mutex);
         return shared_->ledger.wakes(queue);
     }
@@ -306,14 +168,33 @@ class basic_store {
     /// `wakes`.
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
-        validate_queue(queue, detail::can.limits);
-        // The longest waits would lead past the last time there is, and the most negative before the first.
-        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::can.limits.lease_max);
+        validate_queue(queue, detail::supported.limits);
+        // Extreme durations would overflow the clock.
+        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::supported.limits.lease_max);
         std::unique_lock lock(shared_->mutex);
         auto& ledger = shared_->ledger;
-        shared_->stirred.wait_for(lock, stop, at_most, [&] { return ledger.wakes(queue) != seen; });
+        shared_->woken.wait_for(lock, stop, at_most, [&] { return ledger.wakes(queue) != seen; });
         return ledger.wakes(queue);
     }
+
+  private:
+    using shared_state = detail::shared_state<Seam>;
+
+    friend class validated_reader<basic_store>;
+
+    [[nodiscard]] const vouch::capabilities& expect_open() const noexcept { return detail::supported; }
+
+    template <class Operation>
+    auto read(const Operation& operation) const {
+        const std::lock_guard lock(shared_->mutex);
+        try {
+            return operation(detail::entry_reader(shared_->ledger, detail::view::committed));
+        } catch (const std::bad_alloc&) {
+            throw shared_->out_of_memory;
+        }
+    }
+
+    std::shared_ptr<shared_state> shared_;
 };
 
 using store = basic_store<>;

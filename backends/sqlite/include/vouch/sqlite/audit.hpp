@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// An audit trail in the same file: one row per ended entry and completed group, written in the transaction that records
-// the outcome, so that there is never one without the other.
+// An audit trail in the same file: one row for each ended entry and each completed group. The row is written in the
+// transaction that records the outcome, so both are stored or neither.
 //
 //   vouch::sqlite::audit_table audit(store);
 //   worker.audit(audit);
 //
-// Rows are only ever appended; who may remove them, and when, is the application's to say. Copies share nothing but the
-// table, and may be used by several threads.
+// Rows are only appended; removing them is up to the application. Any number of threads may use one object.
 #pragma once
 
 #include <string>
@@ -15,18 +14,20 @@
 
 #include <sqlite3.h>
 
-#include <vouch/sqlite/error.hpp>
-#include <vouch/sqlite/schema.hpp>
-#include <vouch/sqlite/statement.hpp>
+#include <vouch/sqlite/detail/migration.hpp>
+#include <vouch/sqlite/detail/schema_text.hpp>
+#include <vouch/sqlite/detail/statement.hpp>
+#include <vouch/sqlite/prefix.hpp>
 #include <vouch/sqlite/store.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace sqlite {
 
+/// An audit hook for a runner or worker.
 class audit_table {
   public:
-    /// Creates the table if it is not there.
+    /// Creates the table if it does not exist.
     explicit audit_table(store& in, std::string prefix = std::string(default_prefix)) : prefix_(std::move(prefix)) {
         const auto sql = schema(prefix_);
         auto tx = in.begin();
@@ -34,7 +35,7 @@ class audit_table {
         tx.commit();
     }
 
-    /// The statement that creates it, for a migration tool.
+    /// The statement that creates the table, for a migration tool.
     [[nodiscard]] static std::string schema(std::string_view prefix = default_prefix) {
         validate_prefix(prefix);
         return detail::with_prefix(R"(CREATE TABLE IF NOT EXISTS @audit (
@@ -53,7 +54,8 @@ class audit_table {
                                    prefix);
     }
 
-    /// Appends a `vouch::audit_line`. What it throws leaves the entry claimed, and its lease heals it.
+    /// Appends a `vouch::audit_line`. If it throws, the outcome is not recorded either; the entry stays claimed until its
+    /// lease expires.
     template <class Line>
     void operator()(transaction& tx, const Line& line) const {
         const detail::statement insert(

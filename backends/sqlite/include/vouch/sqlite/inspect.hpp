@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an operator may ask of a database beyond the contract: which schema it has and which queues. Each is one
-// statement on a connection of the caller's, and changes nothing.
+// Questions to a database that are not part of the contract: its schema version and its queues. Each function runs on a
+// connection of the caller and changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/state.hpp>
-#include <vouch/sqlite/error.hpp>
-#include <vouch/sqlite/schema.hpp>
-#include <vouch/sqlite/statement.hpp>
+#include <vouch/sqlite/detail/migration.hpp>
+#include <vouch/sqlite/detail/schema_text.hpp>
+#include <vouch/sqlite/detail/statement.hpp>
+#include <vouch/sqlite/prefix.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace sqlite {
 
-/// The schema version of the tables with this prefix; nothing if there are none. It may be older or newer than
+/// The schema version of the tables with this prefix; nothing if there are no tables. It may differ from
 /// `schema_version`.
 [[nodiscard]] inline std::optional<std::int64_t> stored_schema_version(sqlite3* connection,
                                                                        std::string_view prefix = default_prefix) {
@@ -35,12 +36,12 @@ namespace sqlite {
     return detail::stored_version(connection, prefix);
 }
 
-/// Every queue that has an entry, by name.
+/// The names of all queues that have an entry, sorted.
 [[nodiscard]] inline std::vector<std::string> queue_names(sqlite3* connection,
                                                           std::string_view prefix = default_prefix) {
     validate_prefix(prefix);
     const detail::statement names(connection, detail::with_prefix(R"(SELECT name FROM @queues
- WHERE EXISTS (SELECT 1 FROM @entries WHERE shelf BETWEEN number * 4 AND number * 4 + 3) ORDER BY name)",
+ WHERE EXISTS (SELECT 1 FROM @entries WHERE partition BETWEEN number * 4 AND number * 4 + 3) ORDER BY name)",
                                                                   prefix));
     std::vector<std::string> out;
     detail::run row(names);
@@ -50,13 +51,13 @@ namespace sqlite {
     return out;
 }
 
-/// Entries by queue and state, read by nothing but the columns that say so, which every schema has. For databases older
-/// than this library; costs every row.
+/// Entries by queue and state. Reads only columns that every schema version has, so that it works with tables of any
+/// version. Reads every row.
 [[nodiscard]] inline std::map<std::string, state_counts>
 counts_of_any_schema(sqlite3* connection, std::string_view prefix = default_prefix) {
     validate_prefix(prefix);
     const detail::statement counts(connection, detail::with_prefix(R"(SELECT name, state, count(*)
- FROM @entries JOIN @queues ON number = shelf >> 2 GROUP BY name, state)",
+ FROM @entries JOIN @queues ON number = partition >> 2 GROUP BY name, state)",
                                                                    prefix));
     std::map<std::string, state_counts> out;
     detail::run row(counts);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A writer inside a transaction that the application has opened on its own connection, so that business rows and
-// entries come into being together or not at all:
+// A writer inside a transaction that the application has opened on its own connection. Business rows and entries are
+// then committed together or not at all:
 //
 //   sqlite::joined outbox(connection);          // once per connection, or once per transaction
-//   exec(connection, "BEGIN IMMEDIATE");        // the application's
+//   exec(connection, "BEGIN IMMEDIATE");        // by the application
 //   exec(connection, "INSERT INTO orders ...");
 //   outbox.enqueue(drafts, now);
-//   exec(connection, "COMMIT");                 // the application's, too
+//   exec(connection, "COMMIT");                 // by the application
 //
-// It never commits, and its destruction changes nothing. Each call is all or nothing by a savepoint of its own. After
-// `conflict` (the transaction began by reading, and somebody has written since) roll back and begin again, best with
-// BEGIN IMMEDIATE. A COMMIT that fails with an I/O error is in doubt: until the next commit to the file succeeds, a
-// crash may bring it back. Finalise first, close later: destroy it before the connection.
+// It never commits, and its destructor changes nothing. Each call is all or nothing: it runs in a savepoint. `conflict`
+// means that the transaction began by reading and another connection has written since: roll back and begin again, best
+// with BEGIN IMMEDIATE. A COMMIT that fails with an I/O error is in doubt: a crash may bring it back until the next
+// commit to the file succeeds. Destroy the object before you close the connection. Used by one thread at a time.
 #pragma once
 
 #include <memory>
@@ -21,74 +21,92 @@
 
 #include <sqlite3.h>
 
+#include <vouch/contract/capability.hpp>
 #include <vouch/contract/error.hpp>
-#include <vouch/sqlite/connection.hpp>
-#include <vouch/sqlite/error.hpp>
-#include <vouch/sqlite/hub.hpp>
-#include <vouch/sqlite/options.hpp>
-#include <vouch/sqlite/schema.hpp>
-#include <vouch/sqlite/sql.hpp>
-#include <vouch/sqlite/store.hpp>
-#include <vouch/sqlite/writing.hpp>
+#include <vouch/contract/validated_reader.hpp>
+#include <vouch/contract/validated_writer.hpp>
+#include <vouch/sqlite/detail/connection.hpp>
+#include <vouch/sqlite/detail/entry_reader.hpp>
+#include <vouch/sqlite/detail/file_registry.hpp>
+#include <vouch/sqlite/detail/migration.hpp>
+#include <vouch/sqlite/detail/result_codes.hpp>
+#include <vouch/sqlite/detail/session.hpp>
+#include <vouch/sqlite/detail/sql.hpp>
+#include <vouch/sqlite/detail/unchecked_writer.hpp>
+#include <vouch/sqlite/prefix.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace sqlite {
 
-class joined : public detail::writer<joined> {
+/// The operations are those of the concept `writer`. Each throws `misuse` if no transaction is open on the connection.
+class joined : public validated_writer<joined> {
   public:
-    /// The tables must be there: `migrate(connection)` creates them.
+    /// Requires that the tables exist: `migrate(connection)` creates them.
     explicit joined(sqlite3* connection, std::string prefix = std::string(default_prefix))
-        : place_(detail::in_memory([&] { return std::make_unique<place>(connection, std::move(prefix)); })) {}
+        : member_(
+              detail::translate_bad_alloc([&] { return std::make_unique<member>(connection, std::move(prefix)); })) {}
 
     joined(joined&&) noexcept = default;
     joined& operator=(joined&&) noexcept = default;
     ~joined() = default;
 
   private:
-    friend class detail::writer<joined>;
+    friend class validated_reader<joined>;
+    friend class validated_writer<joined>;
 
-    struct place {
-        place(sqlite3* db, std::string prefix) : on(db, {.prefix = std::move(prefix)}), hub(detail::hub::of(db)) {
+    /// The connection, known to the file's registry by this object's address.
+    struct member {
+        member(sqlite3* db, std::string prefix)
+            : on(db, {.prefix = std::move(prefix)}), registry(detail::file_registry::of(db)) {
             detail::expect_schema(db, on.prefix());
-            // Taking a call back must not need memory to be prepared.
+            // Prepared in advance, so that a call can be undone when there is no memory left.
             for (const auto which : {detail::sql::savepoint, detail::sql::release, detail::sql::roll_back_to}) {
                 std::ignore = on.prepared(which);
             }
         }
-        place(const place&) = delete;
-        place& operator=(const place&) = delete;
-        ~place() { hub->part(this); }
+        member(const member&) = delete;
+        member& operator=(const member&) = delete;
+        ~member() { registry->part(this); }
 
         detail::connection on;
-        std::shared_ptr<detail::hub> hub;
+        std::shared_ptr<detail::file_registry> registry;
     };
 
-    void expect_open() const {
-        if (!place_ || !place_->on.in_transaction()) {
+    [[nodiscard]] const capabilities& expect_open() const {
+        if (!member_ || !member_->on.in_transaction()) {
             throw error(error_kind::misuse,
-                        "sqlite: joined needs a transaction open on the application's connection; there is none");
+                        "sqlite: joined: no transaction is open on the application's connection; begin one first");
         }
-        detail::in_memory([&] {
-            place_->hub->join(place_.get(), place_->on.handle());
-            // One that writes settles it by its commit.
-            if (place_->hub->is_in_doubt() && sqlite3_txn_state(place_->on.handle(), "main") != SQLITE_TXN_WRITE) {
-                throw error(error_kind::io, "sqlite: a commit is in doubt and joined cannot settle it; begin a "
-                                            "transaction of the store, or this one with BEGIN IMMEDIATE");
+        detail::translate_bad_alloc([&] {
+            member_->registry->join(member_.get(), member_->on.handle());
+            // The commit of a transaction that writes settles the doubt.
+            if (member_->registry->is_in_doubt() &&
+                sqlite3_txn_state(member_->on.handle(), "main") != SQLITE_TXN_WRITE) {
+                throw error(error_kind::io, "sqlite: joined: an earlier commit is in doubt; begin a transaction of the "
+                                            "store, or this one with BEGIN IMMEDIATE, to settle it");
             }
         });
+        return detail::supported;
+    }
+
+    /// Each call undoes itself, and the transaction belongs to the application.
+    void close() const noexcept {}
+
+    template <class Operation>
+    auto read(const Operation& operation) const {
+        return detail::translate_bad_alloc([&] { return operation(detail::entry_reader(member_->on)); });
     }
 
     template <class Operation>
-    auto use(Operation&& operation) {
-        expect_open();
-        auto& on = place_->on;
+    auto write(const Operation& operation) {
+        auto& on = member_->on;
         on.execute(detail::sql::savepoint);
         try {
-            return detail::in_memory([&] {
+            return detail::translate_bad_alloc([&] {
                 detail::session in;
-                auto answer = operation(on, in);
-                place_->hub->stir(on.handle(), in.stirred);
+                auto answer = operation(detail::unchecked_writer(on, in));
+                member_->registry->wake(on.handle(), in.woken_queues);
                 on.execute(detail::sql::release);
                 return answer;
             });
@@ -98,16 +116,10 @@ class joined : public detail::writer<joined> {
         }
     }
 
-    template <class Operation>
-    auto read(Operation&& operation) const {
-        expect_open();
-        return detail::in_memory([&] { return operation(place_->on); });
-    }
-
-    /// Takes the call back, unless SQLite has rolled back everything. If even that fails, all goes, so that nobody can
-    /// commit half a call.
+    /// Undoes the call, unless SQLite has rolled back everything. If that fails, rolls back the whole transaction, so
+    /// that half a call is never committed.
     void undo() noexcept {
-        auto& on = place_->on;
+        auto& on = member_->on;
         try {
             if (on.in_transaction()) {
                 on.execute(detail::sql::roll_back_to);
@@ -118,7 +130,7 @@ class joined : public detail::writer<joined> {
         }
     }
 
-    std::unique_ptr<place> place_;
+    std::unique_ptr<member> member_;
 };
 
 } // namespace sqlite

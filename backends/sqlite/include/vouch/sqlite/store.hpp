@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: MIT
-// The SQLite store and its transaction: validation, turns and misuse around the statements.
+// The SQLite store and its transaction.
 //
-// A store is a handle: copies share one writing connection and a pool of reading ones, all closed with the last copy or
-// transaction. Transactions of one process take turns, those of several processes meet at SQLite's write lock. Reads on
-// the store see what is committed and wait for no writer (with a connection of the application's: provided its database
-// is in WAL mode). As always with SQLite, nothing of this may be carried across a fork.
+// A store is a handle: copies share one writing connection and a pool of reading connections, which are closed with the
+// last copy or transaction. Transactions of one process take turns; transactions of several processes wait for SQLite's
+// write lock. Reads on the store see the committed state and never wait for a writer; if the store uses a connection of
+// the application, this requires that the database is in WAL mode.
+//
+// A store is safe for any number of threads; a transaction is used by one thread at a time. As always with SQLite,
+// neither may be used across a fork.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
-#include <vector>
 
 #include <sqlite3.h>
 
@@ -27,284 +25,201 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
-#include <vouch/sqlite/enqueuing.hpp>
-#include <vouch/sqlite/error.hpp>
-#include <vouch/sqlite/file.hpp>
+#include <vouch/contract/validated_reader.hpp>
+#include <vouch/contract/validated_writer.hpp>
+#include <vouch/sqlite/detail/entry_reader.hpp>
+#include <vouch/sqlite/detail/file.hpp>
+#include <vouch/sqlite/detail/result_codes.hpp>
+#include <vouch/sqlite/detail/session.hpp>
+#include <vouch/sqlite/detail/unchecked_writer.hpp>
 #include <vouch/sqlite/options.hpp>
-#include <vouch/sqlite/purging.hpp>
-#include <vouch/sqlite/reading.hpp>
-#include <vouch/sqlite/session.hpp>
-#include <vouch/sqlite/writing.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace sqlite {
 
-namespace detail {
-
-inline constexpr vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .durable = true, .shared = true};
-
-/// The operations of a writer, validated; `Self::use(operation)` runs one with a `connection&` and a `session&`.
-template <class Self>
-class writer {
-  public:
-    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
-        return look([&](reading on) { return on.find(wanted); });
-    }
-    [[nodiscard]] std::vector<entry> list(const query& q) const {
-        validate(q, limits());
-        return look([&](reading on) { return on.list(q); });
-    }
-    [[nodiscard]] state_counts counts(std::string_view queue) const {
-        validate_queue(queue, limits());
-        return look([&](reading on) { return on.counts(queue); });
-    }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        validate_queue(queue, limits());
-        return look([&](reading on) { return on.next_due(queue); });
-    }
-
-    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
-        std::ignore = limits();
-        validate(drafts, can);
-        return self().use([&](connection& on, session& in) { return enqueuing(on, in).enqueue(drafts, now); });
-    }
-    [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
-        validate(request, limits());
-        return self().use([&](connection& on, session& in) { return writing(on, in).claim(request); });
-    }
-    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
-        validate(settles, limits());
-        return self().use([&](connection& on, session& in) { return writing(on, in).settle(settles, now); });
-    }
-    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
-        validate(tickets, now, lease, limits());
-        return self().use([&](connection& on, session& in) {
-            writing writing(on, in);
-            std::vector<verdict> verdicts;
-            verdicts.reserve(tickets.size());
-            for (const auto& t : tickets) {
-                verdicts.push_back(writing.extend(t, now, lease));
-            }
-            return verdicts;
-        });
-    }
-    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
-        return self().use([&](connection& on, session& in) { return writing(on, in).nudge(wanted, now); });
-    }
-    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
-        validate_error_code(error, limits());
-        return self().use([&](connection& on, session& in) { return writing(on, in).cancel(wanted, error, now); });
-    }
-    std::size_t purge(const purge_request& request) {
-        validate(request, limits());
-        return self().use([&](connection& on, session&) { return purging(on).purge(request); });
-    }
-
-  private:
-    friend Self;
-    writer() = default;
-
-    [[nodiscard]] Self& self() noexcept { return static_cast<Self&>(*this); }
-    [[nodiscard]] const Self& self() const noexcept { return static_cast<const Self&>(*this); }
-
-    /// What validation goes by; a closed writer says so before it looks at any argument.
-    [[nodiscard]] const vouch::limits& limits() const {
-        self().expect_open();
-        return can.limits;
-    }
-
-    template <class Look>
-    auto look(Look&& look) const {
-        return self().read([&](connection& on) { return look(reading(on)); });
-    }
-};
-
-} // namespace detail
-
 class store;
 
-class transaction : public detail::writer<transaction> {
+/// A transaction, made by `store::begin`. The operations are those of the concept `transaction`.
+class transaction : public validated_writer<transaction> {
   public:
     transaction(transaction&& other) noexcept
         : file_(std::move(other.file_)), session_(std::exchange(other.session_, {})) {
-        hand_over();
+        forget_thread();
     }
     transaction& operator=(transaction&& other) noexcept {
         if (this != &other) {
-            roll_back();
+            close();
             file_ = std::move(other.file_);
             session_ = std::exchange(other.session_, {});
-            hand_over();
+            forget_thread();
         }
         return *this;
     }
-    ~transaction() { roll_back(); }
+    ~transaction() { close(); }
 
     void commit() {
-        expect_open();
+        static_cast<void>(expect_open());
         const auto closed = std::exchange(file_, nullptr);
-        detail::in_memory([&] { closed->commit(session_.stirred); });
+        detail::translate_bad_alloc([&] { closed->commit(session_.woken_queues); });
     }
 
-    /// The connection it is open on, for statements of the application's that are to be part of it (a `record`, an
-    /// audit). Never end the transaction through it, and never go on after an error that did: some (a constraint with
-    /// ON CONFLICT ROLLBACK, a full disk, an interrupt) make SQLite roll back everything. The next call then says
-    /// `misuse` and closes the transaction. What a COMMIT of the application's has stored stays stored.
+    /// The connection of this transaction. Statements that the application runs on it are part of the transaction.
+    ///
+    /// Do not end the transaction through it, and do not ignore its errors: some of them (a constraint with ON CONFLICT
+    /// ROLLBACK, a full disk, an interrupt) make SQLite roll back everything. If a statement has ended the transaction,
+    /// the next call throws `misuse` and closes it. Anything that the application's own COMMIT has stored stays stored.
     [[nodiscard]] sqlite3* connection() const {
-        expect_whole();
+        static_cast<void>(expect_open());
+        expect_not_ended();
         return file_->writer().handle();
     }
 
   private:
     friend class store;
-    friend class detail::writer<transaction>;
+    friend class validated_reader<transaction>;
+    friend class validated_writer<transaction>;
 
     explicit transaction(std::shared_ptr<detail::file> in) noexcept : file_(std::move(in)) {}
 
-    void expect_open() const {
+    [[nodiscard]] const capabilities& expect_open() const {
         if (!file_) {
-            throw error(error_kind::misuse, "sqlite: the transaction is closed");
+            throw error(error_kind::misuse, "sqlite: the transaction is closed; call begin() for a new one");
+        }
+        return detail::supported;
+    }
+
+    /// Outside SQLite's transaction, every statement would be a commit of its own.
+    void expect_not_ended() const {
+        if (const auto status = file_->writer().status(); status != detail::transaction_status::open) {
+            close();
+            detail::translate_bad_alloc([&] { throw detail::ended_by_application(status, false); });
         }
     }
 
-    /// Without a transaction of SQLite's every statement of ours would be a commit of its own.
-    void expect_whole() const {
-        expect_open();
-        if (const auto how = file_->writer().stands(); how != detail::standing::open) {
-            roll_back();
-            detail::in_memory([&] { throw detail::ended_by_application(how, false); });
-        }
-    }
-
-    /// Runs one operation. An exception in it rolls everything back and closes the transaction.
-    template <class Operation>
-    auto use(Operation&& operation) {
-        return read([&](detail::connection& on) {
-            session_.forget_stored();
-            return operation(on, session_);
-        });
-    }
-
-    template <class Operation>
-    auto read(Operation&& operation) const {
-        expect_whole();
-        file_->hub().use();
-        try {
-            return detail::in_memory([&] { return operation(file_->writer()); });
-        } catch (...) {
-            roll_back();
-            throw;
-        }
-    }
-
-    void hand_over() const noexcept {
-        if (file_) {
-            file_->hub().hand_over();
-        }
-    }
-
-    void roll_back() const noexcept {
+    void close() const noexcept {
         if (const auto closed = std::exchange(file_, nullptr)) {
             closed->roll_back();
         }
     }
 
-    mutable std::shared_ptr<detail::file> file_; // null: closed; a read that fails closes too
-    detail::session session_{};
-};
+    template <class Operation>
+    auto read(const Operation& operation) const {
+        return use([&](detail::connection& on) { return operation(detail::entry_reader(on)); });
+    }
 
-class store {
-    /// Lends a reading connection to `look`.
-    template <class Look>
-    auto look(Look&& look) const {
-        struct loan {
-            detail::file& of;
-            std::unique_ptr<detail::connection> reader;
-            ~loan() { of.give_back(std::move(reader)); }
-        };
-        return detail::in_memory([&] {
-            const loan lent{*file_, file_->take_reader()};
-            return look(detail::reading(*lent.reader));
+    template <class Operation>
+    auto write(const Operation& operation) {
+        return use([&](detail::connection& on) {
+            session_.forget_stored();
+            return operation(detail::unchecked_writer(on, session_));
         });
     }
 
-    [[nodiscard]] std::uint64_t look_for_commits() const {
-        return detail::in_memory([&] { return file_->look_for_commits(); });
+    template <class Use>
+    auto use(const Use& use) const {
+        expect_not_ended();
+        file_->registry().set_thread();
+        return detail::translate_bad_alloc([&] { return use(file_->writer()); });
     }
 
-    std::shared_ptr<detail::file> file_;
+    /// After a move, the thread that uses the transaction next is its thread.
+    void forget_thread() const noexcept {
+        if (file_) {
+            file_->registry().forget_thread();
+        }
+    }
 
+    mutable std::shared_ptr<detail::file> file_; // null: closed; a read that fails closes, too
+    detail::session session_{};
+};
+
+/// The store.
+class store : public validated_reader<store> {
   public:
     using transaction = sqlite::transaction;
     static constexpr int contract_level = vouch::contract_level;
 
-    /// Opens the file, in WAL mode, and by default creates what is missing: the file and the tables.
+    /// Opens the file in WAL mode. By default, creates the file and the tables if they do not exist.
     explicit store(const std::string& path, options how = {})
-        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(path, std::move(how)); })) {}
+        : file_(detail::translate_bad_alloc([&] { return std::make_shared<detail::file>(path, std::move(how)); })) {}
 
-    /// Writes through a connection of the application's, which is neither configured nor closed; readers of our own are
-    /// opened on the same file. While a transaction of ours is open, what the application does on that connection is
-    /// part of it. The connection must stay open as long as any copy of the store or transaction is used.
+    /// Writes through a connection of the application, which is neither configured nor closed. Reads use connections of
+    /// the store's own to the same file. While a transaction of the store is open, everything that the application does
+    /// on the connection is part of it. The connection must stay open as long as a copy of the store, or a transaction,
+    /// is in use.
     explicit store(sqlite3* connection, options how = {})
-        : file_(detail::in_memory([&] { return std::make_shared<detail::file>(connection, std::move(how)); })) {}
+        : file_(
+              detail::translate_bad_alloc([&] { return std::make_shared<detail::file>(connection, std::move(how)); })) {
+    }
 
-    // Copied where others are moved, so that a handle is never without its work.
+    // Moving copies, so that a handle always has a store.
     store(const store&) = default;
     store& operator=(const store&) = default;
     ~store() = default;
 
-    [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
+    [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::supported; }
 
-    /// Waits for the transactions of this process that came before, then for those of others, at most
-    /// `options::busy_limit`, then says `busy`. A thread that was the last to use the open transaction, and has not
-    /// moved it since, would wait for itself: `misuse`.
+    /// Waits for earlier transactions of this process, then for those of other processes. Throws `busy` after
+    /// `options::busy_limit`; `misuse` if the open transaction was last used by this thread and not moved since, because
+    /// it would wait for itself.
     [[nodiscard]] transaction begin() {
-        detail::in_memory([&] { file_->begin(); });
+        detail::translate_bad_alloc([&] { file_->begin(); });
         return transaction(file_);
     }
 
-    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
-        return look([&](detail::reading on) { return on.find(wanted); });
-    }
-    [[nodiscard]] std::vector<entry> list(const query& q) const {
-        validate(q, detail::can.limits);
-        return look([&](detail::reading on) { return on.list(q); });
-    }
-    [[nodiscard]] state_counts counts(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
-        return look([&](detail::reading on) { return on.counts(queue); });
-    }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
-        return look([&](detail::reading on) { return on.next_due(queue); });
-    }
-
-    /// Grows with every commit of this process that brought work nearer in the queue, and with any commit of others.
+    /// A number that grows with every commit of this process that may have made work in the queue due sooner, and with
+    /// every commit of other processes.
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
-        return look_for_commits() + file_->hub().wakes(queue);
+        validate_queue(queue, detail::supported.limits);
+        return look_for_commits() + file_->registry().wakes(queue);
     }
 
     /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns
-    /// `wakes`. Commits of this process are heard at once, those of others within `options::watch_every`.
+    /// `wakes`. Notices commits of this process at once, and those of other processes within `options::watch_every`.
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
         using clock = std::chrono::steady_clock;
-        // The longest waits would lead past the last time there is, and the most negative before the first.
-        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::can.limits.lease_max);
+        // Extreme durations would overflow the clock.
+        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::supported.limits.lease_max);
         const auto until = clock::now() + at_most;
         for (;;) {
-            validate_queue(queue, detail::can.limits);
-            const auto local = file_->hub().wakes(queue);
+            validate_queue(queue, detail::supported.limits);
+            const auto local = file_->registry().wakes(queue);
             const auto present = look_for_commits() + local;
             const auto left = until - clock::now();
             if (present != seen || left <= clock::duration::zero() || stop.stop_requested()) {
                 return present;
             }
-            file_->hub().wait(queue, local, std::min<std::chrono::nanoseconds>(left, file_->how().watch_every), stop);
+            file_->registry().wait(queue, local, std::min<std::chrono::nanoseconds>(left, file_->how().watch_every),
+                                   stop);
         }
     }
+
+  private:
+    friend class validated_reader<store>;
+
+    [[nodiscard]] const vouch::capabilities& expect_open() const noexcept { return detail::supported; }
+
+    /// Lends a reading connection to the operation.
+    template <class Operation>
+    auto read(const Operation& operation) const {
+        struct loan {
+            detail::file& of;
+            std::unique_ptr<detail::connection> reader;
+            ~loan() { of.give_back(std::move(reader)); }
+        };
+        return detail::translate_bad_alloc([&] {
+            const loan lent{*file_, file_->take_reader()};
+            return operation(detail::entry_reader(*lent.reader));
+        });
+    }
+
+    [[nodiscard]] std::uint64_t look_for_commits() const {
+        return detail::translate_bad_alloc([&] { return file_->look_for_commits(); });
+    }
+
+    std::shared_ptr<detail::file> file_;
 };
 
 } // namespace sqlite

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// All clauses, in the order in which they are run and listed. README.md in this folder lists their sentences.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/clauses/cancel.hpp>
+#include <vouch/conformance/clauses/capability.hpp>
+#include <vouch/conformance/clauses/claim.hpp>
+#include <vouch/conformance/clauses/claim_order.hpp>
+#include <vouch/conformance/clauses/cost.hpp>
+#include <vouch/conformance/clauses/crashes.hpp>
+#include <vouch/conformance/clauses/dedup.hpp>
+#include <vouch/conformance/clauses/enqueue.hpp>
+#include <vouch/conformance/clauses/extend.hpp>
+#include <vouch/conformance/clauses/faults.hpp>
+#include <vouch/conformance/clauses/fidelity.hpp>
+#include <vouch/conformance/clauses/fixture.hpp>
+#include <vouch/conformance/clauses/groups.hpp>
+#include <vouch/conformance/clauses/histories.hpp>
+#include <vouch/conformance/clauses/interleavings.hpp>
+#include <vouch/conformance/clauses/lanes.hpp>
+#include <vouch/conformance/clauses/model.hpp>
+#include <vouch/conformance/clauses/nudge.hpp>
+#include <vouch/conformance/clauses/parent.hpp>
+#include <vouch/conformance/clauses/purge.hpp>
+#include <vouch/conformance/clauses/reads.hpp>
+#include <vouch/conformance/clauses/reads_filters.hpp>
+#include <vouch/conformance/clauses/requeue.hpp>
+#include <vouch/conformance/clauses/settle.hpp>
+#include <vouch/conformance/clauses/settle_tickets.hpp>
+#include <vouch/conformance/clauses/simulation.hpp>
+#include <vouch/conformance/clauses/transaction.hpp>
+#include <vouch/conformance/clauses/transaction_use.hpp>
+#include <vouch/conformance/clauses/validation.hpp>
+#include <vouch/conformance/clauses/validation_calls.hpp>
+#include <vouch/conformance/clauses/verdicts.hpp>
+#include <vouch/conformance/clauses/wakes.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+[[nodiscard]] inline const std::vector<clause>& all_clauses() {
+    static const std::vector<clause> all = [] {
+        std::vector<clause> out;
+        const auto add = [&](std::span<const clause> some) { out.insert(out.end(), some.begin(), some.end()); };
+        add(clauses::fixture);
+        add(clauses::enqueues);
+        add(clauses::dedup);
+        add(clauses::requeues);
+        add(clauses::claiming);
+        add(clauses::claiming_in_order);
+        add(clauses::settling);
+        add(clauses::settling_by_ticket);
+        add(clauses::verdict_table);
+        add(clauses::extending);
+        add(clauses::nudging);
+        add(clauses::cancelling);
+        add(clauses::lanes);
+        add(clauses::parents);
+        add(clauses::groups);
+        add(clauses::transactions);
+        add(clauses::transaction_use);
+        add(clauses::reads);
+        add(clauses::filtered_reads);
+        add(clauses::purges);
+        add(clauses::validation);
+        add(clauses::validation_of_calls);
+        add(clauses::fidelity);
+        add(clauses::wakes);
+        add(clauses::capability);
+        add(clauses::model_runs);
+        add(clauses::interleavings);
+        add(clauses::histories);
+        add(clauses::crashes);
+        add(clauses::cost);
+        add(clauses::faults);
+        add(clauses::simulation);
+        return out;
+    }();
+    return all;
+}
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Runs one thread at a time: threads pause at certain points, and a callback chooses which one continues. A thread that
+// sleeps before it reaches its next point is waiting for another thread inside the store, which is allowed. It continues
+// when it can and pauses at its next point. Where the system reports whether a thread sleeps (Linux), the load of the
+// machine does not change the schedule.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <vouch/conformance/detail/schedule/thread_probe.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::detail {
+
+class scheduler {
+  public:
+    /// Chooses which of the paused threads continues. Called on any thread, by one at a time.
+    using choice = std::function<std::size_t(const std::vector<std::size_t>&)>;
+
+    scheduler(std::size_t threads, choice choose) : choose_(std::move(choose)), participants_(threads) {}
+
+    // Called by the scheduled threads.
+
+    /// Registers the calling thread as thread `who`. Must be its first call.
+    void enter(std::size_t who) {
+        const std::lock_guard lock(mutex_);
+        participants_[who].thread = thread_probe::current();
+        participants_[who].at = position::running;
+    }
+
+    /// Waits for the thread's turn.
+    void pause(std::size_t who) {
+        auto& mine = participants_[who];
+        mine.arrives = true; // from here on it does not sleep inside the store
+        std::unique_lock lock(mutex_);
+        mine.at = position::paused;
+        pass_turn();
+        mine.turn.wait(lock, [&] { return turn_ == who; });
+        turn_ = none;
+        mine.at = position::running;
+        mine.cpu_time_at_turn = mine.thread.cpu_time();
+        mine.arrives = false;
+    }
+    /// Must be the last call of a thread.
+    void finish(std::size_t who) {
+        participants_[who].arrives = true;
+        const std::lock_guard lock(mutex_);
+        participants_[who].at = position::finished;
+        pass_turn();
+        finished_.notify_one();
+    }
+
+    // Called by the thread that has started them.
+
+    /// Returns when all threads have finished. Passes the turn on for threads that wait inside the store.
+    void run() {
+        constexpr std::chrono::microseconds look_again{20};
+        std::unique_lock lock(mutex_);
+        while (
+            !finished_.wait_for(lock, look_again, [&] { return count(position::finished) == participants_.size(); })) {
+            pass_turn();
+        }
+    }
+
+  private:
+    enum class position : std::uint8_t { starting, running, paused, finished };
+    struct participant {
+        position at = position::starting;
+        std::atomic<bool> arrives = false;
+        thread_probe thread{};
+        std::chrono::nanoseconds cpu_time_at_turn{}; ///< the CPU time of its thread when it got its turn
+        std::condition_variable turn{};
+    };
+    static constexpr std::size_t none = ~std::size_t{0};
+
+    [[nodiscard]] std::size_t count(position p) const {
+        std::size_t n = 0;
+        for (const auto& one : participants_) {
+            n += one.at == p ? 1U : 0U;
+        }
+        return n;
+    }
+
+    /// Lets a paused thread continue if no other thread is on its way to a point.
+    void pass_turn() {
+        if (turn_ != none || count(position::paused) == 0 || is_any_running()) {
+            return;
+        }
+        std::vector<std::size_t> ready;
+        for (std::size_t i = 0; i < participants_.size(); ++i) {
+            if (participants_[i].at == position::paused) {
+                ready.push_back(i);
+            }
+        }
+        turn_ = choose_(ready);
+        participants_[turn_].turn.notify_one();
+    }
+
+    [[nodiscard]] bool is_any_running() const {
+        for (const auto& one : participants_) {
+            if (one.at == position::starting || (one.at == position::running && !is_waiting_in_store(one))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Whether it sleeps, or has been running for so long that it must be waiting in a loop. The latter is measured in
+    /// CPU time, so that the load of the machine does not change the schedule.
+    [[nodiscard]] static bool is_waiting_in_store(const participant& one) {
+        constexpr std::chrono::milliseconds spin_max{100};
+        const bool stays = one.thread.is_asleep() || one.thread.cpu_time() - one.cpu_time_at_turn > spin_max;
+        return stays && !one.arrives; // read last: a thread sets it before it sleeps in `pause`
+    }
+
+    choice choose_;
+    std::mutex mutex_{};
+    std::condition_variable finished_{};
+    std::vector<participant> participants_;
+    std::size_t turn_ = none;
+};
+
+} // namespace conformance::detail
+} // namespace v0
+} // namespace vouch

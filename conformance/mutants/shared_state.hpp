@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// What all handles and transactions of one plain store share: the committed snapshot, the turn to write, and the wake
+// counters. The mutex guards every member that is neither const nor atomic.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "snapshot.hpp"
+#include "test_hooks.hpp"
+#include "variant.hpp"
+
+namespace mutants {
+
+struct shared_state {
+    shared_state(mutants::variant how, std::shared_ptr<mutants::test_hooks> below)
+        : variant(how), hooks(std::move(below)) {}
+
+    const mutants::variant variant;
+    const std::shared_ptr<mutants::test_hooks> hooks;
+
+    std::mutex mutex{};
+    std::condition_variable turn_over{};
+    std::condition_variable_any wakes_changed{};
+    snapshot committed{};
+    snapshot synced{}; ///< one commit behind; what some mutants read or restore
+    snapshot shown{};  ///< with uncommitted writes, which some mutants show
+    std::uint64_t version = 0;
+    bool is_writing = false;
+    std::thread::id writer{};
+    std::map<const void*, std::set<id>> touched{}; ///< the entries each open transaction has touched
+    std::map<std::string, std::uint64_t, std::less<>> wakes{};
+    std::vector<row> leaked{}; ///< rolled back, but restored by a reopen in one mutant
+    std::weak_ptr<int> handles{};
+    bool was_open = false;
+    const void* last_writer = nullptr; ///< the handle, for the mutant whose wakes stay in one
+    std::atomic<std::uint64_t> sequences = 0;
+    std::atomic<std::uint64_t> calls = 0;
+
+    [[nodiscard]] bool is(defect d) const noexcept { return variant.is(d); }
+    [[nodiscard]] bool is(trait h) const noexcept { return variant.is(h); }
+
+    // The turn to write. These require the mutex.
+
+    void wait_for_turn(std::unique_lock<std::mutex>& lock) {
+        turn_over.wait(lock, [&] { return !is_writing; });
+        is_writing = true;
+        writer = std::this_thread::get_id();
+    }
+    void leave_turn() {
+        is_writing = false;
+        turn_over.notify_all();
+    }
+
+    void wake(const std::vector<std::string>& queues) {
+        if (is(trait::wakes_every_queue)) {
+            for (auto& [queue, n] : wakes) {
+                n += 1;
+            }
+        }
+        for (const auto& queue : queues) {
+            wakes[queue] += is(defect::wakes_never_change) ? 0U : 1U;
+        }
+        wakes_changed.notify_all();
+    }
+
+    // Opening and crashing.
+
+    void open_handle() {
+        const std::lock_guard lock(mutex);
+        if (was_open && handles.expired()) {
+            reopen();
+        }
+        if (was_open && is(defect::open_releases_claims)) {
+            release_claims();
+        }
+        was_open = true;
+    }
+
+    void crash() {
+        const std::lock_guard lock(mutex);
+        if (is(defect::crash_loses_claimed)) {
+            for (const auto& r : committed.all_rows()) {
+                if (r->entry.state == vouch::state::claimed) {
+                    committed.remove(r->entry.id);
+                }
+            }
+        }
+        if (is(defect::crash_loses_the_last_commit)) {
+            committed = synced;
+        }
+        shown = committed;
+    }
+
+  private:
+    void reopen() {
+        if (is(defect::reopen_loses_the_last_commit)) {
+            committed = synced;
+        }
+        if (is(defect::reopen_releases_claims)) {
+            release_claims();
+        }
+        for (auto& r : leaked) {
+            committed.put(std::move(r));
+        }
+        leaked.clear();
+        for (const auto& stored : committed.all_rows()) {
+            auto r = *stored;
+            if (is(defect::reopen_opens_lanes)) {
+                r.gate = gate_of(r.entry);
+            }
+            if (is(defect::reopen_forgets_wake_marks)) {
+                r.entry.woken = false;
+            }
+            if (is(defect::reopen_forgets_progress)) {
+                r.entry.progress.clear();
+            }
+            if (is(defect::reopen_forgets_lapses)) {
+                r.entry.lapses = 0;
+            }
+            committed.put(std::move(r));
+        }
+        if (is(defect::reopen_frees_sequences)) {
+            committed.last_sequence = 0;
+            for (const auto& r : committed.all_rows()) {
+                committed.last_sequence = std::max(committed.last_sequence, r->entry.sequence);
+            }
+        }
+        shown = committed;
+    }
+
+    void release_claims() {
+        for (const auto& stored : committed.all_rows()) {
+            if (stored->entry.state == vouch::state::claimed) {
+                auto r = *stored;
+                r.entry.state = vouch::state::pending;
+                r.entry.lease_until.reset();
+                r.gate = r.entry.due_at;
+                committed.put(std::move(r));
+            }
+        }
+    }
+};
+
+} // namespace mutants

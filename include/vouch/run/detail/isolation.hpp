@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Entries that may kill the process that handles them are handled alone.
+//
+// A claim that ends with its lease, without an outcome, usually belonged to a process that has died. Any of the entries
+// it held may be the cause. So an entry with a lapse (`entry::lapses`) is handled while its process holds no other
+// claim: if the process dies again, no other entry is affected. A claim finds such entries like any others, and hands
+// them back in the same transaction if they cannot be handled alone at once.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/outcome.hpp>
+#include <vouch/contract/request.hpp>
+#include <vouch/contract/time.hpp>
+#include <vouch/contract/verdict.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+[[nodiscard]] inline bool has_lapsed(const entry& e) noexcept { return e.lapses > 0; }
+
+/// How much to claim, and what to do with entries that have a lapse.
+struct claim_plan {
+    enum class lapsed : std::uint8_t {
+        alone,       ///< the caller holds no other claim: keep the first such entry, and nothing with it
+        handed_back, ///< the caller holds other claims, or may get some
+    };
+    std::size_t limit = 0;
+    claim_plan::lapsed rule = lapsed::alone;
+    std::optional<time_point> until{}; ///< handed back: not due before this time
+};
+
+struct claims {
+    std::vector<entry> entries{};
+    bool hands_back = false; ///< entries with a lapse were found and handed back
+};
+
+/// Splits off the entries that are not to be kept. Kept are the entries before the first one with a lapse, or that one
+/// alone. The order is kept, so no entry with a lapse waits for ever behind others.
+[[nodiscard]] inline std::vector<entry> split_lapsed(std::vector<entry>& claimed, claim_plan::lapsed rule) {
+    const auto first = std::find_if(claimed.begin(), claimed.end(), has_lapsed);
+    auto kept_end = claimed.end();
+    if (rule == claim_plan::lapsed::handed_back) {
+        kept_end = std::stable_partition(first, claimed.end(), [](const entry& e) { return !has_lapsed(e); });
+    } else if (first != claimed.end()) {
+        kept_end = first == claimed.begin() ? first + 1 : first;
+    }
+    std::vector<entry> rest(std::make_move_iterator(kept_end), std::make_move_iterator(claimed.end()));
+    claimed.erase(kept_end, claimed.end());
+    return rest;
+}
+
+/// Claims, and in the same transaction hands back the entries that must not be held together with the rest.
+template <class Writer>
+[[nodiscard]] claims claim_apart(Writer& tx, const claim_request& request, const claim_plan& plan) {
+    claims out{.entries = tx.claim(request)};
+    const auto rest = split_lapsed(out.entries, plan.rule);
+    if (rest.empty()) {
+        return out;
+    }
+    std::vector<settle> releases;
+    releases.reserve(rest.size());
+    for (const auto& e : rest) {
+        out.hands_back = out.hands_back || has_lapsed(e);
+        releases.push_back({ticket_of(e), release{.at = has_lapsed(e) ? plan.until : std::nullopt}});
+    }
+    for (const auto& s : tx.settle(releases, request.now)) {
+        if (s.verdict != verdict::applied) {
+            throw error(error_kind::corrupt, "runner: the store refuses a ticket that it has just issued");
+        }
+    }
+    return out;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch

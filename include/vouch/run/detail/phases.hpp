@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// The phases of a pass over one queue: claim, handle, settle. A runner puts them together into passes; a worker runs
+// them on several threads. Each phase ends at a point where the process may die: what was claimed and not settled is
+// claimed again when its lease ends.
+//
+// Used by one thread at a time, except `handle` and `convert_record_failure`, which any number of threads may call.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <vouch/contract/capability.hpp>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/request.hpp>
+#include <vouch/contract/ticket.hpp>
+#include <vouch/contract/transact.hpp>
+#include <vouch/contract/validate.hpp>
+#include <vouch/contract/verdict.hpp>
+#include <vouch/outbox/outbox.hpp>
+#include <vouch/run/detail/batch_settler.hpp>
+#include <vouch/run/detail/completion.hpp>
+#include <vouch/run/detail/dispatcher.hpp>
+#include <vouch/run/detail/event_reporter.hpp>
+#include <vouch/run/detail/isolation.hpp>
+#include <vouch/run/report.hpp>
+#include <vouch/run/router.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+struct phase_options {
+    std::string queue{};
+    std::string worker{};
+    std::size_t batch_size = 0;
+    duration lease{};
+    dispatch_options dispatch{};
+    bool exception_text = false;
+};
+
+template <class Store>
+class phases {
+  public:
+    using transaction = typename Store::transaction;
+    using completion = detail::completion<Store>;
+    using batch = std::vector<completion>;
+
+    /// Outbox and router must outlive the phases. Throws `invalid_argument` for options that no claim would accept.
+    phases(const outbox<Store>& from, const router<Store>& routes, phase_options options)
+        : outbox_(from), router_(routes), options_(std::move(options)), can_(from.store().capabilities()),
+          events_(from.observers(), options_.worker, options_.exception_text) {
+        validate(request(options_.batch_size, {}), can_.limits);
+        if (options_.batch_size == 0) {
+            refuse({"runner", "batch_size"}, "is 0; it must be at least 1");
+        }
+    }
+
+    [[nodiscard]] event_reporter& events() noexcept { return events_; }
+    [[nodiscard]] settle_hooks<transaction>& hooks() noexcept { return hooks_; }
+    [[nodiscard]] const phase_options& options() const noexcept { return options_; }
+
+    [[nodiscard]] claims claim(const claim_plan& plan) { return claim(request(plan.limit, outbox_.now()), plan); }
+
+    /// Claims this entry only, if it is due.
+    [[nodiscard]] claims claim_only(const id& only, const claim_plan& plan) {
+        auto wanted = request(1, outbox_.now());
+        wanted.only = only;
+        return claim(wanted, plan);
+    }
+
+    /// Calls the handler. The store accepts the outcome that this returns.
+    [[nodiscard]] completion handle(entry e, std::stop_token stop) const {
+        std::optional<time_point> start;
+        auto h = dispatch()(std::move(e), std::move(stop), [&](const entry& s) {
+            start = outbox_.now();
+            events_.started(s, *start);
+        });
+        if (start) {
+            h.took = std::max(outbox_.now() - *start, duration::zero());
+        }
+        return h;
+    }
+
+    /// Converts a failed `record` into an outcome, which may call the handler's `ended`.
+    [[nodiscard]] completion convert_record_failure(completion h) const {
+        const auto why = *h.record_failure;
+        dispatch().fail_recording(h, why);
+        return h;
+    }
+
+    /// Settles every completion without a result and, if `next` is given and every completion gets a result, claims in
+    /// the same commit. With `calls_handlers` unset, failed records are left for `convert_record_failure`.
+    [[nodiscard]] std::optional<claims> settle(batch& done, const claim_plan* next, bool calls_handlers) {
+        if (done.empty()) {
+            return std::nullopt;
+        }
+        const auto rules = dispatch();
+        batch_settler<Store> settler(outbox_.store(), outbox_.clock(), rules, hooks_, calls_handlers);
+        if (next == nullptr) {
+            return settler(std::span(done), nullptr);
+        }
+        const next_claim wanted{.request = request(next->limit, outbox_.now()), .plan = *next};
+        auto got = settler(std::span(done), &wanted);
+        return got ? std::optional(reported(std::move(*got))) : std::nullopt;
+    }
+
+    /// Extends the leases of completions that wait to be settled. One whose claim was taken over is stale.
+    void extend(batch& waiting) {
+        const auto most = can_.limits.batch_max;
+        for (std::size_t first = 0; first < waiting.size(); first += most) {
+            const auto some = std::span(waiting).subspan(first, std::min(most, waiting.size() - first));
+            std::vector<ticket> tickets;
+            for (const auto& h : some) {
+                tickets.push_back(ticket_of(h.entry));
+            }
+            const auto answers =
+                transact(outbox_.store(), [&](auto& tx) { return tx.extend(tickets, outbox_.now(), options_.lease); });
+            for (std::size_t i = 0; i < some.size(); ++i) {
+                if (answers[i] != verdict::applied && !some[i].in_doubt) {
+                    some[i].result = settle_result{.what = settle_result::kind::stale};
+                }
+            }
+        }
+    }
+
+    /// Reports the results that were not reported yet.
+    report report_results(batch& done) const {
+        report out;
+        const auto now = outbox_.now();
+        for (auto& h : done) {
+            if (h.result) {
+                events_.settled(out, h, now);
+            }
+        }
+        return out;
+    }
+    /// The same, and what hooks hold up.
+    report report_all(batch& done) const {
+        report out;
+        const auto now = outbox_.now();
+        for (auto& h : done) {
+            events_.settled(out, h, now);
+        }
+        return out;
+    }
+
+  private:
+    [[nodiscard]] claim_request request(std::size_t limit, time_point now) const {
+        return {
+            .queue = options_.queue, .limit = limit, .now = now, .lease = options_.lease, .worker = options_.worker};
+    }
+
+    [[nodiscard]] claims claim(const claim_request& wanted, const claim_plan& plan) {
+        return reported(transact(outbox_.store(), [&](auto& tx) { return claim_apart(tx, wanted, plan); }));
+    }
+
+    [[nodiscard]] claims reported(claims got) const {
+        for (const auto& e : got.entries) {
+            events_.claimed(e);
+        }
+        return got;
+    }
+
+    [[nodiscard]] dispatcher<Store> dispatch() const { return {router_, outbox_, options_.dispatch, can_}; }
+
+    const outbox<Store>& outbox_;
+    const router<Store>& router_;
+    phase_options options_;
+    capabilities can_;
+    event_reporter events_;
+    settle_hooks<transaction> hooks_{};
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
