@@ -100,7 +100,7 @@ class basic_sandbox {
     }
     /// Registers a saga definition, several versions of one as a `std::vector`, or a `webhook`.
     template <class Routable>
-    requires requires(vouch::router<Store>& to, Routable&& what) { to.on(std::forward<Routable>(what)); }
+        requires requires(vouch::router<Store>& to, Routable&& what) { to.on(std::forward<Routable>(what)); }
     basic_sandbox& on(Routable&& what) {
         router().on(std::forward<Routable>(what));
         return *this;

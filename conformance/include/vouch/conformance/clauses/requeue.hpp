@@ -196,10 +196,14 @@ inline void parented_is_refused(trial& t) {
     put(store, draft_of(1, {.due_at = at(50)}));
     put_dead(store, draft_of(2, {.parent = id_of(1)}));
     const auto before = snapshot_of(store);
-    t.equal(transact(store, [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }), refused,
-            "requeue of an entry with a parent");
-    t.equal(transact(store, [](auto& tx) { return vouch::resume(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }), refused,
-            "resume of an entry with a parent");
+    t.equal(
+        transact(store,
+                 [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }),
+        refused, "requeue of an entry with a parent");
+    t.equal(
+        transact(store,
+                 [](auto& tx) { return vouch::resume(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }),
+        refused, "resume of an entry with a parent");
     unchanged(store, before, "a refused requeue writes nothing");
 }
 
