@@ -3,15 +3,19 @@
 // it here, white space and comments aside: change both.
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include <vouch/saga.hpp>
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
+#include <vouch/webhook.hpp>
 #include <vouch/worker.hpp>
 
 #include "catch.hpp"
@@ -135,10 +139,55 @@ TEST_CASE("comments: a worker runs until it is stopped") {
     };
 }
 
+TEST_CASE("comments: an outbox emits by itself or in the caller's transaction") {
+    // clang-format off
+    const auto emit = [](auto& tx) {
+        vouch::memory::store store;
+        vouch::outbox outbox(store);
+        outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"});
+        outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"});
+        return store.counts("mail").total();
+    };
+    // clang-format on
+    vouch::memory::store other;
+    auto tx = other.begin();
+    CHECK(emit(tx) == 1);
+    tx.commit();
+    CHECK(other.counts("mail").total() == 1);
+}
+
+TEST_CASE("comments: a router takes handlers, sagas and webhooks, and a runner runs them") {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
+    const auto order_saga = make_order_saga();
+
+    vouch::router router(outbox);
+    router.on("user.created", greet, {.backoff = vouch::fixed{1s}});
+    router.on(order_saga);
+
+    const auto subscription = vouch::webhook::subscription{.id = "s"};
+    const auto find_subscription = [&](std::string_view) { return std::optional{subscription}; };
+    const auto send = [](const vouch::webhook::request&) { return 200; };
+    const std::string body = "{}";
+    auto tx = store.begin();
+    // clang-format off
+    const vouch::webhook hook(find_subscription, send);
+    router.on(hook);
+    outbox.emit(tx, vouch::webhook::of({.queue = "webhooks", .event = "order.placed/7", .to = subscription, .body = body}));
+    // clang-format on
+    tx.commit();
+
+    vouch::runner runner(outbox, router, {.queue = "mail"});
+    runner.run_until_idle();
+    CHECK(vouch::runner(outbox, router, {.queue = "webhooks"}).run_until_idle().succeeded == 1);
+}
+
 // The comment shows the delivery, which this handler does not use.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 TEST_CASE("comments: a participant takes a compensation as a value") {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
     vouch::router router(outbox);
     router.on<vouch::compensation>(
         "refund", [](const vouch::compensation& c, vouch::delivery& d) { refund(c.context_as<order>(), c.reply); });
@@ -147,20 +196,71 @@ TEST_CASE("comments: a participant takes a compensation as a value") {
 
 TEST_CASE("comments: an inbox runs the work of a message once") {
     vouch::memory::store store;
-    auto tx = store.begin();
     const auto now = t0;
     const auto message_id = id_of(1);
+    for (int i = 0; i < 2; ++i) {
+        // clang-format off
+        vouch::transact(store, [&](auto& tx) {
+            vouch::inbox::once(tx, {.consumer = "billing", .message = message_id, .now = now}, [&] { return charge(tx); });
+        });
+        // clang-format on
+    }
+    [[maybe_unused]] const auto of_a_command = [&](auto& tx, vouch::delivery& d) {
+        return vouch::inbox::once(tx, {.consumer = "billing", .message = vouch::command_of(d.entry())->key, .now = now},
+                                  [] {});
+    };
+}
 
-    const auto of_a_message = [&] {
-        const auto reply = vouch::inbox::once(tx, "billing", message_id, now, [&] { return charge(tx); });
-        return reply;
-    };
-    CHECK(of_a_message() == "charged");
-    [[maybe_unused]] const auto of_a_command = [&](vouch::delivery& d) {
-        const auto key = vouch::command_of(d.entry())->key;
-        const auto reply = vouch::inbox::once(tx, "billing", key, now, [&] { return refund(tx); });
-        return reply;
-    };
+TEST_CASE("comments: a store that forwards to another, and says what it does") {
+    // clang-format off
+    vouch::store_adaptor store(vouch::memory::store{}, [](vouch::store_operation what, const auto& call) {
+        std::puts(name_of(what).data());
+        return call();
+    });
+    // clang-format on
+    static_assert(vouch::store<decltype(store)>);
+}
+
+namespace {
+
+// clang-format off
+struct patient_transaction : vouch::transaction_adaptor<vouch::memory::transaction> {
+    using transaction_adaptor::transaction_adaptor;
+    auto claim(vouch::claim_request request) { request.lease *= 2; return inner().claim(request); }
+};
+struct patient_store : vouch::store_adaptor<vouch::memory::store> {
+    using store_adaptor::store_adaptor;
+    using transaction = patient_transaction;
+    transaction begin() { return transaction(inner().begin()); }
+};
+static_assert(vouch::store<patient_store>);
+
+const vouch::capabilities my_capabilities{};
+const vouch::memory::store& my_unchecked_reader() {
+    static const vouch::memory::store store;
+    return store;
+}
+class my_store : public vouch::validated_reader<my_store> {
+    friend class vouch::validated_reader<my_store>;
+    const vouch::capabilities& expect_open() const { return my_capabilities; }
+    template <class Operation>
+    auto read(const Operation& operation) const { return operation(my_unchecked_reader()); }
+};
+static_assert(vouch::reader<my_store>);
+
+class my_transaction : public vouch::validated_writer<my_transaction> {
+  public:
+    void commit();
+};
+// clang-format on
+
+} // namespace
+
+TEST_CASE("comments: a store that derives from the bases has its arguments checked") {
+    const my_store store;
+    CHECK(!store.find(id_of(1)));
+    CHECK(kind_of([&] { std::ignore = store.counts(""); }) == vouch::error_kind::invalid_argument);
+    static_assert(std::is_class_v<my_transaction>);
 }
 
 TEST_CASE("comments: a sandbox and the verifier") {
