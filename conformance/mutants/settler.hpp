@@ -31,7 +31,8 @@ class settler {
         const bool is_blind = before_ != nullptr && is(defect::settles_do_not_see_each_other);
         const auto stored = is_blind ? before_->find(s.ticket.id) : workspace_.snapshot.find(s.ticket.id);
         if (!stored) {
-            return {workspace_.answer(verb_row::settle, verdict_row::settle, verdict_column::absent, verdict::unknown), false};
+            return {workspace_.answer(verb_row::settle, verdict_row::settle, verdict_column::absent, verdict::unknown),
+                    false};
         }
         auto r = *stored;
         const auto at = vouch::detail::column_of(r.entry, now);

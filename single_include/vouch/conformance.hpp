@@ -279,7 +279,88 @@ template <class Open>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/show.hpp
+// ---- vouch/conformance/clause.hpp
+// The contract as data: numbered sentences, each with the check that a store keeps it.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+class trial;
+
+enum class level : std::uint8_t {
+    must, ///< every store
+    may,  ///< stores that declare the capability; the others must refuse what would need it
+};
+
+enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared };
+
+[[nodiscard]] constexpr std::string_view name_of(needs n) noexcept {
+    switch (n) {
+    case needs::nothing: return "-";
+    case needs::groups: return "groups";
+    case needs::lanes: return "lanes";
+    case needs::wakes: return "wakes";
+    case needs::durable: return "durable";
+    case needs::shared: return "shared";
+    }
+    return "?";
+}
+
+[[nodiscard]] constexpr bool has(const capabilities& can, needs n) noexcept {
+    switch (n) {
+    case needs::nothing: return true;
+    case needs::groups: return can.groups;
+    case needs::lanes: return can.lanes;
+    case needs::wakes: return can.wakes;
+    case needs::durable: return can.durable;
+    case needs::shared: return can.shared;
+    }
+    return false;
+}
+
+/// The layers, from the fixture up to the simulation.
+enum class layer : std::uint8_t {
+    fixture,
+    examples,
+    stories,
+    interleavings,
+    histories,
+    crashes,
+    faults,
+    simulation,
+    cost
+};
+
+[[nodiscard]] constexpr std::string_view name_of(layer l) noexcept {
+    switch (l) {
+    case layer::fixture: return "fixture";
+    case layer::examples: return "examples";
+    case layer::stories: return "stories";
+    case layer::interleavings: return "interleavings";
+    case layer::histories: return "histories";
+    case layer::crashes: return "crashes";
+    case layer::faults: return "faults";
+    case layer::simulation: return "simulation";
+    case layer::cost: return "cost";
+    }
+    return "?";
+}
+
+struct clause {
+    std::string_view id; ///< "CLAIM-01"
+    conformance::layer layer;
+    conformance::level level;
+    conformance::needs needs;
+    std::string_view sentence;
+    void (*check)(trial&);
+};
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/detail/show.hpp
 // Values as people read them, in failures: times relative to the suite's beginning, ids by their number, and of two
 // entries only the fields that differ.
 
@@ -433,184 +514,7 @@ template <class T>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/expect.hpp
-// What the tests that a failure prints are made of. Values are compared as they are shown, so that a test can be read.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance {
-
-namespace detail {
-
-inline void expect_text(const std::string& seen, std::string_view wanted) {
-    if (seen != wanted) {
-        throw std::logic_error("expected " + std::string(wanted) + ", seen " + seen);
-    }
-}
-
-[[nodiscard]] inline id& id_in(draft& d) noexcept { return d.id; }
-[[nodiscard]] inline id& id_in(ticket& t) noexcept { return t.id; }
-[[nodiscard]] inline id& id_in(settle& s) noexcept { return s.ticket.id; }
-
-} // namespace detail
-
-/// So many bytes, no two stretches of them alike.
-[[nodiscard]] inline std::string pattern(std::size_t size) {
-    std::string out(size, '\0');
-    std::uint32_t x = 1;
-    for (auto& c : out) {
-        x = x * 1664525U + 1013904223U;
-        c = static_cast<char>(x >> 24U);
-    }
-    return out;
-}
-
-/// As many as said, each as the first, but with the next id.
-template <class T>
-[[nodiscard]] std::vector<T> numbered(std::size_t count, const T& first) {
-    std::vector<T> out(count, first);
-    for (std::size_t i = 0; i < count; ++i) {
-        detail::id_in(out[i]).low += i;
-    }
-    return out;
-}
-
-/// As shown elsewhere, but of a long list its beginning, its end and its length.
-template <class T>
-[[nodiscard]] std::string show_briefly(const T& value) {
-    return show(value);
-}
-template <class T>
-[[nodiscard]] std::string show_briefly(const std::vector<T>& values) {
-    constexpr std::size_t many = 20;
-    if (values.size() <= many) {
-        return show(values);
-    }
-    return "[" + show(values[0]) + ", " + show(values[1]) + ", ... " + show(values.back()) + "], " +
-           std::to_string(values.size()) + " in all";
-}
-
-template <class T>
-void expect(const T& seen, std::string_view wanted) {
-    detail::expect_text(show_briefly(seen), wanted);
-}
-
-/// That `f` throws a `vouch::error` of this kind.
-template <class F>
-void expect_error(error_kind wanted, const F& f) {
-    std::string seen = "no error";
-    try {
-        f();
-    } catch (const error& e) {
-        seen = show(e.kind());
-    }
-    detail::expect_text(seen, show(wanted));
-}
-
-/// Goes on, whether `f` throws a `vouch::error` or not.
-template <class F>
-void let_fail(const F& f) {
-    try {
-        f();
-    } catch (const error&) { // NOLINT(bugprone-empty-catch): it did so when it was written down
-    }
-}
-
-[[nodiscard]] inline std::vector<ticket> tickets_of(const std::vector<entry>& entries) {
-    std::vector<ticket> out;
-    out.reserve(entries.size());
-    for (const auto& e : entries) {
-        out.push_back(ticket_of(e));
-    }
-    return out;
-}
-
-} // namespace conformance
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/clause.hpp
-// The contract as data: numbered sentences, each with the check that a store keeps it.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance {
-
-class trial;
-
-enum class level : std::uint8_t {
-    must, ///< every store
-    may,  ///< stores that declare the capability; the others must refuse what would need it
-};
-
-enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared };
-
-[[nodiscard]] constexpr std::string_view name_of(needs n) noexcept {
-    switch (n) {
-    case needs::nothing: return "-";
-    case needs::groups: return "groups";
-    case needs::lanes: return "lanes";
-    case needs::wakes: return "wakes";
-    case needs::durable: return "durable";
-    case needs::shared: return "shared";
-    }
-    return "?";
-}
-
-[[nodiscard]] constexpr bool has(const capabilities& can, needs n) noexcept {
-    switch (n) {
-    case needs::nothing: return true;
-    case needs::groups: return can.groups;
-    case needs::lanes: return can.lanes;
-    case needs::wakes: return can.wakes;
-    case needs::durable: return can.durable;
-    case needs::shared: return can.shared;
-    }
-    return false;
-}
-
-/// The layers, from the fixture up to the simulation.
-enum class layer : std::uint8_t {
-    fixture,
-    examples,
-    stories,
-    interleavings,
-    histories,
-    crashes,
-    faults,
-    simulation,
-    cost
-};
-
-[[nodiscard]] constexpr std::string_view name_of(layer l) noexcept {
-    switch (l) {
-    case layer::fixture: return "fixture";
-    case layer::examples: return "examples";
-    case layer::stories: return "stories";
-    case layer::interleavings: return "interleavings";
-    case layer::histories: return "histories";
-    case layer::crashes: return "crashes";
-    case layer::faults: return "faults";
-    case layer::simulation: return "simulation";
-    case layer::cost: return "cost";
-    }
-    return "?";
-}
-
-struct clause {
-    std::string_view id; ///< "CLAIM-01"
-    conformance::layer layer;
-    conformance::level level;
-    conformance::needs needs;
-    std::string_view sentence;
-    void (*check)(trial&);
-};
-
-} // namespace conformance
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/dice.hpp
+// ---- vouch/conformance/detail/random_source.hpp
 // Randomness that is the same on every machine and from the first roll on: RapidCheck's own ranges grow with its size.
 
 namespace vouch {
@@ -638,148 +542,7 @@ class dice {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/options.hpp
-// How much the suite does. Budgets are counts, not times, so that one seed is one run.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance {
-
-/// Whose store is tested.
-struct identity {
-    std::string name{};
-    std::string version{};
-};
-
-enum class profile : std::uint8_t {
-    quick,    ///< seconds, for the inner loop
-    standard, ///< a minute or so; what a verdict is based on
-    soak,     ///< as long as one likes to wait
-};
-
-[[nodiscard]] constexpr std::string_view name_of(profile p) noexcept {
-    switch (p) {
-    case profile::quick: return "quick";
-    case profile::standard: return "standard";
-    case profile::soak: return "soak";
-    }
-    return "?";
-}
-
-struct budget {
-    std::size_t stories = 0;        ///< of the model
-    std::size_t story_commands = 0; ///< in each
-    std::size_t schedules = 0;      ///< orders tried of each pair of transactions
-    std::size_t histories = 0;      ///< of threads
-    std::size_t crash_points = 0;
-    std::size_t simulated_days = 0;
-    std::size_t cost_rows = 0; ///< the largest number of rows beside a claim
-};
-
-/// For a store in memory.
-[[nodiscard]] constexpr budget budget_of(profile p) noexcept {
-    switch (p) {
-    case profile::quick:
-        return {.stories = 400,
-                .story_commands = 100,
-                .schedules = 12,
-                .histories = 1'500,
-                .crash_points = 100,
-                .simulated_days = 5,
-                .cost_rows = 10'000};
-    case profile::standard: break;
-    case profile::soak:
-        return {.stories = 200'000,
-                .story_commands = 200,
-                .schedules = 1'000,
-                .histories = 500'000,
-                .crash_points = 50'000,
-                .simulated_days = 5'000,
-                .cost_rows = 100'000};
-    }
-    return {.stories = 10'000,
-            .story_commands = 100,
-            .schedules = 100,
-            .histories = 20'000,
-            .crash_points = 1'000,
-            .simulated_days = 130,
-            .cost_rows = 100'000};
-}
-
-/// A durable store's commands take tens of times as long, so it is given fewer of them.
-[[nodiscard]] constexpr budget budget_of(profile p, const capabilities& can) noexcept {
-    auto b = budget_of(p);
-    if (can.durable) {
-        b.stories /= 10;
-        b.schedules = (b.schedules + 3) / 4;
-        b.histories /= 5;
-        b.simulated_days = (b.simulated_days + 9) / 10;
-    }
-    return b;
-}
-
-struct options {
-    std::uint64_t seed = 1;
-    conformance::profile profile = conformance::profile::standard;
-    std::string clause{};                      ///< only those whose id begins so; empty: all
-    std::optional<conformance::layer> layer{}; ///< only this one
-    std::size_t seconds_per_clause = 300;      ///< after which a clause counts as hanging and the program ends
-    bool progress = false;                     ///< say on stderr what is being done
-    bool explains = true;                      ///< a failing case is made smaller and told; without, it is found sooner
-};
-
-} // namespace conformance
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/place.hpp
-// Where a store under test lives. The same place opened twice is a second handle; everything destroyed and opened again
-// is a reopen; a new place is a fresh empty store.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance {
-
-class place {
-  public:
-    explicit place(std::filesystem::path directory) : directory_(std::move(directory)) {}
-
-    /// An empty folder of its own when the place is first opened. A store that needs no files uses it as a name.
-    [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
-    [[nodiscard]] friend bool operator==(const place&, const place&) = default;
-    [[nodiscard]] friend bool operator<(const place& a, const place& b) { return a.directory_ < b.directory_; }
-
-  private:
-    std::filesystem::path directory_;
-};
-
-/// Makes places below one folder, which is removed in the end.
-class places {
-  public:
-    explicit places(std::filesystem::path root) : root_(std::move(root)) { std::filesystem::create_directories(root_); }
-    places(const places&) = delete;
-    places& operator=(const places&) = delete;
-    ~places() {
-        std::error_code ignored;
-        std::filesystem::remove_all(root_, ignored);
-    }
-
-    [[nodiscard]] place fresh() {
-        place p(root_ / std::to_string(++made_));
-        std::filesystem::create_directory(p.directory());
-        return p;
-    }
-
-  private:
-    std::filesystem::path root_;
-    std::atomic<unsigned long long> made_ = 0;
-};
-
-} // namespace conformance
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/model.hpp
+// ---- vouch/conformance/detail/model/model.hpp
 // The contract once more, as simply as it can be said: a list of records, searched from end to end for every question.
 // It is written from the design alone and uses none of the library's rules (`apply`, `gate_of`, `born` ...), so that it
 // and a store that agree have understood the same thing. Arguments are valid when they come here.
@@ -1140,7 +903,103 @@ class model {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/as_code.hpp
+// ---- vouch/conformance/expect.hpp
+// What the tests that a failure prints are made of. Values are compared as they are shown, so that a test can be read.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+namespace detail {
+
+inline void expect_text(const std::string& seen, std::string_view wanted) {
+    if (seen != wanted) {
+        throw std::logic_error("expected " + std::string(wanted) + ", seen " + seen);
+    }
+}
+
+[[nodiscard]] inline id& id_in(draft& d) noexcept { return d.id; }
+[[nodiscard]] inline id& id_in(ticket& t) noexcept { return t.id; }
+[[nodiscard]] inline id& id_in(settle& s) noexcept { return s.ticket.id; }
+
+} // namespace detail
+
+/// So many bytes, no two stretches of them alike.
+[[nodiscard]] inline std::string pattern(std::size_t size) {
+    std::string out(size, '\0');
+    std::uint32_t x = 1;
+    for (auto& c : out) {
+        x = x * 1664525U + 1013904223U;
+        c = static_cast<char>(x >> 24U);
+    }
+    return out;
+}
+
+/// As many as said, each as the first, but with the next id.
+template <class T>
+[[nodiscard]] std::vector<T> numbered(std::size_t count, const T& first) {
+    std::vector<T> out(count, first);
+    for (std::size_t i = 0; i < count; ++i) {
+        detail::id_in(out[i]).low += i;
+    }
+    return out;
+}
+
+/// As shown elsewhere, but of a long list its beginning, its end and its length.
+template <class T>
+[[nodiscard]] std::string show_briefly(const T& value) {
+    return show(value);
+}
+template <class T>
+[[nodiscard]] std::string show_briefly(const std::vector<T>& values) {
+    constexpr std::size_t many = 20;
+    if (values.size() <= many) {
+        return show(values);
+    }
+    return "[" + show(values[0]) + ", " + show(values[1]) + ", ... " + show(values.back()) + "], " +
+           std::to_string(values.size()) + " in all";
+}
+
+template <class T>
+void expect(const T& seen, std::string_view wanted) {
+    detail::expect_text(show_briefly(seen), wanted);
+}
+
+/// That `f` throws a `vouch::error` of this kind.
+template <class F>
+void expect_error(error_kind wanted, const F& f) {
+    std::string seen = "no error";
+    try {
+        f();
+    } catch (const error& e) {
+        seen = show(e.kind());
+    }
+    detail::expect_text(seen, show(wanted));
+}
+
+/// Goes on, whether `f` throws a `vouch::error` or not.
+template <class F>
+void let_fail(const F& f) {
+    try {
+        f();
+    } catch (const error&) { // NOLINT(bugprone-empty-catch): it did so when it was written down
+    }
+}
+
+[[nodiscard]] inline std::vector<ticket> tickets_of(const std::vector<entry>& entries) {
+    std::vector<ticket> out;
+    out.reserve(entries.size());
+    for (const auto& e : entries) {
+        out.push_back(ticket_of(e));
+    }
+    return out;
+}
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/detail/replay/as_code.hpp
 // Arguments of a store's operations as C++ that makes them again.
 
 namespace vouch {
@@ -1316,7 +1175,7 @@ template <class T>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/shadow.hpp
+// ---- vouch/conformance/detail/replay/first_difference.hpp
 // The model beside a store whose calls are written down: it says what the store should have answered, and where what
 // one can read differs from it. It knows as long as transactions come one after the other.
 
@@ -1425,7 +1284,7 @@ template <class Reader>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/script.hpp
+// ---- vouch/conformance/detail/replay/test_source.hpp
 // The calls a store gets, written down as a C++ test, line by line. `scripted.hpp` writes it. Not for several threads.
 
 namespace vouch {
@@ -1510,7 +1369,7 @@ class script {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/scripted.hpp
+// ---- vouch/conformance/detail/replay/test_writer.hpp
 // A store whose calls are written down as a test: each with what the contract says it answers, up to the first answer
 // or entry that is another one. Where the model cannot know, because transactions overlap, with what was seen.
 
@@ -1815,7 +1674,148 @@ class scripted_store final : public store_face {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/trial.hpp
+// ---- vouch/conformance/location.hpp
+// Where a store under test lives. The same place opened twice is a second handle; everything destroyed and opened again
+// is a reopen; a new place is a fresh empty store.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+class place {
+  public:
+    explicit place(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+    /// An empty folder of its own when the place is first opened. A store that needs no files uses it as a name.
+    [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
+    [[nodiscard]] friend bool operator==(const place&, const place&) = default;
+    [[nodiscard]] friend bool operator<(const place& a, const place& b) { return a.directory_ < b.directory_; }
+
+  private:
+    std::filesystem::path directory_;
+};
+
+/// Makes places below one folder, which is removed in the end.
+class places {
+  public:
+    explicit places(std::filesystem::path root) : root_(std::move(root)) { std::filesystem::create_directories(root_); }
+    places(const places&) = delete;
+    places& operator=(const places&) = delete;
+    ~places() {
+        std::error_code ignored;
+        std::filesystem::remove_all(root_, ignored);
+    }
+
+    [[nodiscard]] place fresh() {
+        place p(root_ / std::to_string(++made_));
+        std::filesystem::create_directory(p.directory());
+        return p;
+    }
+
+  private:
+    std::filesystem::path root_;
+    std::atomic<unsigned long long> made_ = 0;
+};
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/options.hpp
+// How much the suite does. Budgets are counts, not times, so that one seed is one run.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+/// Whose store is tested.
+struct identity {
+    std::string name{};
+    std::string version{};
+};
+
+enum class profile : std::uint8_t {
+    quick,    ///< seconds, for the inner loop
+    standard, ///< a minute or so; what a verdict is based on
+    soak,     ///< as long as one likes to wait
+};
+
+[[nodiscard]] constexpr std::string_view name_of(profile p) noexcept {
+    switch (p) {
+    case profile::quick: return "quick";
+    case profile::standard: return "standard";
+    case profile::soak: return "soak";
+    }
+    return "?";
+}
+
+struct budget {
+    std::size_t stories = 0;        ///< of the model
+    std::size_t story_commands = 0; ///< in each
+    std::size_t schedules = 0;      ///< orders tried of each pair of transactions
+    std::size_t histories = 0;      ///< of threads
+    std::size_t crash_points = 0;
+    std::size_t simulated_days = 0;
+    std::size_t cost_rows = 0; ///< the largest number of rows beside a claim
+};
+
+/// For a store in memory.
+[[nodiscard]] constexpr budget budget_of(profile p) noexcept {
+    switch (p) {
+    case profile::quick:
+        return {.stories = 400,
+                .story_commands = 100,
+                .schedules = 12,
+                .histories = 1'500,
+                .crash_points = 100,
+                .simulated_days = 5,
+                .cost_rows = 10'000};
+    case profile::standard: break;
+    case profile::soak:
+        return {.stories = 200'000,
+                .story_commands = 200,
+                .schedules = 1'000,
+                .histories = 500'000,
+                .crash_points = 50'000,
+                .simulated_days = 5'000,
+                .cost_rows = 100'000};
+    }
+    return {.stories = 10'000,
+            .story_commands = 100,
+            .schedules = 100,
+            .histories = 20'000,
+            .crash_points = 1'000,
+            .simulated_days = 130,
+            .cost_rows = 100'000};
+}
+
+/// A durable store's commands take tens of times as long, so it is given fewer of them.
+[[nodiscard]] constexpr budget budget_of(profile p, const capabilities& can) noexcept {
+    auto b = budget_of(p);
+    if (can.durable) {
+        b.stories /= 10;
+        b.schedules = (b.schedules + 3) / 4;
+        b.histories /= 5;
+        b.simulated_days = (b.simulated_days + 9) / 10;
+    }
+    return b;
+}
+
+struct options {
+    std::uint64_t seed = 1;
+    conformance::profile profile = conformance::profile::standard;
+    std::string clause{};                      ///< only those whose id begins so; empty: all
+    std::optional<conformance::layer> layer{}; ///< only this one
+    std::size_t seconds_per_clause = 300;      ///< after which a clause counts as hanging and the program ends
+    bool progress = false;                     ///< say on stderr what is being done
+    bool explains = true;                      ///< a failing case is made smaller and told; without, it is found sooner
+};
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/detail/trial.hpp
 // What a check works with: stores at places of its own, randomness from the seed, the budget, and expectations that end
 // it with a message when they are not met. The store's calls are written down if a failure is to be shown.
 
@@ -1964,7 +1964,7 @@ class trial {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/steps.hpp
+// ---- vouch/conformance/detail/steps.hpp
 // What checks do all the time, in a line each: drafts with a number for a name, transactions of one call, everything a
 // reader can see as one value.
 
@@ -3966,7 +3966,7 @@ inline constexpr std::array cost{
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/property.hpp
+// ---- vouch/conformance/detail/model/falsify.hpp
 // RapidCheck as the suite uses it: a case is a list of words, each word is one command's share of luck, and a failing
 // case is made smaller by leaving words out. Words do not grow with RapidCheck's size, so the first case is as rich as
 // the last.
@@ -4031,7 +4031,7 @@ template <class Play>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/comparison.hpp
+// ---- vouch/conformance/detail/model/comparison.hpp
 // What can be seen of a store, compared with the model: all entries and numbers after every command, and questions
 // drawn by lot. Names are few, so that everything meets everything.
 
@@ -4136,7 +4136,7 @@ void compare_all(const Reader& reader, const model& expected, dice& d) {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/commands.hpp
+// ---- vouch/conformance/detail/model/generator.hpp
 // Commands made up by lot, with what they refer to bound late ("a ticket somebody has", "a dead entry"), so that a
 // command still means something when those before it are left out.
 
@@ -4276,7 +4276,7 @@ class imagination {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/story.hpp
+// ---- vouch/conformance/detail/model/model_run.hpp
 // A store and the model told the same story, a command at a time; after every command everything that can be seen is
 // compared, from inside the transaction and from outside.
 
@@ -5392,7 +5392,7 @@ class faulty {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/fault_scenario.hpp
+// ---- vouch/conformance/detail/fault_scenario.hpp
 // A short life of a store in which every operation occurs, to be repeated with a fault at each of its calls. Its
 // tickets are known beforehand, so that it can go on after a claim whose commit was in doubt.
 
@@ -5477,7 +5477,9 @@ inline constexpr std::array fault_scenario{
     fault_step{"cancel", false, [](any_store& s, const capabilities&) { std::ignore = cancel(s, id_of(4), at(9)); }},
     fault_step{"requeue", false,
                [](any_store& s, const capabilities&) {
-                   transact(s, [](auto& tx) { std::ignore = requeue(tx, id_of(3), id_of(8), at(10)); });
+                   transact(s, [](auto& tx) {
+                       std::ignore = vouch::requeue(tx, {.dead = id_of(3), .successor = id_of(8), .now = at(10)});
+                   });
                }},
     fault_step{"claim the rest", true,
                [](any_store& s, const capabilities&) { std::ignore = take(s, at(30), {.limit = 10}); }},
@@ -5891,7 +5893,7 @@ inline void throwing_work(trial& t) {
                 step();
                 std::ignore = tx.cancel(id_of(6), "e", at(2));
                 step();
-                std::ignore = requeue(tx, id_of(7), id_of(10), at(2));
+                std::ignore = vouch::requeue(tx, {.dead = id_of(7), .successor = id_of(10), .now = at(2)});
                 step();
                 tx.purge({.queue = "q", .before = at(1), .limit = 10});
                 throw enough{};
@@ -6654,215 +6656,7 @@ inline constexpr std::array groups{
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/sleeper.hpp
-// A thread of this process that can be asked whether it sleeps, and how long it has been at work. Linux tells;
-// elsewhere every thread is taken for asleep, so that there a busy machine may look like a waiting thread.
-
-#if defined(__linux__)
-#include <array>
-#include <cstddef>
-#include <ctime>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#include <fcntl.h>
-#include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance {
-
-#if defined(__linux__)
-
-class sleeper {
-  public:
-    sleeper() = default; ///< no thread
-    sleeper(sleeper&& other) noexcept : file_(std::exchange(other.file_, -1)), clock_(other.clock_) {}
-    sleeper& operator=(sleeper&& other) noexcept {
-        std::swap(file_, other.file_);
-        std::swap(clock_, other.clock_);
-        return *this;
-    }
-    ~sleeper() {
-        if (file_ >= 0) {
-            close(file_);
-        }
-    }
-
-    [[nodiscard]] static sleeper current() {
-        sleeper out;
-        const auto path = "/proc/self/task/" + std::to_string(syscall(SYS_gettid)) + "/stat";
-        out.file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-        pthread_getcpuclockid(pthread_self(), &out.clock_);
-        return out;
-    }
-
-    /// Whether it waits for another thread, or for time to pass; not if it merely waits for a processor or a disk.
-    /// Allocates nothing: threads wait for each other in the allocator, and it must not wait for who asks.
-    [[nodiscard]] bool is_asleep() const {
-        std::array<char, 256> text{}; // "42 (name) S ...", and a name is short
-        const auto size = file_ < 0 ? -1 : pread(file_, text.data(), text.size(), 0);
-        if (size <= 0) {
-            return true; // it is gone, or nobody tells
-        }
-        const std::string_view said(text.data(), static_cast<std::size_t>(size));
-        const auto name_end = said.rfind(')');
-        return name_end != std::string_view::npos && name_end + 2 < said.size() && said[name_end + 2] == 'S';
-    }
-
-    /// What it has had of a processor so far.
-    [[nodiscard]] std::chrono::nanoseconds worked() const {
-        timespec spent{};
-        return file_ < 0 || clock_gettime(clock_, &spent) != 0
-                   ? std::chrono::nanoseconds{}
-                   : std::chrono::seconds{spent.tv_sec} + std::chrono::nanoseconds{spent.tv_nsec};
-    }
-
-  private:
-    int file_ = -1;
-    clockid_t clock_{};
-};
-
-#else
-
-class sleeper {
-  public:
-    [[nodiscard]] static sleeper current() { return {}; }
-    [[nodiscard]] bool is_asleep() const { return true; }
-    [[nodiscard]] std::chrono::nanoseconds worked() const { return {}; }
-};
-
-#endif
-
-} // namespace conformance
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/baton.hpp
-// One thread at a time: parties pause at points, and a choice is made who goes on. A party that sleeps before it comes
-// to its next point is waiting for another one inside the store, which is its right; it goes on by itself when it can,
-// and pauses at its next point. Where the system tells whether a thread sleeps, a busy machine changes no schedule.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance {
-
-class baton {
-  public:
-    /// Says who of the paused parties goes on; called on any thread, one at a time.
-    using choice = std::function<std::size_t(const std::vector<std::size_t>&)>;
-
-    baton(std::size_t parties, choice choose) : choose_(std::move(choose)), seats_(parties) {}
-
-    // For a party.
-
-    /// The thread that calls is this party. Before anything else.
-    void enter(std::size_t who) {
-        const std::lock_guard lock(mutex_);
-        seats_[who].thread = sleeper::current();
-        seats_[who].at = position::running;
-    }
-
-    /// Waits until it is this party's turn.
-    void pause(std::size_t who) {
-        auto& mine = seats_[who];
-        mine.arrives = true; // if it sleeps from here on, then not in the store
-        std::unique_lock lock(mutex_);
-        mine.at = position::paused;
-        hand_on();
-        mine.turn.wait(lock, [&] { return turn_ == who; });
-        turn_ = nobody;
-        mine.at = position::running;
-        mine.set_out = mine.thread.worked();
-        mine.arrives = false;
-    }
-    void finish(std::size_t who) {
-        seats_[who].arrives = true;
-        const std::lock_guard lock(mutex_);
-        seats_[who].at = position::finished;
-        hand_on();
-        finished_.notify_one();
-    }
-
-    // For whoever has started the parties.
-
-    /// Until all have finished. A party that falls asleep in the store cannot hand on itself; one that waits there
-    /// without sleep is given a while.
-    void conduct() {
-        constexpr std::chrono::microseconds look_again{20};
-        std::unique_lock lock(mutex_);
-        while (!finished_.wait_for(lock, look_again, [&] { return count(position::finished) == seats_.size(); })) {
-            hand_on();
-        }
-    }
-
-  private:
-    enum class position : std::uint8_t { coming, running, paused, finished };
-    struct seat {
-        position at = position::coming;
-        std::atomic<bool> arrives = false;
-        sleeper thread{};
-        std::chrono::nanoseconds set_out{}; ///< what its thread had worked then
-        std::condition_variable turn{};
-    };
-    static constexpr std::size_t nobody = ~std::size_t{0};
-
-    [[nodiscard]] std::size_t count(position p) const {
-        std::size_t n = 0;
-        for (const auto& one : seats_) {
-            n += one.at == p ? 1U : 0U;
-        }
-        return n;
-    }
-
-    /// If nobody is on the way to a point, one of the paused goes on.
-    void hand_on() {
-        if (turn_ != nobody || count(position::paused) == 0 || is_anybody_on_the_way()) {
-            return;
-        }
-        std::vector<std::size_t> ready;
-        for (std::size_t i = 0; i < seats_.size(); ++i) {
-            if (seats_[i].at == position::paused) {
-                ready.push_back(i);
-            }
-        }
-        turn_ = choose_(ready);
-        seats_[turn_].turn.notify_one();
-    }
-
-    [[nodiscard]] bool is_anybody_on_the_way() const {
-        for (const auto& one : seats_) {
-            if (one.at == position::coming || (one.at == position::running && !waits_in_the_store(one))) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /// Asleep, or awake for so long that it must be waiting for somebody. That is counted in time at work: a busy
-    /// machine lets a thread lie for seconds, and whether it does must not decide who comes next.
-    [[nodiscard]] static bool waits_in_the_store(const seat& one) {
-        constexpr std::chrono::milliseconds a_while{100};
-        const bool stays = one.thread.is_asleep() || one.thread.worked() - one.set_out > a_while;
-        return stays && !one.arrives; // asked last: who sleeps because it arrives has said so before
-    }
-
-    choice choose_;
-    std::mutex mutex_{};
-    std::condition_variable finished_{};
-    std::vector<seat> seats_;
-    std::size_t turn_ = nobody;
-};
-
-} // namespace conformance
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/operation.hpp
+// ---- vouch/conformance/detail/schedule/operation.hpp
 // An operation of a writer as a value, so that it can be given to a store on some thread and to the model afterwards.
 
 namespace vouch {
@@ -7044,7 +6838,215 @@ inline void add_touched(const operation& o, const answer& a, std::set<std::strin
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/history.hpp
+// ---- vouch/conformance/detail/schedule/thread_probe.hpp
+// A thread of this process that can be asked whether it sleeps, and how long it has been at work. Linux tells;
+// elsewhere every thread is taken for asleep, so that there a busy machine may look like a waiting thread.
+
+#if defined(__linux__)
+#include <array>
+#include <cstddef>
+#include <ctime>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+#if defined(__linux__)
+
+class sleeper {
+  public:
+    sleeper() = default; ///< no thread
+    sleeper(sleeper&& other) noexcept : file_(std::exchange(other.file_, -1)), clock_(other.clock_) {}
+    sleeper& operator=(sleeper&& other) noexcept {
+        std::swap(file_, other.file_);
+        std::swap(clock_, other.clock_);
+        return *this;
+    }
+    ~sleeper() {
+        if (file_ >= 0) {
+            close(file_);
+        }
+    }
+
+    [[nodiscard]] static sleeper current() {
+        sleeper out;
+        const auto path = "/proc/self/task/" + std::to_string(syscall(SYS_gettid)) + "/stat";
+        out.file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        pthread_getcpuclockid(pthread_self(), &out.clock_);
+        return out;
+    }
+
+    /// Whether it waits for another thread, or for time to pass; not if it merely waits for a processor or a disk.
+    /// Allocates nothing: threads wait for each other in the allocator, and it must not wait for who asks.
+    [[nodiscard]] bool is_asleep() const {
+        std::array<char, 256> text{}; // "42 (name) S ...", and a name is short
+        const auto size = file_ < 0 ? -1 : pread(file_, text.data(), text.size(), 0);
+        if (size <= 0) {
+            return true; // it is gone, or nobody tells
+        }
+        const std::string_view said(text.data(), static_cast<std::size_t>(size));
+        const auto name_end = said.rfind(')');
+        return name_end != std::string_view::npos && name_end + 2 < said.size() && said[name_end + 2] == 'S';
+    }
+
+    /// What it has had of a processor so far.
+    [[nodiscard]] std::chrono::nanoseconds worked() const {
+        timespec spent{};
+        return file_ < 0 || clock_gettime(clock_, &spent) != 0
+                   ? std::chrono::nanoseconds{}
+                   : std::chrono::seconds{spent.tv_sec} + std::chrono::nanoseconds{spent.tv_nsec};
+    }
+
+  private:
+    int file_ = -1;
+    clockid_t clock_{};
+};
+
+#else
+
+class sleeper {
+  public:
+    [[nodiscard]] static sleeper current() { return {}; }
+    [[nodiscard]] bool is_asleep() const { return true; }
+    [[nodiscard]] std::chrono::nanoseconds worked() const { return {}; }
+};
+
+#endif
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/detail/schedule/scheduler.hpp
+// One thread at a time: parties pause at points, and a choice is made who goes on. A party that sleeps before it comes
+// to its next point is waiting for another one inside the store, which is its right; it goes on by itself when it can,
+// and pauses at its next point. Where the system tells whether a thread sleeps, a busy machine changes no schedule.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+class baton {
+  public:
+    /// Says who of the paused parties goes on; called on any thread, one at a time.
+    using choice = std::function<std::size_t(const std::vector<std::size_t>&)>;
+
+    baton(std::size_t parties, choice choose) : choose_(std::move(choose)), seats_(parties) {}
+
+    // For a party.
+
+    /// The thread that calls is this party. Before anything else.
+    void enter(std::size_t who) {
+        const std::lock_guard lock(mutex_);
+        seats_[who].thread = sleeper::current();
+        seats_[who].at = position::running;
+    }
+
+    /// Waits until it is this party's turn.
+    void pause(std::size_t who) {
+        auto& mine = seats_[who];
+        mine.arrives = true; // if it sleeps from here on, then not in the store
+        std::unique_lock lock(mutex_);
+        mine.at = position::paused;
+        hand_on();
+        mine.turn.wait(lock, [&] { return turn_ == who; });
+        turn_ = nobody;
+        mine.at = position::running;
+        mine.set_out = mine.thread.worked();
+        mine.arrives = false;
+    }
+    void finish(std::size_t who) {
+        seats_[who].arrives = true;
+        const std::lock_guard lock(mutex_);
+        seats_[who].at = position::finished;
+        hand_on();
+        finished_.notify_one();
+    }
+
+    // For whoever has started the parties.
+
+    /// Until all have finished. A party that falls asleep in the store cannot hand on itself; one that waits there
+    /// without sleep is given a while.
+    void conduct() {
+        constexpr std::chrono::microseconds look_again{20};
+        std::unique_lock lock(mutex_);
+        while (!finished_.wait_for(lock, look_again, [&] { return count(position::finished) == seats_.size(); })) {
+            hand_on();
+        }
+    }
+
+  private:
+    enum class position : std::uint8_t { coming, running, paused, finished };
+    struct seat {
+        position at = position::coming;
+        std::atomic<bool> arrives = false;
+        sleeper thread{};
+        std::chrono::nanoseconds set_out{}; ///< what its thread had worked then
+        std::condition_variable turn{};
+    };
+    static constexpr std::size_t nobody = ~std::size_t{0};
+
+    [[nodiscard]] std::size_t count(position p) const {
+        std::size_t n = 0;
+        for (const auto& one : seats_) {
+            n += one.at == p ? 1U : 0U;
+        }
+        return n;
+    }
+
+    /// If nobody is on the way to a point, one of the paused goes on.
+    void hand_on() {
+        if (turn_ != nobody || count(position::paused) == 0 || is_anybody_on_the_way()) {
+            return;
+        }
+        std::vector<std::size_t> ready;
+        for (std::size_t i = 0; i < seats_.size(); ++i) {
+            if (seats_[i].at == position::paused) {
+                ready.push_back(i);
+            }
+        }
+        turn_ = choose_(ready);
+        seats_[turn_].turn.notify_one();
+    }
+
+    [[nodiscard]] bool is_anybody_on_the_way() const {
+        for (const auto& one : seats_) {
+            if (one.at == position::coming || (one.at == position::running && !waits_in_the_store(one))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Asleep, or awake for so long that it must be waiting for somebody. That is counted in time at work: a busy
+    /// machine lets a thread lie for seconds, and whether it does must not decide who comes next.
+    [[nodiscard]] static bool waits_in_the_store(const seat& one) {
+        constexpr std::chrono::milliseconds a_while{100};
+        const bool stays = one.thread.is_asleep() || one.thread.worked() - one.set_out > a_while;
+        return stays && !one.arrives; // asked last: who sleeps because it arrives has said so before
+    }
+
+    choice choose_;
+    std::mutex mutex_{};
+    std::condition_variable finished_{};
+    std::vector<seat> seats_;
+    std::size_t turn_ = nobody;
+};
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/detail/schedule/history.hpp
 // Several parties, each on a thread and a handle of its own, do their deeds: a deed is one transaction. What each was
 // answered, and when it began and ended, is the history.
 
@@ -7189,7 +7191,7 @@ void act(trial& t, std::vector<any_store>& handles, std::vector<deed>& deeds, ch
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/linearize.hpp
+// ---- vouch/conformance/detail/schedule/linearization.hpp
 // Whether a history can be explained: is there an order of its deeds, one that never puts a deed before another that
 // had ended when it began, in which the model gives every answer that was given and ends up looking like the store?
 //
@@ -7389,7 +7391,7 @@ class explanation {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/playground.hpp
+// ---- vouch/conformance/detail/store_pool.hpp
 // Handles on an empty store for case after case. Opening a store may cost a hundred times what a case does, so one that
 // can be swept clean is used again for a while.
 
@@ -8046,6 +8048,59 @@ inline constexpr std::array lanes{
     clause{"LANE-16", layer::examples, level::may, needs::lanes,
            "The successor of a dead entry stands at the end of its predecessor's lane.",
            lane_checks::successor_at_the_end},
+};
+
+} // namespace conformance::clauses
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/clauses/model.hpp
+// Layer 2: long random stories, told to the store and to the model.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::clauses {
+
+namespace story_checks {
+
+inline void tell(trial& t, playground& ground, const words& list, tally& seen, script* written) {
+    auto& store = ground.enter().front();
+    {
+        story s(written == nullptr ? store : write_down(store, *written), t.can(), seen);
+        for (const auto word : list) {
+            s.tell(word);
+        }
+        s.end(true);
+    }
+    ground.sweep();
+}
+
+inline void same_story(trial& t) {
+    playground ground(t, 1);
+    auto found = falsify(t, t.budget().stories, t.budget().story_commands,
+                         [&](const words& list) { tell(t, ground, list, t.tally(), nullptr); });
+    if (found) {
+        // Once more, to write it down.
+        script written;
+        tally ignored;
+        try {
+            tell(t, ground, found->first, ignored, &written);
+        } catch (const failure&) { // the one we know
+        } catch (const error&) {
+        }
+        found->second.story = written.text();
+        throw std::move(found->second);
+    }
+}
+
+} // namespace story_checks
+
+inline constexpr std::array stories{
+    clause{
+        "STORY-01", layer::stories, level::must, needs::nothing,
+        "Whatever is done in whatever order, the store answers and looks as the contract says, inside the transaction "
+        "and outside.",
+        story_checks::same_story},
 };
 
 } // namespace conformance::clauses
@@ -8951,8 +9006,10 @@ inline void dies_and_is_replaced_at_once(trial& t) {
 inline void requeue_starts_afresh(trial& t) {
     auto store = t.open();
     put_buried(store, t.can());
-    t.equal(transact(store, [](auto& tx) { return vouch::requeue(tx, id_of(1), id_of(2), at(60)); }), inserted(2),
-            "requeued");
+    t.equal(
+        transact(store,
+                 [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(1), .successor = id_of(2), .now = at(60)}); }),
+        inserted(2), "requeued");
     auto d = rich(2, t.can());
     d.due_at.reset();
     d.expires_at.reset();
@@ -8963,8 +9020,10 @@ inline void requeue_starts_afresh(trial& t) {
 inline void resume_goes_on(trial& t) {
     auto store = t.open();
     put_buried(store, t.can());
-    t.equal(transact(store, [](auto& tx) { return vouch::resume(tx, id_of(1), id_of(2), at(60)); }), inserted(2),
-            "resumed");
+    t.equal(
+        transact(store,
+                 [](auto& tx) { return vouch::resume(tx, {.dead = id_of(1), .successor = id_of(2), .now = at(60)}); }),
+        inserted(2), "resumed");
     auto d = rich(2, t.can());
     d.due_at.reset();
     d.expires_at.reset();
@@ -8977,10 +9036,14 @@ inline void parented_is_refused(trial& t) {
     put(store, draft_of(1, {.due_at = at(50)}));
     put_dead(store, draft_of(2, {.parent = id_of(1)}));
     const auto before = look(store);
-    t.equal(transact(store, [](auto& tx) { return vouch::requeue(tx, id_of(2), id_of(3), at(60)); }), refused,
-            "requeue of an entry with a parent");
-    t.equal(transact(store, [](auto& tx) { return vouch::resume(tx, id_of(2), id_of(3), at(60)); }), refused,
-            "resume of an entry with a parent");
+    t.equal(
+        transact(store,
+                 [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }),
+        refused, "requeue of an entry with a parent");
+    t.equal(
+        transact(store,
+                 [](auto& tx) { return vouch::resume(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }),
+        refused, "resume of an entry with a parent");
     unchanged(store, before, "a refused requeue writes nothing");
 }
 
@@ -9519,7 +9582,7 @@ inline constexpr std::array settling{
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/simulation_picture.hpp
+// ---- vouch/conformance/detail/simulation/expected_entries.hpp
 // What a simulation knows of every entry, made from what was asked of the store and not from what it answers: entries,
 // lanes, keys and groups as they must be.
 
@@ -9733,7 +9796,7 @@ class simulation_picture {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/simulation_watch.hpp
+// ---- vouch/conformance/detail/simulation/monitor.hpp
 // What must hold at any time of a simulation, held against the committed calls of a recording: no ticket twice, no
 // settle but under the ticket that counts, terminal entries as they were, lanes in order, groups completed once per
 // fall to zero, emissions exactly with their settle, handlers called once per ticket and not too often, no entry
@@ -9988,7 +10051,7 @@ class simulation_watch {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/simulation_ground.hpp
+// ---- vouch/conformance/detail/simulation/context.hpp
 // What everybody in a simulated world shares: the store with its faults and its recording, the true time, the dice, the
 // rules runners go by, and the story of what happened.
 
@@ -10152,7 +10215,7 @@ struct simulation_ground {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/simulation_runner.hpp
+// ---- vouch/conformance/detail/simulation/simulated_runner.hpp
 // A runner of a simulated world: the library's own, with a clock that may be off, stopped between any two phases, and
 // started anew with nothing in hand when it has crashed.
 
@@ -10162,8 +10225,10 @@ namespace conformance {
 
 class simulated_runner {
   public:
-    simulated_runner(simulation_ground& on, const router<simulated_store>& routes, std::string name, std::string queue)
-        : ground_(on), router_(routes), name_(std::move(name)), queue_(std::move(queue)) {
+    using handler = std::function<outcome(delivery&)>;
+
+    simulated_runner(simulation_ground& on, handler work, std::string name, std::string queue)
+        : ground_(on), work_(std::move(work)), name_(std::move(name)), queue_(std::move(queue)) {
         restart();
     }
     simulated_runner(const simulated_runner&) = delete;
@@ -10181,12 +10246,15 @@ class simulated_runner {
         waiting_.clear();
         done_.clear();
         runner_.reset();
+        router_.reset();
+        outbox_.reset();
         if (!store_ || (ground_.t.can().shared && ground_.random.chance(10))) {
             store_.reset();
             store_.emplace(ground_.open());
         }
-        outbox_.emplace(outbox_options{.clock = clock_, .ids = [this] { return ground_.fresh_id(); }});
-        runner_.emplace(*store_, *outbox_, router_,
+        outbox_.emplace(*store_, emitter_options{.clock = clock_, .ids = [this] { return ground_.fresh_id(); }});
+        router_.emplace(*outbox_).on("#", work_);
+        runner_.emplace(*outbox_, *router_,
                         runner_options{.queue = queue_,
                                        .worker = name_,
                                        .batch_size = ground_.batch_size,
@@ -10206,7 +10274,7 @@ class simulated_runner {
         trial::expect(waiting_.size() < 2 ||
                           std::all_of(waiting_.begin(), waiting_.end(), [](const auto& e) { return e.lapses == 0; }),
                       "runner " + name_ + " holds an entry with a lapse alone");
-        if (!done_.empty() && std::all_of(done_.begin(), done_.end(), [](const auto& h) { return !!h.landing; })) {
+        if (!done_.empty() && std::all_of(done_.begin(), done_.end(), [](const auto& h) { return !!h.result; })) {
             check_landings();
             done_.clear();
         }
@@ -10248,7 +10316,7 @@ class simulated_runner {
         for (const auto& h : done_) {
             const auto mine = ticket_of(h.entry);
             const bool is_purged = !ground_.watch.stored().contains(mine.id);
-            const bool says_landed = h.landing->what == landing::kind::landed;
+            const bool says_landed = h.result->what == vouch::detail::settle_result::kind::applied;
             if (!is_purged && (says_landed || !h.in_doubt)) {
                 trial::equal(says_landed, ground_.watch.is_applied(mine),
                              "runner " + name_ + " says that its settle under " + show(mine) + " landed");
@@ -10257,13 +10325,14 @@ class simulated_runner {
     }
 
     simulation_ground& ground_;
-    const router<simulated_store>& router_;
+    handler work_;
     std::string name_;
     std::string queue_;
     manual_clock clock_{start};
     duration skew_{};
     std::optional<simulated_store> store_{};
-    std::optional<vouch::outbox> outbox_{};
+    std::optional<outbox<simulated_store>> outbox_{};
+    std::optional<router<simulated_store>> router_{};
     std::optional<runner<simulated_store>> runner_{};
     std::vector<entry> waiting_{};          ///< claimed, not handled
     runner<simulated_store>::batch done_{}; ///< handled, not settled
@@ -10273,7 +10342,7 @@ class simulated_runner {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/simulation_work.hpp
+// ---- vouch/conformance/detail/simulation/workload.hpp
 // The work of a simulated world: what is enqueued, and what handlers do with it. Everything comes to an end: odd deeds
 // are counted per entry, and emissions lead to emissions only so far.
 
@@ -10388,7 +10457,7 @@ class simulation_work {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/simulation.hpp
+// ---- vouch/conformance/detail/simulation/simulation.hpp
 // A world of several real runners on one store, in one thread and in virtual time. A scheduler draws what happens next:
 // one phase of one runner, a crash between two phases, a pause longer than the lease, a clock that jumps, a fault of
 // the store, a producer's or an operator's call, time passing. Then the world can heal and has to come to rest.
@@ -10402,13 +10471,13 @@ namespace conformance {
 class simulation {
   public:
     simulation(trial& t, std::uint64_t seed) : ground_(t, seed) {
-        router_.on("#", [this](delivery& d) { return work_(d); });
         auto& random = ground_.random;
         const auto runners = 3 + random.below(3);
         for (std::size_t i = 0; i < runners; ++i) {
             const bool other_queue = i == 1 || (i > 1 && random.chance(30));
             runners_.push_back(std::make_unique<simulated_runner>(
-                ground_, router_, std::string(1, static_cast<char>('a' + i)), other_queue ? "r" : "q"));
+                ground_, [this](delivery& d) { return work_(d); }, std::string(1, static_cast<char>('a' + i)),
+                other_queue ? "r" : "q"));
         }
     }
     simulation(const simulation&) = delete;
@@ -10554,7 +10623,9 @@ class simulation {
                 } else if (what < 6) {
                     std::ignore = tx.cancel(target, "cancelled", now);
                 } else if (what < 8) {
-                    std::ignore = requeue(tx, dead == nullptr ? target : dead->entry.id, ground_.fresh_id(), now);
+                    std::ignore = vouch::requeue(tx, {.dead = dead == nullptr ? target : dead->entry.id,
+                                                      .successor = ground_.fresh_id(),
+                                                      .now = now});
                 } else {
                     tx.purge(old);
                 }
@@ -10597,7 +10668,6 @@ class simulation {
 
     simulation_ground ground_;
     simulation_work work_{ground_};
-    router<simulated_store> router_{};
     simulated_store office_ = ground_.open();
     std::vector<std::unique_ptr<simulated_runner>> runners_{};
     std::vector<draft> undelivered_{};
@@ -10716,59 +10786,6 @@ inline constexpr std::array simulation{
            "Whichever call of the runners fails, before or after its effect, once or for a while: every entry still "
            "ends, with its emissions, once.",
            simulation_checks::failing_runners},
-};
-
-} // namespace conformance::clauses
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/clauses/stories.hpp
-// Layer 2: long random stories, told to the store and to the model.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance::clauses {
-
-namespace story_checks {
-
-inline void tell(trial& t, playground& ground, const words& list, tally& seen, script* written) {
-    auto& store = ground.enter().front();
-    {
-        story s(written == nullptr ? store : write_down(store, *written), t.can(), seen);
-        for (const auto word : list) {
-            s.tell(word);
-        }
-        s.end(true);
-    }
-    ground.sweep();
-}
-
-inline void same_story(trial& t) {
-    playground ground(t, 1);
-    auto found = falsify(t, t.budget().stories, t.budget().story_commands,
-                         [&](const words& list) { tell(t, ground, list, t.tally(), nullptr); });
-    if (found) {
-        // Once more, to write it down.
-        script written;
-        tally ignored;
-        try {
-            tell(t, ground, found->first, ignored, &written);
-        } catch (const failure&) { // the one we know
-        } catch (const error&) {
-        }
-        found->second.story = written.text();
-        throw std::move(found->second);
-    }
-}
-
-} // namespace story_checks
-
-inline constexpr std::array stories{
-    clause{
-        "STORY-01", layer::stories, level::must, needs::nothing,
-        "Whatever is done in whatever order, the store answers and looks as the contract says, inside the transaction "
-        "and outside.",
-        story_checks::same_story},
 };
 
 } // namespace conformance::clauses
@@ -11563,7 +11580,7 @@ inline constexpr std::array wakes{
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/clauses.hpp
+// ---- vouch/conformance/clauses/all_clauses.hpp
 // All clauses, in the order in which they are run and printed.
 
 namespace vouch {
@@ -11867,7 +11884,7 @@ template <class Items, class Each>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/suite.hpp
+// ---- vouch/conformance/check.hpp
 // Runs the clauses against a fixture: `check(fixture, options) -> report`, free of any test framework.
 //
 // A fixture has one function, `open(const place&)`, which returns a store. Hooks are found by their names:
@@ -12134,7 +12151,7 @@ template <class Fixture>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/program.hpp
+// ---- vouch/conformance/run.hpp
 // The suite as a whole program.
 
 namespace vouch {

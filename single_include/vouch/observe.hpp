@@ -26,22 +26,23 @@
 #include <vector>
 
 // ---- vouch/observe/logger.hpp
-// An observer that writes a line per event, by level, to a sink of the application's choosing (stderr by default).
-// Warnings and errors are on unless told otherwise. A line has names, ids and codes, never a payload; an exception's
-// text only where the runner or the worker was asked for it. Whatever these contain, a line stays one line.
+// An observer that writes one line for each event to a sink, which is stderr by default. It writes warnings and errors,
+// or from any other level on. A line has names, ids and codes, never a payload; it has the text of an exception only if
+// the runner or worker has `exception_text` set. Values are escaped, so an event is always one line.
 //
-// Thread-safe: a logger hands lines to its sink one at a time. A sink may do what is logged in its turn, such as emit
-// through an outbox that the logger observes: those lines are dropped, whichever logger they would go to.
+// Thread-safe: a logger calls its sink for one line at a time. A sink may cause events itself, for example by emitting
+// through an outbox that a logger observes. The lines of such events are dropped, in every logger.
 
 namespace vouch {
 inline namespace v0 {
 
+/// How important an event is.
 enum class log_level : std::uint8_t {
-    debug,   ///< polls, claims, starts
-    info,    ///< what went as it should
-    warning, ///< retries, dead letters, claims lost
-    error,   ///< the store failed, an outcome could not be recorded, a payload could not be read
-    off,     ///< above all events
+    debug,   ///< polls, claims, starts of handlers
+    info,    ///< normal outcomes
+    warning, ///< retries, dead letters, lost claims
+    error,   ///< the store failed, an outcome was not recorded, a payload could not be decoded
+    off,     ///< no event has this level
 };
 
 [[nodiscard]] constexpr std::string_view name_of(log_level level) noexcept {
@@ -55,6 +56,7 @@ enum class log_level : std::uint8_t {
     return "?";
 }
 
+/// The level at which the logger writes an event.
 [[nodiscard]] constexpr log_level level_of(const event& e) noexcept {
     switch (e.what) {
     case event_kind::claimed:
@@ -65,7 +67,7 @@ enum class log_level : std::uint8_t {
     case event_kind::advanced:
     case event_kind::group_completed:
     case event_kind::purged: return log_level::info;
-    case event_kind::released: return e.tag.empty() ? log_level::info : log_level::warning; // nobody knows its kind
+    case event_kind::released: return e.tag.empty() ? log_level::info : log_level::warning; // no handler knows it
     case event_kind::retried:
     case event_kind::stale:
     case event_kind::lease_lost: return log_level::warning;
@@ -77,22 +79,10 @@ enum class log_level : std::uint8_t {
     return log_level::error;
 }
 
-/// `2026-11-16T16:13:34.123456Z`, whatever the year.
-[[nodiscard]] inline std::string to_utc(time_point at) {
-    const auto day = std::chrono::floor<std::chrono::days>(at);
-    const std::chrono::year_month_day date{day};
-    const std::chrono::hh_mm_ss<duration> time{at - day};
-    std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
-                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                  static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
-                  static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
-    return text.data();
-}
-
-/// Gets a line without its end. What it throws is dropped.
+/// Receives a line, without a line break. An exception that it throws is dropped.
 using log_sink = std::function<void(log_level, std::string_view line)>;
 
+/// The default sink.
 inline void log_to_stderr(log_level /*level*/, std::string_view line) {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
 }
@@ -102,7 +92,7 @@ namespace detail {
 /// Whether this thread is inside the sink of a logger.
 inline thread_local bool is_in_log_sink = false;
 
-/// Calls the sink, as whose doing all events of this thread count meanwhile.
+/// Marks this thread while it is inside a sink.
 struct log_sink_call {
     log_sink_call() noexcept { is_in_log_sink = true; }
     log_sink_call(const log_sink_call&) = delete;
@@ -112,6 +102,7 @@ struct log_sink_call {
 
 } // namespace detail
 
+/// Writes events at `least` and above.
 class logger {
   public:
     static constexpr bool writes_log = true; ///< see `logging_observer`
@@ -121,7 +112,7 @@ class logger {
 
     void on(const event& e) noexcept {
         const auto level = level_of(e);
-        // A lock taken twice by one thread would never be had, and a line that makes a line would never end.
+        // Inside a sink, the lock is held by this thread already, and a line that causes a line would never end.
         if (level < least_ || detail::is_in_log_sink) {
             return;
         }
@@ -168,7 +159,7 @@ class logger {
         add("worker", e.worker);
     }
 
-    /// ` name=value`; quoted where it must be, so that a value can neither end the line nor look like another field.
+    /// Adds ` name=value`. The value is quoted if needed, so it can neither end the line nor look like another field.
     void add(std::string_view name, std::string_view value) {
         if (value.empty()) {
             return;
@@ -209,33 +200,12 @@ class logger {
     std::string line_{};
 };
 
-namespace detail {
-
-/// Logs to stderr as long as it is needed: until an observer is there that writes a log.
-class fallback_log {
-  public:
-    explicit fallback_log(log_level least) : log_(least) {}
-
-    /// Not while events are being reported.
-    void need(bool is_needed) noexcept { is_needed_ = is_needed; }
-    void on(const event& e) noexcept {
-        if (is_needed_) {
-            log_.on(e);
-        }
-    }
-
-  private:
-    logger log_;
-    bool is_needed_ = true;
-};
-
-} // namespace detail
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/observe/label_counts.hpp
-// Counts by a label that comes from outside, such as an error code: the first so many labels have a count of their own,
-// all others share `other`, so that no stream of new names can grow without end. Not thread-safe by itself.
+// ---- vouch/observe/detail/label_counts.hpp
+// Counts by a label that comes from outside, such as an error code. The first `labels_max` labels have a count each;
+// all further labels share the count `other`, so the memory is bounded. Not thread-safe.
 
 namespace vouch {
 inline namespace v0 {
@@ -248,7 +218,7 @@ class label_counts {
   public:
     static constexpr std::size_t labels_max = 100;
 
-    /// The count of a label, or the shared one.
+    /// The count of the label, or the shared count.
     [[nodiscard]] Count& operator[](std::string_view label) {
         if (const auto found = counts_.find(label); found != counts_.end()) {
             return found->second;
@@ -267,25 +237,36 @@ class label_counts {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/observe/depth.hpp
-// A look at how deep a queue is: what is stored, what is late, what is stuck, which sagas are under way. It reads
-// entries page by page, without payloads, up to a limit, and says what it has not seen.
-//
-// An entry is stuck if it has been due, or its lease over, for `stuck_after` and it has not changed since. A saga that
-// has begun is stuck as soon as it has not changed for so long, also while it waits for a participant's reply or for a
-// time to come: that is when a participant that no worker runs becomes visible.
+// ---- vouch/observe/look_options.hpp
+// How `metrics::look_at` reads the depth of a queue.
 
 namespace vouch {
 inline namespace v0 {
 
+/// What a look at a queue counts as stuck, and how much it reads.
 struct look_options {
+    /// An entry is stuck if its due time or the end of its lease is this long ago and it has not changed since. A saga
+    /// that has begun is stuck if it has not changed for this long, even while it waits for a reply or for a later
+    /// time: this is how a participant without a worker becomes visible.
     duration stuck_after = std::chrono::minutes{5};
-    std::size_t entries_max = 10'000; ///< live entries looked at, oldest first; 0: only what is counted
-    /// Topics of sagas. Sagas are recognised by their progress without it; it adds those that were emitted without
-    /// `begin` and have not been claimed yet, and a zero where there is none.
+    /// How many live entries to read, oldest first. 0 reads none: then only the counts by state and the lateness are
+    /// known.
+    std::size_t entries_max = 10'000;
+    /// Topics of sagas. A saga that has begun is recognised without it. It adds sagas that were emitted without `begin`
+    /// and have not been claimed yet, and a count of 0 for topics that have no saga.
     std::vector<std::string> saga_topics{};
 };
 
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/observe/detail/depth.hpp
+// The depth of a queue at one moment: entries by state, how late the next one is, how many are stuck, which sagas are
+// running. `depth_of` reads live entries page by page, without payloads, up to a limit, and counts those past the
+// limit.
+
+namespace vouch {
+inline namespace v0 {
 namespace detail {
 
 struct saga_depth {
@@ -295,9 +276,9 @@ struct saga_depth {
 
 struct depth {
     state_counts counts{};
-    duration overdue{};               ///< for how long the next entry has been due
-    std::size_t stuck = 0;            ///< sagas included
-    label_counts<saga_depth> sagas{}; ///< under way, by topic
+    duration overdue{};               ///< since when the next entry is due
+    std::size_t stuck = 0;            ///< including sagas
+    label_counts<saga_depth> sagas{}; ///< by topic
     std::size_t unseen = 0;           ///< live entries past the limit
 
     depth& operator+=(const depth& more) {
@@ -316,10 +297,11 @@ struct depth {
     }
 };
 
+/// See `look_options::stuck_after`; `since` is that long ago.
 [[nodiscard]] inline bool is_stuck(const entry& e, bool is_saga, time_point since) noexcept {
-    const bool waits_for_good_reason = (e.lease_until ? *e.lease_until : e.due_at) >= since;
+    const bool is_early = (e.lease_until ? *e.lease_until : e.due_at) >= since;
     const bool has_begun = e.epoch > 0;
-    return e.updated_at < since && (!waits_for_good_reason || (is_saga && has_begun));
+    return e.updated_at < since && (!is_early || (is_saga && has_begun));
 }
 
 [[nodiscard]] inline bool is_one_of(const std::vector<std::string>& names, std::string_view name) noexcept {
@@ -367,19 +349,18 @@ template <class Reader>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/observe/histogram.hpp
-// How often something took how long, in buckets from a tenth of a millisecond to a day. Not thread-safe by itself.
+// ---- vouch/observe/detail/histogram.hpp
+// A histogram of durations, in buckets from 0.1 ms to a day. Not thread-safe.
 
 namespace vouch {
 inline namespace v0 {
 namespace detail {
 
-/// How often something took how long.
 class histogram {
   public:
     struct bound {
         duration at_most;
-        std::string_view name; ///< in seconds
+        std::string_view name; ///< in seconds, as text
     };
     static constexpr std::array<bound, 14> bounds{{{duration{100}, "0.0001"},
                                                    {duration{1'000}, "0.001"},
@@ -431,13 +412,15 @@ class histogram {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/observe/exposition.hpp
-// Writes Prometheus text exposition, format 0.0.4: a head per metric, then a line per combination of labels.
+// ---- vouch/observe/detail/exposition.hpp
+// Writes the Prometheus text format, version 0.0.4: for each metric its help and type, then a line for each combination
+// of labels.
 
 namespace vouch {
 inline namespace v0 {
 namespace detail {
 
+/// Collects the text. Not thread-safe.
 class exposition {
   public:
     struct label {
@@ -446,13 +429,14 @@ class exposition {
     };
     using labels = std::vector<label>;
 
+    /// Begins a metric.
     void head(std::string_view name, std::string_view type, std::string_view help) {
         name_ = name;
         out_.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name).append(" ");
         out_.append(type).append("\n");
     }
 
-    /// A line of the metric whose head was written last.
+    /// Adds a line to the metric that was begun last.
     template <class Number>
     void line(const labels& of, Number value) {
         write("", of, std::to_string(value));
@@ -499,8 +483,8 @@ class exposition {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/observe/tally.hpp
-// The numbers of one queue, counted from events: what `metrics` keeps per queue. Not thread-safe by itself.
+// ---- vouch/observe/detail/tally.hpp
+// The counts and histograms that `metrics` keeps for one queue, made from events. Not thread-safe.
 
 namespace vouch {
 inline namespace v0 {
@@ -525,13 +509,13 @@ struct tally {
     label_counts<> failures{};
     label_counts<> store_errors{};
     label_counts<> hook_errors{};
-    label_counts<> left{}; ///< by tag
+    label_counts<> left{}; ///< released because no handler could continue, by tag
     histogram wait{};
     histogram handler{};
     histogram delay{};
     histogram age{};
-    histogram completed{};   ///< sagas
-    histogram compensated{}; ///< sagas
+    histogram completed{};   ///< age of completed sagas
+    histogram compensated{}; ///< age of compensated sagas
     histogram poll{};
 
     void count(const event& e) {
@@ -545,13 +529,13 @@ struct tally {
         case event_kind::started: return;
         case event_kind::lease_lost:
             lost += 1;
-            active -= e.tag == "unstarted" ? 1 : 0; // no outcome will follow
+            active -= e.tag == "unstarted" ? 1 : 0; // no outcome follows
             return;
         case event_kind::purged: purged += e.count; return;
         case event_kind::group_completed: groups += 1; return;
         case event_kind::polled: poll.add(e.took.value_or(duration::zero())); return;
         case event_kind::store_error: store_errors[e.error] += 1; return;
-        case event_kind::hook_failed: hook_errors[e.error] += 1; return; // the claim goes on
+        case event_kind::hook_failed: hook_errors[e.error] += 1; return; // the claim is still held
         default: end_claim(e); return;
         }
     }
@@ -581,7 +565,7 @@ struct tally {
         }
     }
 
-    /// The tags are the saga engine's; on any other entry they are a handler's own words.
+    /// The tags count for sagas only: on any other entry they are the handler's own words.
     void end_well(const event& e) {
         age.add(e.age);
         if (e.is_saga && e.tag == "completed") {
@@ -597,32 +581,33 @@ struct tally {
 } // namespace vouch
 
 // ---- vouch/observe/metrics.hpp
-// An observer that counts, and writes what it has counted as Prometheus text exposition (format 0.0.4).
+// An observer that counts events and prints the numbers in the Prometheus text format (version 0.0.4).
 //
-// Counters and histograms come from events; the gauges of a queue's depth come from a look at the store (`look_at`), so
-// that they are right after a restart, too. A look may cost the queue's rows, so an application takes it when it is
-// scraped or every half minute, never on the way of a claim. Labels are queues, topics of sagas, outcomes, states and
-// error codes. Their number is bounded: queues beyond `labels_max` share `other`, which holds their sum (of
-// `vouch_overdue_seconds` the longest), and so do codes and topics beyond a hundred per queue.
+// Counters and histograms come from events. The gauges of a queue's depth come from the store, by `look_at`, so they
+// are right after a restart. `look_at` may read every row of the queue: call it when the metrics are scraped, or every
+// half minute. Labels are queues, topics of sagas, outcomes, states and error codes. Their number is bounded: the
+// queues after the first `labels_max` share the label `other`, which has the sum of their numbers (the longest for
+// `vouch_overdue_seconds`), and so do the codes and topics after the first hundred of a queue.
 //
-// Thread-safe. It keeps the last look at each queue, so its memory grows with the number of queues it looks at.
+// Thread-safe. The memory grows with the number of queues that are looked at: the last look at each is kept.
 
 namespace vouch {
 inline namespace v0 {
 
+/// Counts events. One object can observe any number of outboxes, runners and workers.
 class metrics {
   public:
-    static constexpr std::size_t labels_max = 1000; ///< queues with numbers of their own
+    static constexpr std::size_t labels_max = 1000; ///< queues with a label of their own
 
     void on(const event& e) noexcept {
         try {
             const std::lock_guard lock(mutex_);
             of(e.queue).count(e);
-        } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a new queue's numbers
+        } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a new queue
         }
     }
 
-    /// Reads the depth of a queue, as `look_options` say. Throws the reader's faults.
+    /// Reads the depth of a queue from the store. Throws what the store throws.
     template <class Reader>
     void look_at(const Reader& store, std::string_view queue, time_point now, const look_options& how = {}) {
         auto seen = detail::depth_of(store, queue, now, how);
@@ -630,7 +615,7 @@ class metrics {
         looks_[label(queue)].insert_or_assign(std::string(queue), std::move(seen));
     }
 
-    /// Everything, as a scrape wants it (`Content-Type: text/plain; version=0.0.4`).
+    /// All numbers, as the answer to a scrape (`Content-Type: text/plain; version=0.0.4`).
     [[nodiscard]] std::string text() const {
         const std::lock_guard lock(mutex_);
         detail::exposition out;
@@ -648,7 +633,7 @@ class metrics {
 
     using tally = detail::tally;
 
-    /// What a queue's numbers go by.
+    /// The label of a queue: its name, or `other`.
     [[nodiscard]] std::string label(std::string_view queue) {
         if (labels_.size() < labels_max) {
             labels_.emplace(queue);
@@ -660,8 +645,6 @@ class metrics {
         return found != queues_.end() ? found->second : queues_[label(queue)];
     }
 
-    // Writing.
-
     void counters(exposition& out) const {
         struct row {
             std::string_view name;
@@ -669,11 +652,11 @@ class metrics {
             std::uint64_t tally::*value;
         };
         static constexpr std::array<row, 5> rows{
-            {{"vouch_enqueued_total", "Entries enqueued, by handlers and outboxes observed here.", &tally::enqueued},
+            {{"vouch_enqueued_total", "Entries enqueued by the observed handlers and outboxes.", &tally::enqueued},
              {"vouch_claimed_total", "Entries claimed.", &tally::claimed},
-             {"vouch_leases_lost_total", "Claims taken over while in hand.", &tally::lost},
-             {"vouch_purged_total", "Ended entries removed.", &tally::purged},
-             {"vouch_groups_completed_total", "Groups whose last entry succeeded.", &tally::groups}}};
+             {"vouch_leases_lost_total", "Claims that another worker took over before their outcome.", &tally::lost},
+             {"vouch_purged_total", "Terminal entries removed.", &tally::purged},
+             {"vouch_groups_completed_total", "Groups whose last open entry succeeded.", &tally::groups}}};
         for (const auto& r : rows) {
             out.head(r.name, "counter", r.help);
             for (const auto& [queue, n] : queues_) {
@@ -695,14 +678,15 @@ class metrics {
                 out.line({{"queue", queue}, {"reason", name_of(tally::death_reasons[i])}}, n.dead[i]);
             }
         }
-        out.head("vouch_left_total", "counter", "Claims handed back because no handler here could go on, by reason.");
+        out.head("vouch_left_total", "counter",
+                 "Claims released because no handler here can continue them, by reason.");
         for (const auto& [queue, n] : queues_) {
             for (const auto& [reason, times] : n.left) {
                 out.line({{"queue", queue}, {"reason", reason}}, times);
             }
         }
         out.head("vouch_sagas_total", "counter",
-                 "Sagas ended: completed, compensated, or dead for a person to resume.");
+                 "Sagas ended: completed, compensated, or dead until an operator resumes them.");
         for (const auto& [queue, n] : queues_) {
             out.line({{"queue", queue}, {"outcome", "completed"}}, n.completed.count());
             out.line({{"queue", queue}, {"outcome", "compensated"}}, n.compensated.count());
@@ -719,7 +703,7 @@ class metrics {
         static constexpr std::array<row, 3> rows{
             {{"vouch_failures_total", "Failed attempts, retried or dead, by error code.", &tally::failures},
              {"vouch_store_errors_total", "Faults of the store, by kind.", &tally::store_errors},
-             {"vouch_hook_errors_total", "Outcomes held up by an audit sink or a group callback, by error code.",
+             {"vouch_hook_errors_total", "Outcomes delayed by an audit sink or a group callback, by error code.",
               &tally::hook_errors}}};
         for (const auto& r : rows) {
             out.head(r.name, "counter", r.help);
@@ -732,7 +716,7 @@ class metrics {
     }
 
     void gauges(exposition& out) const {
-        out.head("vouch_active", "gauge", "Claims in hand here.");
+        out.head("vouch_active", "gauge", "Claims held by the observed runners and workers.");
         for (const auto& [queue, n] : queues_) {
             out.line({{"queue", queue}}, n.active);
         }
@@ -742,13 +726,13 @@ class metrics {
                 depths[queue] += d;
             }
         }
-        out.head("vouch_entries", "gauge", "Entries stored, by state, as of the last look.");
+        out.head("vouch_entries", "gauge", "Entries stored, by state, at the last look.");
         for (const auto& [queue, d] : depths) {
             for (const auto s : all_states) {
                 out.line({{"queue", queue}, {"state", name_of(s)}}, d.counts[s]);
             }
         }
-        out.head("vouch_overdue_seconds", "gauge", "For how long the next entry has been due, as of the last look.");
+        out.head("vouch_overdue_seconds", "gauge", "How long ago the next entry became due, at the last look.");
         for (const auto& [queue, d] : depths) {
             out.seconds({{"queue", queue}}, d.overdue);
         }
@@ -758,10 +742,10 @@ class metrics {
             std::size_t detail::depth::*value;
         };
         static constexpr std::array<row, 2> rows{
-            {{"vouch_stuck_entries", "Live entries that should move and do not, as of the last look.",
+            {{"vouch_stuck_entries", "Live entries that are due and do not change, at the last look.",
               &detail::depth::stuck},
              {"vouch_entries_not_looked_at",
-              "Live entries past the limit of the last look, whose stuck entries and sagas are not counted.",
+              "Live entries that the last look did not read, whose stuck entries and sagas are not counted.",
               &detail::depth::unseen}}};
         for (const auto& r : rows) {
             out.head(r.name, "gauge", r.help);
@@ -779,9 +763,9 @@ class metrics {
             std::size_t detail::saga_depth::*value;
         };
         static constexpr std::array<row, 2> rows{
-            {{"vouch_sagas_active", "Sagas that have not ended, by topic, as of the last look.",
+            {{"vouch_sagas_active", "Sagas that have not ended, by topic, at the last look.",
               &detail::saga_depth::active},
-             {"vouch_sagas_stuck", "Sagas that have begun and do not move, by topic, as of the last look.",
+             {"vouch_sagas_stuck", "Sagas that have begun and do not change, by topic, at the last look.",
               &detail::saga_depth::stuck}}};
         for (const auto& r : rows) {
             out.head(r.name, "gauge", r.help);
@@ -800,18 +784,18 @@ class metrics {
             histogram tally::*value;
         };
         static constexpr std::array<row, 5> rows{
-            {{"vouch_wait_seconds", "From due to claimed.", &tally::wait},
-             {"vouch_handler_seconds", "What handlers took.", &tally::handler},
-             {"vouch_retry_delay_seconds", "From a failed attempt to the next try.", &tally::delay},
-             {"vouch_age_seconds", "From enqueued to succeeded.", &tally::age},
-             {"vouch_poll_seconds", "What a commit of settles and claims took.", &tally::poll}}};
+            {{"vouch_wait_seconds", "Time from due to claimed.", &tally::wait},
+             {"vouch_handler_seconds", "Time that handlers ran.", &tally::handler},
+             {"vouch_retry_delay_seconds", "Time from a failed attempt to the next one.", &tally::delay},
+             {"vouch_age_seconds", "Time from enqueued to succeeded.", &tally::age},
+             {"vouch_poll_seconds", "Time that a commit of settles and claims took.", &tally::poll}}};
         for (const auto& r : rows) {
             out.head(r.name, "histogram", r.help);
             for (const auto& [queue, n] : queues_) {
                 out.lines({{"queue", queue}}, n.*r.value);
             }
         }
-        out.head("vouch_saga_seconds", "histogram", "From enqueued to the end of a saga, by outcome.");
+        out.head("vouch_saga_seconds", "histogram", "Time from enqueued to the end of a saga, by outcome.");
         for (const auto& [queue, n] : queues_) {
             out.lines({{"queue", queue}, {"outcome", "completed"}}, n.completed);
             out.lines({{"queue", queue}, {"outcome", "compensated"}}, n.compensated);

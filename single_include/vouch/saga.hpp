@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sagas on any store: definitions, the engine, remote participants, inspection, the inbox, webhook deliveries.
+// Sagas on any store: definitions, remote participants, inspection. `router.on(definition)` runs them.
 // Joined from the split headers by single_include/amalgamate.py; change those, not this file.
 #ifndef VOUCH_SINGLE_HEADER_SAGA
 #define VOUCH_SINGLE_HEADER_SAGA
@@ -11,7 +11,6 @@
 #include <vouch/vouch.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <concepts>
@@ -29,497 +28,15 @@
 #include <variant>
 #include <vector>
 
-// ---- vouch/saga/origin.hpp
-// The identity of a saga: the id of its first entry. Keys, commands and requests to cancel are derived from it, so it
-// must not change when a dead saga is resumed under another entry.
-
-namespace vouch {
-inline namespace v0 {
-
-/// The idempotency key of a step's action, or of its compensation: the same for every try, however often its command is
-/// sent, and after a resume. `saga` is the saga's first entry.
-[[nodiscard]] constexpr id saga_key(const id& saga, std::string_view step, bool is_compensation) noexcept {
-    return derive(derive(saga, step), is_compensation ? "undo" : "forward");
-}
-
-/// The first entry of the saga that `e` carries on and whose progress names no origin yet, because no claim of it has
-/// reached a checkpoint. A resume copies the progress: predecessors with the same progress are the same saga.
-template <class Reader>
-[[nodiscard]] id first_entry_of(const Reader& from, const entry& e) {
-    auto first = e.id;
-    auto before = e.predecessor;
-    while (!before.is_nil()) {
-        const auto found = from.find(before);
-        if (found && found->progress != e.progress) {
-            break;
-        }
-        first = before;
-        before = found ? found->predecessor : id{};
-    }
-    return first;
-}
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/saga/progress.hpp
-// Where a saga stands, as it is checkpointed in its entry's progress: a plain value, and its bytes.
-//
-// The bytes are a mark, a format number, fields (number, length, content) and a checksum. A field with a number this
-// reader does not know is passed over, so that an older runner can read what a newer one of the same format wrote.
-// Anything else that is not to the letter is no progress: `decode_progress` says so and nothing is guessed.
-//
-// Invariants of what `decode_progress` gives: `at` is at most the number of steps begun; a name is never empty.
-
-namespace vouch {
-inline namespace v0 {
-
-enum class saga_direction : std::uint8_t { forward, back };
-
-[[nodiscard]] constexpr std::string_view name_of(saga_direction d) noexcept {
-    return d == saga_direction::forward ? "forward" : "back";
-}
-
-/// What is known of a step.
-enum class step_state : std::uint8_t {
-    begun,     ///< it is its turn; whether it has done anything is not known yet
-    done,      ///< it succeeded; its result is kept
-    failed,    ///< known to have done nothing: it rejected at once, or was never started. Not undone
-    unknown,   ///< it may have done something: crash, timeout, attempts spent. Undone
-    undone,    ///< its compensation has succeeded
-    kept,      ///< it was done or unknown, and has no compensation
-    skipped,   ///< its condition said no. Not undone
-    undecided, ///< it is its turn, and its condition has not answered yet
-};
-
-[[nodiscard]] constexpr std::string_view name_of(step_state s) noexcept {
-    switch (s) {
-    case step_state::begun: return "begun";
-    case step_state::done: return "done";
-    case step_state::failed: return "failed";
-    case step_state::unknown: return "unknown";
-    case step_state::undone: return "undone";
-    case step_state::kept: return "kept";
-    case step_state::skipped: return "skipped";
-    case step_state::undecided: return "undecided";
-    }
-    return "?";
-}
-
-struct step_record {
-    std::string name{};
-    step_state state = step_state::begun;
-    std::string result{}; ///< of the forward action
-
-    [[nodiscard]] friend bool operator==(const step_record&, const step_record&) = default;
-};
-
-struct saga_progress {
-    std::string definition{};
-    std::uint32_t version = 0;
-    saga_direction direction = saga_direction::forward;
-    std::size_t at = 0;               ///< the step whose turn it is; as many as there are steps: all done
-    std::vector<step_record> steps{}; ///< those begun so far
-    std::string reason{};             ///< why it was turned round
-    time_point since{};               ///< when it came to this step
-    std::uint32_t tries = 0;          ///< of this compensation that have failed, before this checkpoint
-    id command{};                     ///< waits for this one; nil: for none
-    id sender{};                      ///< the saga's entry that sent it
-    std::optional<time_point> deadline{};
-    id origin{}; ///< the first entry of this saga: what idempotency keys are made of
-    id owner{};  ///< the entry that wrote this; another one means it was resumed
-
-    [[nodiscard]] bool is_waiting() const noexcept { return !command.is_nil(); }
-    [[nodiscard]] friend bool operator==(const saga_progress&, const saga_progress&) = default;
-};
-
-namespace detail {
-
-inline constexpr char progress_format = 1; // below a space: see is_saga_progress
-
-[[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
-    std::uint32_t sum = 2166136261U;
-    for (const char c : bytes) {
-        sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
-    }
-    return sum;
-}
-
-enum class progress_field : std::uint8_t {
-    definition = 1,
-    version,
-    direction,
-    at,
-    step,
-    reason,
-    since,
-    tries,
-    command,
-    sender,
-    deadline,
-    origin,
-    owner,
-};
-
-class progress_writer {
-  public:
-    progress_writer() : out_(saga_progress_mark) { out_.push_back(progress_format); }
-
-    void bytes(progress_field field, std::string_view content) {
-        if (!content.empty()) {
-            number(static_cast<std::uint64_t>(field));
-            number(content.size());
-            out_ += content;
-        }
-    }
-    void integer(progress_field field, std::uint64_t value) {
-        std::string content;
-        append(content, value);
-        bytes(field, value == 0 ? std::string_view{} : std::string_view(content));
-    }
-    void time(progress_field field, time_point value) {
-        integer(field, static_cast<std::uint64_t>(value.time_since_epoch().count()));
-    }
-    void identity(progress_field field, const id& value) {
-        const auto raw = value.bytes();
-        bytes(field, value.is_nil() ? std::string_view{} : std::string_view(std::string(raw.begin(), raw.end())));
-    }
-    void step(const step_record& record) {
-        std::string content;
-        content.push_back(static_cast<char>(record.state));
-        append(content, record.name.size());
-        content += record.name;
-        content += record.result;
-        bytes(progress_field::step, content);
-    }
-
-    [[nodiscard]] std::string finish() && {
-        const auto sum = checksum(out_);
-        for (int shift = 0; shift < 32; shift += 8) {
-            out_.push_back(static_cast<char>((sum >> shift) & 0xffU));
-        }
-        return std::move(out_);
-    }
-
-    static void append(std::string& to, std::uint64_t value) { // seven bits a byte, lowest first
-        for (; value >= 0x80; value >>= 7) {
-            to.push_back(static_cast<char>((value & 0x7fU) | 0x80U));
-        }
-        to.push_back(static_cast<char>(value));
-    }
-
-  private:
-    void number(std::uint64_t value) { append(out_, value); }
-    std::string out_;
-};
-
-/// Reads what there is; once something is missing, `ok` is false for good.
-class progress_reader {
-  public:
-    explicit progress_reader(std::string_view from) noexcept : rest_(from) {}
-
-    [[nodiscard]] bool ok() const noexcept { return ok_; }
-    [[nodiscard]] bool done() const noexcept { return !ok_ || rest_.empty(); }
-
-    [[nodiscard]] std::uint64_t number() noexcept {
-        std::uint64_t value = 0;
-        for (unsigned shift = 0; shift < 64; shift += 7) {
-            const auto byte = static_cast<unsigned char>(take(1).empty() ? 0x80 : last_);
-            value |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
-            if (!ok_ || (byte & 0x80U) == 0) {
-                return value;
-            }
-        }
-        ok_ = false;
-        return 0;
-    }
-    [[nodiscard]] std::string_view take(std::uint64_t size) noexcept {
-        if (!ok_ || size > rest_.size()) {
-            ok_ = false;
-            return {};
-        }
-        const auto taken = rest_.substr(0, static_cast<std::size_t>(size));
-        rest_.remove_prefix(taken.size());
-        last_ = taken.empty() ? '\0' : taken.back();
-        return taken;
-    }
-    [[nodiscard]] std::string_view rest() noexcept { return take(rest_.size()); }
-    [[nodiscard]] id identity() noexcept {
-        std::array<std::uint8_t, 16> raw{};
-        const auto content = take(raw.size());
-        for (std::size_t i = 0; i < content.size(); ++i) {
-            raw[i] = static_cast<std::uint8_t>(content[i]);
-        }
-        return id::from_bytes(raw);
-    }
-    [[nodiscard]] time_point time() noexcept { return time_point{duration{static_cast<duration::rep>(number())}}; }
-    void fail() noexcept { ok_ = false; }
-
-  private:
-    std::string_view rest_;
-    char last_ = '\0';
-    bool ok_ = true;
-};
-
-[[nodiscard]] inline step_record read_step(progress_reader& from) {
-    step_record out;
-    const auto state = from.number();
-    if (state > static_cast<std::uint64_t>(step_state::undecided)) {
-        from.fail();
-    }
-    out.state = static_cast<step_state>(state);
-    out.name = std::string(from.take(from.number()));
-    out.result = std::string(from.rest());
-    return out;
-}
-
-inline void read_field(saga_progress& p, std::uint64_t field, progress_reader& from) {
-    switch (static_cast<progress_field>(field)) {
-    case progress_field::definition: p.definition = std::string(from.rest()); break;
-    case progress_field::version: p.version = static_cast<std::uint32_t>(from.number()); break;
-    case progress_field::direction: p.direction = from.number() == 1 ? saga_direction::back : p.direction; break;
-    case progress_field::at: p.at = static_cast<std::size_t>(from.number()); break;
-    case progress_field::step: p.steps.push_back(read_step(from)); break;
-    case progress_field::reason: p.reason = std::string(from.rest()); break;
-    case progress_field::since: p.since = from.time(); break;
-    case progress_field::tries: p.tries = static_cast<std::uint32_t>(from.number()); break;
-    case progress_field::command: p.command = from.identity(); break;
-    case progress_field::sender: p.sender = from.identity(); break;
-    case progress_field::deadline: p.deadline = from.time(); break;
-    case progress_field::origin: p.origin = from.identity(); break;
-    case progress_field::owner: p.owner = from.identity(); break;
-    }
-}
-
-} // namespace detail
-
-[[nodiscard]] inline std::string encode_progress(const saga_progress& p) {
-    using field = detail::progress_field;
-    detail::progress_writer out;
-    out.bytes(field::definition, p.definition);
-    out.integer(field::version, p.version);
-    out.integer(field::direction, static_cast<std::uint64_t>(p.direction));
-    out.integer(field::at, p.at);
-    for (const auto& record : p.steps) {
-        out.step(record);
-    }
-    out.bytes(field::reason, p.reason);
-    out.time(field::since, p.since);
-    out.integer(field::tries, p.tries);
-    out.identity(field::command, p.command);
-    out.identity(field::sender, p.sender);
-    if (p.deadline) {
-        out.time(field::deadline, *p.deadline);
-    }
-    out.identity(field::origin, p.origin);
-    out.identity(field::owner, p.owner);
-    return std::move(out).finish();
-}
-
-/// Nothing, if the bytes are not what `encode_progress` of this format wrote.
-[[nodiscard]] inline std::optional<saga_progress> decode_progress(std::string_view bytes) {
-    constexpr std::size_t head = saga_progress_mark.size() + 1;
-    constexpr std::size_t tail = 4;
-    if (!is_saga_progress(bytes) || bytes.size() < head + tail || bytes[head - 1] != detail::progress_format) {
-        return std::nullopt;
-    }
-    std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < tail; ++i) {
-        sum |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[bytes.size() - tail + i])) << (8 * i);
-    }
-    bytes.remove_suffix(tail);
-    if (sum != detail::checksum(bytes)) {
-        return std::nullopt;
-    }
-    saga_progress p;
-    detail::progress_reader all(bytes.substr(head));
-    while (!all.done()) {
-        const auto field = all.number();
-        detail::progress_reader content(all.take(all.number()));
-        detail::read_field(p, field, content);
-        if (!content.ok()) {
-            return std::nullopt;
-        }
-    }
-    const bool is_sound = all.ok() && !p.definition.empty() && p.at <= p.steps.size();
-    return is_sound ? std::optional{std::move(p)} : std::nullopt;
-}
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/saga/results.hpp
-// What the steps before have come to, for a step's condition and for its action. It is a view of a saga's progress and
-// is not kept beyond the call it is handed to.
-
-namespace vouch {
-inline namespace v0 {
-
-class step_results {
-  public:
-    explicit step_results(const saga_progress& p) noexcept : progress_(p) {}
-
-    /// The result of a step, if it is known to have succeeded.
-    [[nodiscard]] std::optional<std::string_view> of(std::string_view step) const noexcept {
-        const auto* const record = find(step);
-        return record != nullptr && record->state == step_state::done ? std::optional<std::string_view>(record->result)
-                                                                      : std::nullopt;
-    }
-    /// The same as a value. Bytes the codec rejects are a permanent failure.
-    template <decodable T>
-    [[nodiscard]] std::optional<T> as(std::string_view step) const {
-        const auto result = of(step);
-        try {
-            return result ? std::optional<T>(codec<T>::decode(*result)) : std::nullopt;
-        } catch (const failure&) {
-            throw;
-        } catch (...) {
-            throw reject("undecodable_result");
-        }
-    }
-    /// Whether the step was left out, by its condition.
-    [[nodiscard]] bool is_skipped(std::string_view step) const noexcept {
-        const auto* const record = find(step);
-        return record != nullptr && record->state == step_state::skipped;
-    }
-
-  private:
-    [[nodiscard]] const step_record* find(std::string_view step) const noexcept {
-        const auto found = std::find_if(progress_.steps.begin(), progress_.steps.end(),
-                                        [&](const step_record& s) { return s.name == step; });
-        return found == progress_.steps.end() ? nullptr : &*found;
-    }
-
-    const saga_progress& progress_;
-};
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/saga/call.hpp
-// What a step's action is handed: the saga's context, the idempotency key of what it is about to do, the results of the
-// steps before it, and, for a compensation, the result of its own forward action.
-//
-// A call belongs to one call of one action; it is used by one thread.
-
-namespace vouch {
-inline namespace v0 {
-
-class step_call {
-  public:
-    step_call(const delivery& d, const saga_progress& p, std::size_t step, std::string_view result) noexcept
-        : delivery_(d), progress_(p), step_(step), result_(result) {}
-    step_call(const step_call&) = delete;
-    step_call& operator=(const step_call&) = delete;
-
-    /// The saga. After a resume it is the first entry's id: what names the saga outside must not change.
-    [[nodiscard]] const id& saga() const noexcept { return progress_.origin; }
-    [[nodiscard]] const std::string& step() const noexcept { return progress_.steps[step_].name; }
-    [[nodiscard]] bool is_compensation() const noexcept { return progress_.direction == saga_direction::back; }
-    /// The idempotency key to hand on: the same for every try of this action of this saga, also after a resume.
-    [[nodiscard]] id key() const noexcept { return saga_key(saga(), step(), is_compensation()); }
-    [[nodiscard]] std::uint32_t attempt() const noexcept { return delivery_.attempt(); } ///< counted from 1
-    [[nodiscard]] time_point now() const noexcept { return delivery_.now(); }
-    [[nodiscard]] const std::stop_token& stop() const noexcept { return delivery_.stop(); }
-    /// The saga's payload as a value.
-    template <decodable T>
-    [[nodiscard]] T as() const {
-        return delivery_.as<T>();
-    }
-    [[nodiscard]] const std::string& payload() const noexcept { return delivery_.payload(); }
-
-    /// Why the saga was turned round; empty on the way forward.
-    [[nodiscard]] const std::string& reason() const noexcept { return progress_.reason; }
-    /// Whether it is known that the forward action succeeded. If not, there may be nothing to undo, and no result.
-    [[nodiscard]] bool is_known() const noexcept { return progress_.steps[step_].state == step_state::done; }
-    /// Of the forward action that is being undone; empty on the way forward.
-    [[nodiscard]] std::string_view result() const noexcept { return result_; }
-    /// The same as a value. Bytes the codec rejects are a permanent failure.
-    template <decodable T>
-    [[nodiscard]] T result_as() const {
-        try {
-            return codec<T>::decode(result_);
-        } catch (const failure&) {
-            throw;
-        } catch (...) {
-            throw reject("undecodable_result");
-        }
-    }
-    /// Of another step, if it is known to have succeeded.
-    [[nodiscard]] std::optional<std::string_view> result_of(std::string_view step) const noexcept {
-        return results().of(step);
-    }
-    /// Of all steps so far.
-    [[nodiscard]] step_results results() const noexcept { return step_results(progress_); }
-
-  private:
-    const delivery& delivery_;
-    const saga_progress& progress_;
-    std::size_t step_;
-    std::string_view result_;
-};
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/saga/cancel.hpp
-// Asking a saga to turn round. A saga is never just killed: cancelling it is a request, a mark with an id derived from
-// the saga's, and a nudge so that it is seen soon. The saga then undoes what it has done and ends compensated.
-//
-// Marks are entries of a queue of their own, which nobody works on: a purge of the saga's queue does not take them away
-// before they are seen. One small entry stays per request; purge that queue by age, longer than a saga may take.
-
-namespace vouch {
-inline namespace v0 {
-
-inline constexpr std::string_view saga_marks_queue = "saga.marks";
-
-/// The id of the mark that asks a saga to turn round. `origin` is its first entry, so that a resume does not lose it.
-[[nodiscard]] constexpr id cancel_mark_of(const id& origin) noexcept { return derive(origin, "saga.cancel"); }
-
-/// Requests that the saga be turned round, within the caller's transaction. Applied, or repeated if it was due anyway
-/// or had been asked before: the mark is seen before the saga completes; one that is being undone goes on being undone.
-/// Stale: it has ended; unknown: there is no such entry, or it is no saga (`is_saga`); then nothing is written. Throws
-/// `unsupported` if it is a saga whose progress this version cannot read.
-template <class Writer>
-[[nodiscard]] verdict request_cancel(Writer& tx, const id& saga, time_point now) {
-    static_assert(explain_writer<Writer>());
-    const auto found = tx.find(saga);
-    if (!found || !is_saga(*found)) {
-        return verdict::unknown;
-    }
-    if (is_terminal(found->state)) {
-        return verdict::stale;
-    }
-    const auto progress = decode_progress(found->progress);
-    if (!progress) {
-        throw error(error_kind::unsupported,
-                    "saga: the progress of " + to_string(saga) + " cannot be read; use the version that wrote it");
-    }
-    const auto answer = tx.nudge(saga, now);
-    if (answer == verdict::applied || answer == verdict::repeated) {
-        const auto origin = progress->origin.is_nil() ? first_entry_of(tx, *found) : progress->origin;
-        const std::array mark{draft{.id = cancel_mark_of(origin),
-                                    .queue = std::string(saga_marks_queue),
-                                    .topic = "saga.cancel",
-                                    .result = std::string{}}};
-        tx.enqueue(mark, now);
-    }
-    return answer;
-}
-
-} // namespace v0
-} // namespace vouch
-
 // ---- vouch/saga/compensation.hpp
-// What a compensating command carries, unless the definition makes its payload: the saga's context and what the forward
-// command answered. A participant takes it as a value:
+// The payload of a compensating command, unless the definition makes its own: the saga's payload and the reply to the
+// forward command. A participant receives it as a value:
 //
 //   router.on<vouch::compensation>("refund", [](const vouch::compensation& c, vouch::delivery& d) {
 //       refund(c.context_as<order>(), c.reply);
 //   });
 //
-// As bytes: the length of the context in decimal, `+` if there is a reply or `-` if there is none, the context, the
+// Its bytes: the length of the context in decimal, `+` if there is a reply or `-` if there is none, the context, and the
 // reply.
 
 namespace vouch {
@@ -527,9 +44,9 @@ inline namespace v0 {
 
 struct compensation {
     std::string context{};              ///< the saga's payload
-    std::optional<std::string> reply{}; ///< nothing: it is not known whether the forward command has done anything
+    std::optional<std::string> reply{}; ///< nothing: it is not known whether the forward command had an effect
 
-    /// The context as a value. Bytes the codec rejects are a permanent failure.
+    /// The context, decoded. Throws `reject("undecodable")` if the codec throws.
     template <decodable T>
     [[nodiscard]] T context_as() const {
         try {
@@ -567,80 +84,200 @@ struct codec<compensation> {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/saga/definition.hpp
-// What a saga consists of: named steps, each with a forward action and a way to undo it, in this process or at a remote
-// participant; retries and timeouts; what is emitted at the end. A definition is a value, checked when it is built, and
-// only read afterwards, by as many threads as like.
-//
-//   const auto order_saga = vouch::define_saga<order>("order", {.completed = "order.confirmed"})
-//       .step("payment", charge, refund)                                                   // in this process
-//       .step("gift wrap", wrap).when([](const order& o) { return o.is_gift; })            // or skipped
-//       .command("shipping", {.queue = "shipping", .topic = "schedule", .undo = "cancel"}) // at a participant
-//       .build();
-//
-// Change the steps or their conditions, and the version changes too: a saga is carried on by the version it began with,
-// or not at all.
+// ---- vouch/saga/step_results.hpp
+// The results of the steps so far, for a step's condition and for its action. A step_results is a view of the saga's
+// progress: do not keep it, or the views it returns, beyond the call that receives it.
 
 namespace vouch {
 inline namespace v0 {
 
-/// An action, brought to one form: does something, and gives its result as bytes. It throws `reject` if it has done
-/// nothing and never will, and anything else to be called again by policy.
+class step_results {
+  public:
+    /// Made by the engine.
+    explicit step_results(const saga_progress& p) noexcept : progress_(p) {}
+
+    /// The result of a step; nothing unless that step is known to have succeeded.
+    [[nodiscard]] std::optional<std::string_view> of(std::string_view step) const noexcept {
+        const auto* const record = find(step);
+        return record != nullptr && record->state == step_state::done ? std::optional<std::string_view>(record->result)
+                                                                      : std::nullopt;
+    }
+    /// The same, decoded. Throws `reject("undecodable_result")` if the codec throws.
+    template <decodable T>
+    [[nodiscard]] std::optional<T> as(std::string_view step) const {
+        const auto result = of(step);
+        try {
+            return result ? std::optional<T>(codec<T>::decode(*result)) : std::nullopt;
+        } catch (const failure&) {
+            throw;
+        } catch (...) {
+            throw reject("undecodable_result");
+        }
+    }
+    /// Whether the step was skipped because its condition was false.
+    [[nodiscard]] bool is_skipped(std::string_view step) const noexcept {
+        const auto* const record = find(step);
+        return record != nullptr && record->state == step_state::skipped;
+    }
+
+  private:
+    [[nodiscard]] const step_record* find(std::string_view step) const noexcept {
+        const auto found = std::find_if(progress_.steps.begin(), progress_.steps.end(),
+                                        [&](const step_record& s) { return s.name == step; });
+        return found == progress_.steps.end() ? nullptr : &*found;
+    }
+
+    const saga_progress& progress_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/step_call.hpp
+// The argument of a step's action: the saga's context, the idempotency key of the action, the results of the earlier
+// steps and, for a compensation, the result of the forward action it undoes.
+//
+// A step_call is valid during one call of one action and is used by one thread.
+
+namespace vouch {
+inline namespace v0 {
+
+class step_call {
+  public:
+    /// Made by the engine. All arguments outlive the call.
+    step_call(const delivery& d, const saga_progress& p, std::size_t step, std::string_view result) noexcept
+        : delivery_(d), progress_(p), step_(step), result_(result) {}
+    step_call(const step_call&) = delete;
+    step_call& operator=(const step_call&) = delete;
+
+    /// The saga's id: that of its first entry. A resume does not change it.
+    [[nodiscard]] const id& saga() const noexcept { return progress_.origin; }
+    /// The step's name.
+    [[nodiscard]] const std::string& step() const noexcept { return progress_.steps[step_].name; }
+    /// Whether this call undoes the step.
+    [[nodiscard]] bool is_compensation() const noexcept { return progress_.direction == saga_direction::back; }
+    /// The idempotency key to pass on to the service the action calls. It is the same for every attempt of this action
+    /// of this saga, also after a resume.
+    [[nodiscard]] id key() const noexcept { return saga_key(saga(), step(), is_compensation()); }
+    [[nodiscard]] std::uint32_t attempt() const noexcept { return delivery_.attempt(); } ///< counted from 1
+    /// When this claim was handed to the handler.
+    [[nodiscard]] time_point now() const noexcept { return delivery_.now(); }
+    /// Requests the action to stop, as `delivery::stop` does.
+    [[nodiscard]] const std::stop_token& stop() const noexcept { return delivery_.stop(); }
+    /// The saga's payload, decoded.
+    template <decodable T>
+    [[nodiscard]] T as() const {
+        return delivery_.as<T>();
+    }
+    /// The saga's payload.
+    [[nodiscard]] const std::string& payload() const noexcept { return delivery_.payload(); }
+
+    /// Why the saga compensates: an error code. Empty on the way forward.
+    [[nodiscard]] const std::string& reason() const noexcept { return progress_.reason; }
+    /// For a compensation: whether the forward action is known to have succeeded. If not, there is no result, and there
+    /// may be nothing to undo.
+    [[nodiscard]] bool is_known() const noexcept { return progress_.steps[step_].state == step_state::done; }
+    /// The result of the forward action that this call undoes. Empty on the way forward, and if it is not known.
+    [[nodiscard]] std::string_view result() const noexcept { return result_; }
+    /// `result()`, decoded. Throws `reject("undecodable_result")` if the codec throws.
+    template <decodable T>
+    [[nodiscard]] T result_as() const {
+        try {
+            return codec<T>::decode(result_);
+        } catch (const failure&) {
+            throw;
+        } catch (...) {
+            throw reject("undecodable_result");
+        }
+    }
+    /// The result of another step; nothing unless that step is known to have succeeded.
+    [[nodiscard]] std::optional<std::string_view> result_of(std::string_view step) const noexcept {
+        return results().of(step);
+    }
+    /// The results of all steps so far.
+    [[nodiscard]] step_results results() const noexcept { return step_results(progress_); }
+
+  private:
+    const delivery& delivery_;
+    const saga_progress& progress_;
+    std::size_t step_;
+    std::string_view result_;
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/definition.hpp
+// The definition of a saga: named steps, each with a forward action and a compensation, in this process or at a remote
+// participant; retries and timeouts; the topics emitted at the end. A definition is a plain value, usually made by
+// `define_saga` (`builder.hpp`). Any number of threads may use a definition, if its actions allow that.
+//
+// Give a definition another version whenever you change its steps or their conditions: a saga continues with the
+// version it began with, or not at all.
+
+namespace vouch {
+inline namespace v0 {
+
+/// An action: does its work and returns its result as bytes. It throws `reject` if it has done nothing and never will;
+/// after any other exception it is called again by policy.
 using step_action = std::function<std::string(step_call&)>;
 
-/// Whether a step is done at all. A pure function: the same context and results always give the same answer. It is
-/// asked when it is the step's turn, and its answer is recorded before anything follows from it; after that it is not
-/// asked again. Throwing is the step's failure, with nothing done.
+/// Decides whether a step runs. It must be a pure function: the same context and results give the same answer. It is
+/// called when the step is next. Its answer is stored before anything follows from it, and then it is not called again.
+/// If it throws, the step fails without an effect.
 using step_condition = std::function<bool(const delivery&, const step_results&)>;
 
+/// Options of a step in this process.
 struct step_options {
     std::optional<retry_policy> retry{}; ///< unset: the saga's
-    /// How long the step may take, retries included; 0: as long as its retries do. A command counts from its sending.
-    duration timeout{};
+    duration timeout{};                  ///< for the step with all its retries; 0: none
 };
 
-/// A step at a remote participant: commands go to its queue in the same store, and what becomes of them is the reply.
+/// Options of a step at a remote participant. Commands are entries in the participant's queue in the same store, and the
+/// end of a command is its reply.
 struct command_options {
-    std::string queue{};                 ///< required
-    std::string topic{};                 ///< required; of the forward command
-    std::string undo{};                  ///< topic of the compensating command; empty: nothing to undo
-    std::optional<retry_policy> retry{}; ///< attempts_max: of each command; all of it: of the compensating commands
-    duration timeout = std::chrono::hours{1}; ///< after which the reply is not waited for
+    std::string queue{}; ///< of the participant; required
+    std::string topic{}; ///< of the forward command; required
+    std::string undo{};  ///< topic of the compensating command; empty: there is none
+    /// `attempts_max` applies to each command; the whole policy applies to sending the compensating command again.
+    std::optional<retry_policy> retry{};
+    duration timeout = std::chrono::hours{1}; ///< how long to wait for the reply, from the sending of the command
 };
 
+/// One step, as the builder makes it.
 struct saga_step {
     std::string name{};
-    step_action forward{}; ///< for a command: makes its payload
-    step_action undo{};    ///< empty: there is none. For a command: makes its payload
-    std::string queue{};   ///< of the participant; empty: in this process
-    std::string topic{};
-    std::string undo_topic{};
+    step_action forward{};    ///< in this process: the action; for a command: makes its payload
+    step_action undo{};       ///< likewise for the compensation; empty: there is none
+    std::string queue{};      ///< of the participant; empty: the step runs in this process
+    std::string topic{};      ///< of the forward command
+    std::string undo_topic{}; ///< of the compensating command
     std::optional<retry_policy> retry{};
     duration timeout{};
-    bool carries_compensation = false; ///< its compensating command has a `compensation` for its payload
-    step_condition condition{};        ///< empty: it is always done
-    bool is_otherwise = false;         ///< it is done exactly if the step before it was skipped
+    bool carries_compensation = false; ///< the payload of the compensating command is a `compensation`
+    step_condition condition{};        ///< empty: the step always runs
+    bool is_otherwise = false;         ///< the step runs exactly if the one before it is skipped
 
     [[nodiscard]] bool is_remote() const noexcept { return !queue.empty(); }
     [[nodiscard]] bool has_undo() const noexcept { return static_cast<bool>(undo); }
 };
 
 struct saga_options {
-    std::uint32_t version = 1;
-    std::string completed{};   ///< topic emitted when all steps are done; empty: none
-    std::string compensated{}; ///< topic emitted when all is undone; empty: none
-    std::string queue{};       ///< where these go; empty: to every queue bound to them
-    retry_policy retry{};      ///< for steps that say nothing of their own
+    std::uint32_t version = 1; ///< counts from 1
+    std::string completed{};   ///< topic to emit when all steps are done; empty: none
+    std::string compensated{}; ///< topic to emit when everything is undone; empty: none
+    std::string queue{};       ///< the queue of these two; empty: every queue bound to the topic
+    retry_policy retry{};      ///< of steps without their own
 };
 
-/// How the groups begin that sagas share with their commands.
+/// Prefix of the groups that sagas share with their commands.
 inline constexpr std::string_view saga_group_prefix = "saga:";
 
 struct saga_definition {
     std::string name{}; ///< also the topic of its entries
     saga_options options{};
     std::vector<saga_step> steps{};
-    std::function<void(const delivery&)> check{}; ///< throws if the payload is no context of this saga
+    std::function<void(const delivery&)> check{}; ///< throws `reject` if the payload cannot be decoded
 
     [[nodiscard]] const retry_policy& retry_of(const saga_step& s) const { return s.retry ? *s.retry : options.retry; }
 
@@ -648,25 +285,29 @@ struct saga_definition {
         return std::any_of(steps.begin(), steps.end(), [](const saga_step& s) { return s.is_remote(); });
     }
 
-    /// An entry of this saga, to be emitted through the same outbox: fill in what else it needs. It is of this version
-    /// from the beginning. If it sends commands it has a group of its own, and so have they: that keeps a reply from
-    /// being purged before the saga has read it. With another group, or none (for a store without groups), keep the
-    /// participants' ended entries for longer than a saga takes; a reply that is gone is unknown. Such a group is
-    /// reported as any other when all of it has succeeded; its name begins with `saga_group_prefix`.
-    [[nodiscard]] emission begin(const outbox& from, std::string queue, std::string payload) const {
-        return {.queue = std::move(queue),
-                .topic = name,
-                .payload = std::move(payload),
-                .group = has_commands() ? std::string(saga_group_prefix) + to_string(from.fresh_id()) : std::string{},
-                .progress = encode_progress({.definition = name, .version = options.version})};
+    /// The emission that starts this saga, as `outbox.start(saga, queue, context)` emits it. `how` names the queue, and
+    /// whatever else an emission may say; topic, payload and progress come from here.
+    ///
+    /// A saga that sends commands gets a group of its own, which its commands share: that keeps a purge from removing a
+    /// reply before the saga has read it. The group's name begins with `saga_group_prefix`, and its completion is
+    /// reported like that of any other group. If `how` names another group, or the store has no groups, keep the
+    /// participants' ended entries for longer than a saga takes: a reply that is gone counts as unknown.
+    [[nodiscard]] emission begin(const emitter& from, emission how, std::string payload) const {
+        how.topic = name;
+        how.payload = std::move(payload);
+        how.progress = encode_progress({.definition = name, .version = options.version});
+        if (how.group.empty() && has_commands()) {
+            how.group = std::string(saga_group_prefix) + to_string(from.fresh_id());
+        }
+        return how;
     }
     template <encodable Context>
-    [[nodiscard]] emission begin(const outbox& from, std::string queue, const Context& context) const {
-        return begin(from, std::move(queue), encode(context));
+    [[nodiscard]] emission begin(const emitter& from, emission how, const Context& context) const {
+        return begin(from, std::move(how), encode(context));
     }
 };
 
-/// Throws `invalid_argument` for a definition that cannot be run.
+/// Throws `invalid_argument` for a definition that cannot run.
 inline void validate(const saga_definition& d) {
     const auto name_max = limits{}.name_max;
     detail::check_required_name({"saga", "name"}, d.name, name_max);
@@ -674,24 +315,24 @@ inline void validate(const saga_definition& d) {
     detail::check_name({"saga", "compensated"}, d.options.compensated, name_max);
     detail::check_name({"saga", "queue"}, d.options.queue, name_max);
     if (d.options.version == 0) {
-        detail::refuse({"saga", "version"}, "is 0, versions count from 1");
+        detail::refuse({"saga", "version"}, "is 0; versions count from 1");
     }
     if (d.steps.empty()) {
-        detail::refuse({"saga", "steps"}, "are none, a saga has at least one");
+        detail::refuse({"saga", "steps"}, "are none; a saga needs at least one");
     }
     for (std::size_t i = 0; i < d.steps.size(); ++i) {
         const auto& s = d.steps[i];
         detail::check_required_name({"saga step", "name", i}, s.name, name_max);
         for (std::size_t earlier = 0; earlier < i; ++earlier) {
             if (d.steps[earlier].name == s.name) {
-                detail::refuse({"saga step", "name", i}, "is the same as that of step " + std::to_string(earlier));
+                detail::refuse({"saga step", "name", i}, "is also the name of step " + std::to_string(earlier));
             }
         }
         if (!s.forward) {
             detail::refuse({"saga step", "forward action", i}, "is missing");
         }
         if (s.is_otherwise && (i == 0 || !d.steps[i - 1].condition)) {
-            detail::refuse({"saga step", "otherwise", i}, "has no step with a condition before it");
+            detail::refuse({"saga step", "otherwise", i}, "needs a step with a condition before it");
         }
         if (s.timeout < duration::zero()) {
             detail::refuse({"saga step", "timeout", i}, "is negative");
@@ -701,12 +342,21 @@ inline void validate(const saga_definition& d) {
             detail::check_required_name({"saga step", "topic", i}, s.topic, name_max);
             detail::check_name({"saga step", "undo topic", i}, s.undo_topic, name_max);
             if (s.timeout == duration::zero()) {
-                detail::refuse({"saga step", "timeout", i}, "is 0, a command needs one");
+                detail::refuse({"saga step", "timeout", i}, "is 0; a command needs one");
             }
         }
     }
 }
 
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/detail/action.hpp
+// The forms in which a definition accepts actions and conditions, and their conversion to `step_action` and
+// `step_condition`.
+
+namespace vouch {
+inline namespace v0 {
 namespace detail {
 
 template <class F, class Context>
@@ -717,7 +367,7 @@ template <class F, class Context>
 concept condition_of = std::predicate<F&, const Context&, const step_results&> || std::predicate<F&, const Context&> ||
     std::predicate<F&, const step_results&>;
 
-/// Calls a condition in whatever form it was given.
+/// Wraps a condition of any accepted form.
 template <class Context, class F>
 [[nodiscard]] step_condition make_condition(F&& given) {
     static_assert(condition_of<std::decay_t<F>, Context>,
@@ -735,7 +385,7 @@ template <class Context, class F>
 }
 
 template <class Context, class F>
-[[nodiscard]] decltype(auto) act(F& f, step_call& call) {
+[[nodiscard]] decltype(auto) call_action(F& f, step_call& call) {
     if constexpr (std::invocable<F&, step_call&>) {
         return f(call);
     } else if constexpr (std::invocable<F&>) {
@@ -747,38 +397,56 @@ template <class Context, class F>
     }
 }
 
-/// Calls an action in whatever form it was given, and encodes what it returns.
+/// Wraps an action of any accepted form, and encodes its result.
 template <class Context, class F>
 [[nodiscard]] step_action make_action(F&& given) {
     static_assert(action_of<std::decay_t<F>, Context>,
                   "vouch: an action takes `const Context&`, then `step_call&`; either may be left out");
     return [f = std::forward<F>(given)](step_call& call) mutable -> std::string {
-        using returned = std::remove_cvref_t<decltype(act<Context>(f, call))>;
+        using returned = std::remove_cvref_t<decltype(call_action<Context>(f, call))>;
         if constexpr (std::is_void_v<returned>) {
-            act<Context>(f, call);
+            call_action<Context>(f, call);
             return {};
         } else if constexpr (std::convertible_to<returned, std::string_view>) {
-            return std::string(std::string_view(act<Context>(f, call)));
+            return std::string(std::string_view(call_action<Context>(f, call)));
         } else {
             static_assert(encodable<returned>, "vouch: an action returns nothing, a string, or a value with a codec");
-            return encode(act<Context>(f, call));
+            return encode(call_action<Context>(f, call));
         }
     };
 }
 
 } // namespace detail
+} // namespace v0
+} // namespace vouch
 
-/// `Context` is what the saga's payload decodes to.
+// ---- vouch/saga/builder.hpp
+// Builds the definition of a saga, step by step:
+//
+//   const auto order_saga = vouch::define_saga<order>("order", {.completed = "order.confirmed"})
+//       .step("payment", charge, refund)                                                   // in this process
+//       .step("gift wrap", wrap).when([](const order& o) { return o.is_gift; })            // may be skipped
+//       .command("shipping", {.queue = "shipping", .topic = "schedule", .undo = "cancel"}) // at a participant
+//       .build();
+
+namespace vouch {
+inline namespace v0 {
+
+/// Builds a definition. `Context` is the type of the saga's payload.
+///
+/// An action is callable with `const Context&` and `step_call&`, in this order; either may be left out. It returns
+/// nothing, a string, or a value with a codec.
 template <decodable Context>
 class saga_builder {
   public:
+    /// Use `define_saga`.
     saga_builder(std::string name, saga_options options) {
         made_.name = std::move(name);
         made_.options = std::move(options);
         made_.check = [](const delivery& d) { static_cast<void>(d.as<Context>()); };
     }
 
-    /// A step in this process.
+    /// Adds a step in this process, without or with a compensation.
     template <class Forward>
     saga_builder& step(std::string name, Forward&& forward, step_options how = {}) {
         made_.steps.push_back({.name = std::move(name),
@@ -795,12 +463,13 @@ class saga_builder {
         return *this;
     }
 
-    /// A step at a participant. The forward command carries the saga's payload, the compensating one a `compensation`:
-    /// that payload and the forward command's reply. Both together fit into a payload, or the saga turns round.
+    /// Adds a step at a participant. The payload of the forward command is the saga's payload; the payload of the
+    /// compensating command is a `compensation`: the saga's payload and the forward command's reply. If both together
+    /// exceed the store's limit for a payload, the step fails and the saga compensates.
     saga_builder& command(std::string name, command_options how) {
         return command(std::move(name), std::move(how), [](step_call& call) { return call.payload(); });
     }
-    /// The same, with payloads made by these.
+    /// The same with payloads made by these actions.
     template <class Forward>
     saga_builder& command(std::string name, command_options how, Forward&& payload) {
         const bool can_undo = !how.undo.empty();
@@ -830,14 +499,14 @@ class saga_builder {
         return *this;
     }
 
-    /// The step just added is done only if this says so, else it is skipped: a pure function of the context and of the
-    /// results of the steps before, as `step_condition` describes.
+    /// Makes the last step conditional: it is skipped unless `condition` returns true. The condition is a pure function
+    /// of `const Context&` and `const step_results&`, in this order; either may be left out. See `step_condition`.
     template <class Condition>
     saga_builder& when(Condition&& condition) {
         last("when").condition = detail::make_condition<Context>(std::forward<Condition>(condition));
         return *this;
     }
-    /// The step just added is done exactly if the one before it was skipped: of the two, one is chosen.
+    /// Makes the last step the alternative to the conditional step before it: exactly one of the two runs.
     saga_builder& otherwise() {
         auto& step = last("otherwise");
         step.is_otherwise = true;
@@ -846,7 +515,7 @@ class saga_builder {
         return *this;
     }
 
-    /// Throws `invalid_argument` for a definition that cannot be run.
+    /// Returns the definition. Throws `invalid_argument` if it cannot run.
     [[nodiscard]] saga_definition build() const {
         validate(made_);
         return made_;
@@ -855,7 +524,7 @@ class saga_builder {
   private:
     [[nodiscard]] saga_step& last(const char* wanted_by) {
         if (made_.steps.empty()) {
-            detail::refuse({"saga step", wanted_by, 0}, "comes before any step");
+            detail::refuse({"saga step", wanted_by, 0}, "has no step before it");
         }
         if (made_.steps.back().condition) {
             detail::refuse({"saga step", wanted_by, made_.steps.size() - 1}, "is a second condition");
@@ -866,6 +535,7 @@ class saga_builder {
     saga_definition made_;
 };
 
+/// Begins a definition. Entries of the saga have `name` as their topic.
 template <decodable Context>
 [[nodiscard]] saga_builder<Context> define_saga(std::string name, saga_options options = {}) {
     return {std::move(name), std::move(options)};
@@ -875,8 +545,8 @@ template <decodable Context>
 } // namespace vouch
 
 // ---- vouch/saga/command.hpp
-// What travels between a saga and a remote participant. A command is an entry in the participant's queue with the saga
-// as its parent; its end is the reply, and wakes the saga in the same transaction. No message of its own is needed:
+// A command of a saga to a remote participant. It is an entry in the participant's queue whose parent is the saga. The
+// end of that entry is the reply: the transaction that ends it also wakes the saga. No reply message is sent.
 //
 //   command           the entry                      reply               the entry, ended
 //   command id        id                             command id          id
@@ -889,26 +559,26 @@ template <decodable Context>
 //   ordering key      lane: the saga's
 //   time              created_at
 //
-// A command may be delivered more than once, and a compensating command that is not answered is sent again under
-// another id: a participant that must not act twice keeps the key in mind, not the id (`inbox.hpp`).
+// A command may be delivered more than once, and a compensating command that fails is sent again under another id. A
+// participant that must not act twice remembers the key, not the id (`inbox.hpp`).
 //
-// A participant that has done nothing and never will throws `reject`, or buries with a result: a known failure, which
-// is not undone, if the command was claimed once. An earlier claim may have done something; so may one that ended in
-// any other death: unknown, and undone.
+// A participant that has done nothing and never will throws `reject`, or buries the command with a result. If the
+// command was claimed only once, that is a known failure, and the step is not undone. In every other case a dead command
+// may have had an effect, and the step is undone.
 
 namespace vouch {
 inline namespace v0 {
 
-/// A command as its participant sees it.
+/// A command, as its participant sees it.
 struct saga_command {
-    vouch::id id{};   ///< another one each time a command is sent
-    vouch::id key{};  ///< the idempotency key: the same however often this action of this saga is asked for
-    vouch::id saga{}; ///< the saga's first entry, also after a resume
-    std::string step{};
-    std::size_t number = 0; ///< of the step, counted from 1
-    bool is_compensation = false;
-    std::string payload{};
-    time_point at{}; ///< when it was sent
+    vouch::id id{};               ///< the entry's id; a command that is sent again has another
+    vouch::id key{};              ///< the idempotency key: the same for every command for this action of this saga
+    vouch::id saga{};             ///< the saga's first entry; a resume does not change it
+    std::string step{};           ///< the step's name
+    std::size_t number = 0;       ///< the step's number, from 1
+    bool is_compensation = false; ///< it undoes the step
+    std::string payload{};        ///< by default the saga's payload, or a `compensation`
+    time_point at{};              ///< when it was sent
 };
 
 namespace detail {
@@ -938,7 +608,7 @@ inline constexpr std::string_view key_header = "saga-key";
 
 } // namespace detail
 
-/// The command an entry is; nothing if it is none.
+/// Reads an entry as a command; nothing if no saga sent it.
 [[nodiscard]] inline std::optional<saga_command> command_of(const entry& e) {
     const auto saga = detail::header_of(e, detail::saga_header);
     const auto step = detail::header_of(e, detail::step_header);
@@ -965,664 +635,28 @@ inline constexpr std::string_view key_header = "saga-key";
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/saga/commanding.hpp
-// A claimed saga's dealings with its remote participants: sending a command, finding out what became of it, calling it
-// back. What is read of a command that has ended is final.
-
-namespace vouch {
-inline namespace v0 {
-
-/// When a saga that nobody here can carry on is looked at again.
-inline constexpr duration saga_look_again = std::chrono::minutes{1};
-
-namespace detail {
-
-template <class Store>
-class commanding {
-  protected:
-    commanding(Store& store, const saga_definition& what, saga_progress at, delivery& d)
-        : store_(store), definition_(what), delivery_(d), now_(d.now()), p_(std::move(at)) {}
-
-    [[nodiscard]] std::optional<vouch::entry> find_command() const {
-        auto found = store_.find(p_.command);
-        return found && found->parent == p_.sender ? found : std::nullopt; // else somebody else's, with the same id
-    }
-
-    /// Cancels the command, unless it has ended or somebody holds it. Gives what is known of it afterwards, which is
-    /// final unless it is live.
-    [[nodiscard]] std::optional<vouch::entry> call_back(const std::string& code) {
-        auto found = find_command();
-        if (found && is_live(found->state)) {
-            static_cast<void>(transact(store_, [&](auto& tx) { return tx.cancel(p_.command, code, now_); }));
-            found = find_command();
-        }
-        return found;
-    }
-
-    /// False if no store would take it; then nothing is sent.
-    [[nodiscard]] bool send(const std::string& topic, std::string payload, const id& key) {
-        const auto& to = step();
-        auto headers = headers_of({.key = key,
-                                   .saga = p_.origin,
-                                   .step = to.name,
-                                   .number = p_.at + 1,
-                                   .is_compensation = p_.direction == saga_direction::back});
-        const auto attempts_max = definition_.retry_of(to).attempts_max;
-        try {
-            validate(draft{.id = entry().id, .queue = to.queue, .topic = topic, .payload = payload, .headers = headers},
-                     store_.capabilities());
-        } catch (const error&) {
-            return false;
-        }
-        p_.command = delivery_.emit({.queue = to.queue,
-                                     .topic = topic,
-                                     .payload = std::move(payload),
-                                     .group = shared_group(),
-                                     .lane = command_lane(),
-                                     .parent = entry().id,
-                                     .attempts_max = attempts_max,
-                                     .headers = std::move(headers)});
-        p_.sender = entry().id;
-        p_.deadline = later(now_, to.timeout);
-        return true;
-    }
-
-    /// A lane made of the saga's, so that the commands of one order stay in order at every participant. It is of the
-    /// commands alone: in the saga's own lane a command would wait for sagas, which may be waiting for it.
-    [[nodiscard]] std::string command_lane() const {
-        return entry().lane.empty() ? std::string{} : "saga:" + to_string(derive(id{}, entry().lane));
-    }
-
-    /// Whether the store takes the compensating command of this step with what is known so far. One that the definition
-    /// makes is looked at when it is made.
-    [[nodiscard]] bool undo_fits(const std::optional<std::string>& reply) const {
-        return !step().carries_compensation ||
-               encode(compensation{delivery_.payload(), reply}).size() <= store_.capabilities().limits.payload_max;
-    }
-
-    /// The saga's group, if it has one of its own: while the saga lives, nothing of that is purged. In anybody else's
-    /// group a dead command would count for ever.
-    [[nodiscard]] std::string shared_group() const {
-        return entry().group.starts_with(saga_group_prefix) ? entry().group : std::string{};
-    }
-
-    void forget_command() {
-        p_.command = {};
-        p_.sender = {};
-        p_.deadline.reset();
-        moved_ = true;
-    }
-
-    /// When to look at a command again that nothing may have become of by `at`. One sent by the entry this saga was
-    /// resumed from does not wake it.
-    [[nodiscard]] time_point look_again(const vouch::entry& command, time_point at) const {
-        return command.parent == entry().id ? at : std::min(at, later(now_, saga_look_again));
-    }
-
-    /// Call inside a catch clause.
-    [[nodiscard]] caught caught_here() {
-        auto why = caught::current();
-        delivery_.explain(why.text);
-        return why;
-    }
-
-    [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery_.entry(); }
-    [[nodiscard]] const saga_step& step() const { return definition_.steps[p_.at]; }
-    [[nodiscard]] step_record& record() { return p_.steps[p_.at]; }
-
-    Store& store_;
-    const saga_definition& definition_;
-    delivery& delivery_;
-    time_point now_;
-    saga_progress p_;
-    bool moved_ = false; ///< since the last checkpoint
-};
-
-} // namespace detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/saga/retreat.hpp
-// A claimed saga on its way back: what was done or may have been done is undone in reverse, by an action here or by a
-// compensating command, until nothing is left or a compensation is stuck. And the ways in which any claim of a saga
-// ends.
-
-namespace vouch {
-inline namespace v0 {
-
-/// What a claim of a saga comes to.
-struct saga_ruling {
-    vouch::outcome outcome{};
-    bool completes = false; ///< then no request to cancel may have come in the meantime
-    id origin{};
-
-    operator vouch::outcome() const { return outcome; } // NOLINT: implicit, as a handler's result
-};
-
-namespace detail {
-
-template <class Store, class Rules>
-class retreat : protected commanding<Store> {
-    using base = commanding<Store>;
-
-  protected:
-    using base::call_back, base::caught_here, base::definition_, base::delivery_, base::entry, base::find_command,
-        base::forget_command;
-    using base::look_again, base::moved_, base::now_, base::p_, base::record, base::send, base::step, base::store_;
-    using base::undo_fits;
-
-    retreat(Store& store, const saga_definition& what, saga_progress at, delivery& d)
-        : base(store, what, std::move(at), d) {}
-
-    [[nodiscard]] saga_ruling go_back() {
-        if (p_.is_waiting()) {
-            const bool is_forward = record().state == step_state::begun;
-            if (auto waiting = is_forward ? hear_late() : hear_undo()) {
-                return std::move(*waiting);
-            }
-        }
-        auto next = Rules::next_to_undo(p_);
-        while (next && !definition_.steps[*next].has_undo()) {
-            p_.steps[*next].state = step_state::kept;
-            next = Rules::next_to_undo(p_);
-        }
-        if (!next) {
-            // That it has turned round is kept before anything that may have to wait for its topic to be bound.
-            const bool must_wait = moved_ && !definition_.options.compensated.empty();
-            return must_wait ? checkpoint(now_) : finish("compensated", definition_.options.compensated);
-        }
-        if (p_.at != *next) {
-            p_.at = *next;
-            p_.tries = 0;
-            moved_ = true;
-        }
-        if (step().is_remote()) {
-            return send_undo();
-        }
-        return moved_ ? checkpoint(now_) : run_undo();
-    }
-
-    /// The forward command that was live when the saga turned round: it is called back, and waited for if somebody
-    /// holds it. Nothing, when it is known what became of it.
-    [[nodiscard]] std::optional<saga_ruling> hear_late() {
-        const auto command = call_back(p_.reason);
-        if (command && Rules::must_wait_for(*command)) {
-            return wait_until(look_again(*command, command->lease_until.value_or(now_)));
-        }
-        record().state = Rules::learned_late(command ? &*command : nullptr);
-        if (record().state == step_state::done) {
-            record().result = command->result.value_or(std::string{});
-            if (is_too_large() || !undo_fits(record().result)) {
-                record().result.clear();
-                record().state = step_state::unknown;
-            }
-        }
-        forget_command();
-        return std::nullopt;
-    }
-
-    /// Nothing, when the compensating command has succeeded.
-    [[nodiscard]] std::optional<saga_ruling> hear_undo() {
-        auto command = find_command();
-        if (command && is_live(command->state) && now_ < *p_.deadline) {
-            return wait_until(look_again(*command, *p_.deadline));
-        }
-        command = call_back("timed_out");
-        if (command && is_live(command->state)) {
-            return wait_until(look_again(*command, command->lease_until.value_or(now_)));
-        }
-        if (command && command->state == state::succeeded) {
-            record().state = step_state::undone;
-            forget_command();
-            return std::nullopt;
-        }
-        if (is_resumed_) { // what the dead one gave up over is not held against this one
-            p_.tries = 0;
-            forget_command();
-            return std::nullopt;
-        }
-        const auto code = !command ? std::string("reply_lost") : command->last_error;
-        const auto& policy = definition_.retry_of(step());
-        const bool has_rejected = command && command->result;
-        p_.tries += 1;
-        const auto delay = delay_after(policy, entry().id, p_.tries);
-        if (has_rejected || Rules::gives_up(p_.tries, attempts_max_of(entry(), policy)) || !delay) {
-            return saga_ruling{bury{.error = code}};
-        }
-        forget_command();
-        return checkpoint(later(now_, *delay));
-    }
-
-    /// If it cannot be sent, what has been learned is kept first, so that a dead saga shows where it is stuck.
-    [[nodiscard]] saga_ruling send_undo() {
-        try {
-            step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
-            if (!send(step().undo_topic, step().undo(call), Rules::key_of(p_))) {
-                return moved_ ? checkpoint(now_) : saga_ruling{bury{.error = "invalid_command"}};
-            }
-        } catch (...) {
-            const auto why = caught_here();
-            return moved_ ? checkpoint(now_)
-                          : try_again_or(why, [](const std::string& code) { return saga_ruling{bury{.error = code}}; });
-        }
-        return checkpoint(*p_.deadline);
-    }
-
-    [[nodiscard]] saga_ruling run_undo() {
-        const auto stuck = [](const std::string& code) { return saga_ruling{bury{.error = code}}; };
-        if (entry().attempts + p_.tries > attempts_max_of(entry(), definition_.retry_of(step()))) {
-            return stuck("attempts_exhausted");
-        }
-        try {
-            step_call call(delivery_, p_, p_.at, Rules::handed_to_undo(p_, p_.at));
-            static_cast<void>(step().undo(call));
-        } catch (...) {
-            return try_again_or(caught_here(), stuck);
-        }
-        record().state = step_state::undone;
-        return checkpoint(now_);
-    }
-
-    [[nodiscard]] bool is_undoing_here() const {
-        return !p_.is_waiting() && p_.at < definition_.steps.size() && !definition_.steps[p_.at].is_remote();
-    }
-
-    // Ways to end a claim.
-
-    [[nodiscard]] saga_ruling wait_until(time_point at) {
-        return moved_ ? checkpoint(at) : saga_ruling{release{.at = at}};
-    }
-
-    template <class Else>
-    [[nodiscard]] saga_ruling try_again_or(const caught& why, Else&& otherwise) {
-        if (why.is_permanent) {
-            return otherwise(why.code);
-        }
-        const auto& policy = definition_.retry_of(step());
-        const auto attempts = entry().attempts + p_.tries;
-        const auto delay = delay_after(policy, entry().id, attempts);
-        if (attempts >= attempts_max_of(entry(), policy) || !delay) {
-            return otherwise(why.code);
-        }
-        const auto at = later(delivery_.time(), *delay);
-        if (p_.direction == saga_direction::back && now_ < at && is_expired(at) && !is_expired(now_)) {
-            // A compensation goes on after the expiry; a retry would be the runner's last.
-            p_.tries = attempts;
-            return checkpoint(at);
-        }
-        return {retry{.error = why.code, .at = at}};
-    }
-
-    [[nodiscard]] saga_ruling checkpoint(time_point at) { return {advance{.progress = encode_progress(p_), .at = at}}; }
-
-    /// On the way forward some room is left, so that turning round always fits.
-    [[nodiscard]] bool is_too_large() const {
-        constexpr std::size_t room = 512;
-        return encode_progress(p_).size() + room > store_.capabilities().limits.progress_max;
-    }
-
-    [[nodiscard]] saga_ruling finish(const std::string& how, const std::string& topic) {
-        if (!topic.empty()) {
-            header_list headers{{std::string(saga_header), to_string(p_.origin)}};
-            if (!p_.reason.empty()) {
-                headers.emplace_back("saga-reason", p_.reason);
-            }
-            delivery_.emit({.queue = definition_.options.queue,
-                            .topic = topic,
-                            .payload = delivery_.payload(),
-                            .headers = std::move(headers)});
-            try {
-                validate(delivery_.emitted(), store_.capabilities());
-            } catch (const error& e) { // work is done: it waits for somebody to bind the topic
-                delivery_.tag(e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission");
-                return {release{.at = later(now_, saga_look_again)}};
-            }
-        }
-        delivery_.tag(how);
-        return {succeed{.result = last_words()}, false, p_.origin};
-    }
-
-    /// The progress as it is at the end, without results if they are too much.
-    [[nodiscard]] std::string last_words() {
-        auto bytes = encode_progress(p_);
-        if (bytes.size() > store_.capabilities().limits.result_max) {
-            for (auto& s : p_.steps) {
-                s.result.clear();
-            }
-            bytes = encode_progress(p_);
-        }
-        return bytes;
-    }
-
-    [[nodiscard]] bool is_expired(time_point at) const noexcept {
-        return entry().expires_at && at >= *entry().expires_at;
-    }
-
-    bool is_resumed_ = false; ///< by this entry, from one that is dead
-};
-
-} // namespace detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/saga/claim.hpp
-// One claim of one saga: where it stands is read from the entry's progress, one thing is done, and the outcome says how
-// it goes on. Decisions are in `rules.hpp`.
-//
-// What is decided without executing an action may be decided anew, so it shares a claim with what comes next; an action
-// is followed by a checkpoint, and so is the answer of a condition, which is not the engine's to decide anew. All that
-// is read of a command is final once it has ended, and one that ends later wakes the saga, also while it is claimed:
-// nothing read outside the settling transaction can be slept through.
-
-namespace vouch {
-inline namespace v0 {
-
-namespace detail {
-
-/// One claim of one saga.
-template <class Store, class Rules>
-class saga_claim : retreat<Store, Rules> {
-    using base = retreat<Store, Rules>;
-    using base::caught_here, base::checkpoint, base::definition_, base::delivery_, base::entry, base::find_command,
-        base::finish;
-    using base::forget_command, base::go_back, base::is_expired, base::is_resumed_, base::is_too_large;
-    using base::is_undoing_here, base::look_again, base::moved_, base::now_, base::p_, base::record, base::send;
-    using base::step, base::store_, base::try_again_or, base::undo_fits;
-
-  public:
-    saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
-        : base(store, what, std::move(at), d) {
-        if (p_.owner != entry().id) {
-            p_.origin = p_.origin.is_nil() ? first_entry_of(store_, entry()) : p_.origin;
-            is_resumed_ = !p_.owner.is_nil() || p_.origin != entry().id;
-            p_.owner = entry().id;
-            p_.tries = 0;
-            p_.since = now_;
-            is_unsaved_ = !is_resumed_; // a checkpoint would hide that it was resumed
-        }
-        if (p_.steps.empty()) {
-            come_to(0);
-        }
-    }
-
-    [[nodiscard]] saga_ruling go_on() {
-        if (p_.direction == saga_direction::back) {
-            return go_back();
-        }
-        if (Rules::heeds_cancel() && store_.find(cancel_mark_of(p_.origin))) {
-            return turn_round("cancelled");
-        }
-        return go_forward();
-    }
-
-    /// Time or attempts have run out for the entry as a whole.
-    [[nodiscard]] saga_ruling end(ending why) {
-        const std::string code = why == ending::expired ? "expired" : "attempts_exhausted";
-        if (!Rules::turns_round_at_the_end()) {
-            return {bury{.error = code}};
-        }
-        if (p_.direction == saga_direction::forward) {
-            return turn_round(code);
-        }
-        if (why == ending::exhausted && is_undoing_here()) {
-            return {bury{.error = code}};
-        }
-        return go_back();
-    }
-
-  private:
-    // Forward.
-
-    [[nodiscard]] saga_ruling go_forward() {
-        if (p_.at == definition_.steps.size()) {
-            return complete();
-        }
-        if (p_.is_waiting()) {
-            return hear_reply();
-        }
-        if (record().state == step_state::undecided) {
-            return choose();
-        }
-        return step().is_remote() ? send_forward() : run_forward();
-    }
-
-    /// Asks the step's condition. A definition that has lost it does the step.
-    [[nodiscard]] saga_ruling choose() {
-        bool answer = true;
-        try {
-            answer = !step().condition || step().condition(delivery_, step_results(p_));
-        } catch (...) {
-            return try_again_or(caught_here(),
-                                [&](const std::string& code) { return fail_step(step_state::failed, code); });
-        }
-        if (Rules::is_chosen(answer)) {
-            record().state = step_state::begun;
-        } else {
-            record().state = step_state::skipped;
-            delivery_.tag("skipped " + step().name);
-            come_to(Rules::after(p_.at));
-            if (is_too_large()) { // turning round must always fit
-                p_.steps.resize(p_.at);
-                p_.at -= 1;
-                return turn_round("progress_too_large");
-            }
-        }
-        return Rules::records_answers() ? checkpoint(now_) : go_forward();
-    }
-
-    [[nodiscard]] saga_ruling run_forward() {
-        if (is_unsaved_ && step().timeout > duration::zero()) {
-            return checkpoint(now_); // else its time would begin anew with every claim
-        }
-        const auto& policy = definition_.retry_of(step());
-        if (entry().attempts > attempts_max_of(entry(), policy)) {
-            return fail_step(Rules::learned_from_failing(), "attempts_exhausted");
-        }
-        if (is_too_late(now_) && !is_first_try()) {
-            return fail_step(Rules::learned_from_failing(), "timed_out");
-        }
-        try {
-            step_call call(delivery_, p_, p_.at, {});
-            record().result = step().forward(call);
-        } catch (...) {
-            const auto why = caught_here();
-            if (why.is_permanent) {
-                return fail_step(Rules::learned_from_rejecting(is_first_try()), why.code);
-            }
-            auto next = after_failure(entry(), why.code, policy, delivery_.time());
-            const auto* const again = std::get_if<retry>(&next);
-            if (again == nullptr) {
-                return fail_step(Rules::learned_from_failing(), why.code);
-            }
-            if (is_expired(again->at)) { // there would be no further try
-                return fail_step(Rules::learned_from_failing(), "expired");
-            }
-            return is_too_late(again->at) ? fail_step(Rules::learned_from_failing(), "timed_out")
-                                          : saga_ruling{std::move(next)};
-        }
-        record().state = step_state::done;
-        come_to(Rules::after(p_.at));
-        return is_too_large() ? drop_result() : checkpoint(now_);
-    }
-
-    [[nodiscard]] saga_ruling send_forward() {
-        try {
-            step_call call(delivery_, p_, p_.at, {});
-            if (!undo_fits(std::nullopt) || !send(step().topic, step().forward(call), Rules::key_of(p_))) {
-                return fail_step(step_state::failed, "invalid_command");
-            }
-        } catch (...) { // nothing has been sent
-            return try_again_or(caught_here(),
-                                [&](const std::string& code) { return fail_step(step_state::failed, code); });
-        }
-        return checkpoint(*p_.deadline);
-    }
-
-    [[nodiscard]] saga_ruling hear_reply() {
-        const auto command = find_command();
-        if (command && is_live(command->state)) {
-            return now_ < *p_.deadline ? saga_ruling{release{.at = look_again(*command, *p_.deadline)}}
-                                       : turn_round("timed_out");
-        }
-        const auto learned = Rules::learned_from(command ? &*command : nullptr);
-        forget_command();
-        if (learned != step_state::done) {
-            return fail_step(learned, !command ? "reply_lost" : command->last_error);
-        }
-        record().state = learned;
-        record().result = command->result.value_or(std::string{});
-        if (!undo_fits(record().result)) {
-            record().result.clear();
-            return fail_step(step_state::unknown, "result_too_large");
-        }
-        come_to(Rules::after(p_.at));
-        if (is_too_large()) {
-            return drop_result();
-        }
-        const bool executes =
-            p_.at < definition_.steps.size() && !step().is_remote() && record().state == step_state::begun;
-        return executes ? checkpoint(now_) : go_forward();
-    }
-
-    [[nodiscard]] saga_ruling complete() {
-        auto out = finish("completed", definition_.options.completed);
-        out.completes = std::holds_alternative<succeed>(out.outcome) && Rules::heeds_cancel();
-        return out;
-    }
-
-    // Turning.
-
-    [[nodiscard]] saga_ruling fail_step(step_state learned, const std::string& code) {
-        record().state = learned;
-        return turn_round(code);
-    }
-
-    [[nodiscard]] saga_ruling turn_round(const std::string& reason) {
-        p_.direction = saga_direction::back;
-        p_.reason = error_code(reason);
-        p_.tries = 0;
-        const bool is_at_a_step = p_.at < p_.steps.size() && !p_.is_waiting();
-        if (is_at_a_step && record().state == step_state::undecided) {
-            record().state = step_state::failed;
-        } else if (is_at_a_step && record().state == step_state::begun) {
-            const bool may_have_run = !step().is_remote();
-            record().state = may_have_run ? Rules::learned_from_claims(is_first_try()) : step_state::failed;
-        }
-        moved_ = true;
-        return go_back();
-    }
-
-    /// A result that cannot be kept cannot be handed to its compensation either: the step is undone as an unknown one.
-    [[nodiscard]] saga_ruling drop_result() {
-        p_.steps.resize(p_.at); // without the step it had come to, of which nothing has begun
-        p_.at -= 1;
-        record().result.clear();
-        return fail_step(step_state::unknown, "progress_too_large");
-    }
-
-    void come_to(std::size_t next) {
-        p_.at = next;
-        p_.since = now_;
-        if (next < definition_.steps.size() && p_.steps.size() == next) {
-            const auto& coming = definition_.steps[next];
-            p_.steps.push_back(
-                {.name = coming.name, .state = coming.condition ? step_state::undecided : step_state::begun});
-        }
-    }
-
-    /// Whether no earlier claim can have called the action whose turn it is. A checkpoint sets attempts and lapses to
-    /// 0; since then every claim but this one was handed back untouched, because any other way to end leaves a trace in
-    /// one of the two. What the entries did that this one was resumed from is not known.
-    [[nodiscard]] bool is_first_try() const noexcept {
-        return !is_resumed_ && entry().attempts == 1 && entry().lapses == 0;
-    }
-    [[nodiscard]] bool is_too_late(time_point at) const {
-        return step().timeout > duration::zero() && at >= later(p_.since, step().timeout);
-    }
-
-    bool is_unsaved_ = false; ///< there is no checkpoint of this entry's own yet
-};
-
-} // namespace detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/saga/inbox.hpp
-// The table of messages a consumer has processed, as entries born succeeded. A message that comes again, from another
-// store or a broker that delivers at least once, runs nothing and gets the stored result.
-//
-//   const auto reply = vouch::inbox::once(tx, "billing", message_id, now, [&] { return charge(tx); });
-//
-// A saga's participant hands it the command's key, not its id: a compensating command that is sent again has another
-// id.
-//
-//   const auto key = vouch::command_of(d.entry())->key;
-//   const auto reply = vouch::inbox::once(tx, "billing", key, now, [&] { return refund(tx); });
-//
-// Everything is in the caller's transaction: the work's writes, the mark and the result are one commit, so a crash
-// half-way leaves nothing. Of two that race one commits; the other gets a `conflict`, is repeated by `transact` or the
-// runner, and then finds the result. The window is as long as the entries stay: purge the queue by age.
-
-namespace vouch {
-inline namespace v0 {
-namespace inbox {
-
-/// The queue that holds what a consumer has processed. Nobody works on it.
-[[nodiscard]] inline std::string queue_of(std::string_view consumer) { return "inbox." + std::string(consumer); }
-
-/// Runs `work()`, which returns nothing or a string, once per consumer and message, and returns what it returned, now
-/// or then. What `work` throws goes through, and the caller's transaction is to be rolled back.
-template <class Writer, class Work>
-std::string once(Writer& tx, std::string_view consumer, const id& message, time_point now, Work&& work) {
-    static_assert(explain_writer<Writer>());
-    if (consumer.empty()) {
-        detail::refuse({"inbox", "consumer"}, "is empty");
-    }
-    const auto mark = derive(message, queue_of(consumer));
-    if (const auto stored = tx.find(mark)) {
-        return stored->result.value_or(std::string{});
-    }
-    std::string result;
-    if constexpr (std::is_void_v<std::invoke_result_t<Work&>>) {
-        work();
-    } else {
-        static_assert(std::convertible_to<std::invoke_result_t<Work&>, std::string>,
-                      "vouch: the work of inbox::once returns nothing or a string");
-        result = work();
-    }
-    const std::array drafts{draft{.id = mark, .queue = queue_of(consumer), .topic = "processed", .result = result}};
-    if (tx.enqueue(drafts, now).front().what != receipt::kind::inserted) {
-        throw error(error_kind::conflict, "inbox: the message has been processed in the meantime");
-    }
-    return result;
-}
-
-} // namespace inbox
-} // namespace v0
-} // namespace vouch
-
 // ---- vouch/saga/inspect.hpp
-// Looking at a saga from outside, without its definition: its entry says how it stands.
+// The status of a saga, read from its entry. The saga's definition is not needed.
 
 namespace vouch {
 inline namespace v0 {
 
 struct saga_status {
     vouch::id id{};
-    vouch::id origin{}; ///< the first entry of this saga, before any resume; nil: not begun
+    vouch::id origin{}; ///< the saga's first entry, before any resume; nil before the first checkpoint
     std::string definition{};
     std::uint32_t version = 0;
     vouch::state state = vouch::state::pending; ///< of the entry
     saga_direction direction = saga_direction::forward;
-    std::size_t at = 0;               ///< index of the step whose turn it is
-    std::vector<step_record> steps{}; ///< those begun, with their results
-    std::string reason{};             ///< why it was turned round
-    std::string last_error{};         ///< of the entry: dead ones say what they are stuck with
-    std::uint32_t attempts = 0;       ///< at the step whose turn it is
-    std::uint32_t tries = 0;          ///< of this compensation that have failed, before this checkpoint
-    vouch::id waits_for{};            ///< a command; nil: for none
-    std::optional<time_point> waits_until{};
-    std::string waits_in{}; ///< the command's queue and state, where a reader was given
+    std::size_t at = 0;                      ///< index of the current step
+    std::vector<step_record> steps{};        ///< the steps that have begun, with their results
+    std::string reason{};                    ///< why the saga compensates; empty on the way forward
+    std::string last_error{};                ///< of the entry; says why a dead saga is stuck
+    std::uint32_t attempts = 0;              ///< of the current step, since the last checkpoint
+    std::uint32_t tries = 0;                 ///< failed attempts of the current compensation before the last checkpoint
+    vouch::id waits_for{};                   ///< the command whose reply the saga waits for; nil: none
+    std::optional<time_point> waits_until{}; ///< that command's timeout
+    std::string waits_in{}; ///< that command's queue, topic and state; only set by `inspect(reader, id)`
 
     [[nodiscard]] bool is_completed() const noexcept {
         return state == vouch::state::succeeded && direction == saga_direction::forward;
@@ -1630,19 +664,19 @@ struct saga_status {
     [[nodiscard]] bool is_compensated() const noexcept {
         return state == vouch::state::succeeded && direction == saga_direction::back;
     }
-    /// Dead: for a person, who may `resume` it.
+    /// Dead: an operator must remove the cause and `resume` it.
     [[nodiscard]] bool is_stuck() const noexcept { return state == vouch::state::dead; }
-    /// Of the step whose turn it is; empty: all are done, or it has not begun.
+    /// The current step's name; empty if all steps are done or the saga has not begun.
     [[nodiscard]] std::string_view step() const noexcept {
         return at < steps.size() ? std::string_view(steps[at].name) : std::string_view{};
     }
 };
 
-/// How a saga stands; nothing if the entry is none, or its progress cannot be read.
+/// The status of a saga; nothing if the entry is not a saga or its progress cannot be read.
 [[nodiscard]] inline std::optional<saga_status> inspect(const entry& e) {
-    // The last words of one that has ended well are its result.
-    const bool has_ended = e.state == state::succeeded && e.result && is_saga_progress(*e.result);
-    auto p = is_saga(e) ? decode_progress(has_ended ? *e.result : e.progress) : std::nullopt;
+    // A saga that has succeeded keeps its final progress as its result.
+    const bool has_succeeded = e.state == state::succeeded && e.result && is_saga_progress(*e.result);
+    auto p = is_saga(e) ? decode_progress(has_succeeded ? *e.result : e.progress) : std::nullopt;
     if (!p) {
         return std::nullopt;
     }
@@ -1662,7 +696,7 @@ struct saga_status {
                        .waits_until = p->deadline};
 }
 
-/// The same by id, with what is known of the command it waits for.
+/// The same by id, including the state of the command the saga waits for. `Reader` is a store or a transaction.
 template <class Reader>
 [[nodiscard]] std::optional<saga_status> inspect(const Reader& from, const id& saga) {
     const auto found = from.find(saga);
@@ -1675,7 +709,7 @@ template <class Reader>
     return status;
 }
 
-/// One line: no payloads and no results. Times count from `start`, in whole milliseconds.
+/// The status as one line, without payloads and results. Times are in milliseconds since `start`.
 [[nodiscard]] inline std::string to_string(const saga_status& s, time_point start = {}) {
     auto out = s.definition + " v" + std::to_string(s.version) + ' ';
     if (s.is_completed() || s.is_compensated()) {
@@ -1712,90 +746,741 @@ template <class Reader>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/saga/requeue.hpp
-// Beginning a dead saga anew. That is not what is usually wanted: `resume` carries a dead saga on, under the keys its
-// participants know, and does nothing a second time.
+// ---- vouch/saga/detail/outcome.hpp
+// The result of one claim of a saga: the outcome to settle, and what must hold when it is settled.
 
 namespace vouch {
 inline namespace v0 {
+namespace detail {
 
-/// Gives a dead saga a successor that is another saga with the same payload: it begins at the first step, under keys of
-/// its own, and does again what the dead one has done and not undone. Inserted; duplicate of the successor it already
-/// has; or refused, if it is absent, not dead, no saga, or its progress cannot be read.
-template <class Writer>
-[[nodiscard]] receipt requeue_saga(Writer& tx, const id& dead, const id& fresh, time_point now) {
-    static_assert(explain_writer<Writer>());
-    const auto found = tx.find(dead);
-    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
-    if (!progress) {
-        return {};
-    }
-    return detail::replace_dead(
-        tx, found, fresh, now,
-        encode_progress(
-            {.definition = progress->definition, .version = progress->version, .origin = fresh, .owner = fresh}));
-}
+struct saga_outcome {
+    vouch::outcome outcome{};
+    bool completes = false; ///< the settle fails if a cancellation of the saga has been requested
+    id origin{};            ///< the saga's first entry
 
+    operator vouch::outcome() const { return outcome; } // NOLINT: implicit, because a handler returns it
+};
+
+} // namespace detail
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/saga/rules.hpp
-// The decisions of the saga engine, each a pure function: what an ended command tells of its step, which step is to be
-// undone next, when to give up. The engine (`saga.hpp`) carries them out. They are a parameter of the engine so that a
-// test can replace one by a wrong one and see that it is caught; the default is what is shipped.
+// ---- vouch/saga/detail/claim_state.hpp
+// The state of one claim of one saga, and the ways in which a claim ends. The forward pass, the compensation pass and
+// the command channel all work on it.
+//
+// A claim is handled by one thread.
 
 namespace vouch {
 inline namespace v0 {
+namespace detail {
+
+/// How long a saga that cannot continue now, or that waits for a command that does not wake it, waits before it is
+/// claimed again.
+inline constexpr duration saga_recheck_interval = std::chrono::minutes{1};
+
+template <class Store>
+class claim_state {
+  public:
+    claim_state(Store& in, const saga_definition& what, saga_progress at, vouch::delivery& d)
+        : store(in), definition(what), delivery(d), now(d.now()), progress(std::move(at)) {
+        if (progress.owner != entry().id) {
+            take_over();
+        }
+        if (progress.steps.empty()) {
+            begin_step(0);
+        }
+    }
+    claim_state(const claim_state&) = delete;
+    claim_state& operator=(const claim_state&) = delete;
+
+    Store& store;
+    const saga_definition& definition;
+    vouch::delivery& delivery;
+    time_point now;
+    saga_progress progress;
+    bool is_changed = false; ///< what has been learned since the last checkpoint must be kept before an action runs
+    bool is_resumed = false; ///< this entry resumes a dead one and has written no checkpoint yet
+    bool is_unsaved = false; ///< this entry is the saga's first and has written no checkpoint yet
+
+    [[nodiscard]] const vouch::entry& entry() const noexcept { return delivery.entry(); }
+    [[nodiscard]] const saga_step& step() const { return definition.steps[progress.at]; }
+    [[nodiscard]] step_record& record() { return progress.steps[progress.at]; }
+    [[nodiscard]] const retry_policy& policy() const { return definition.retry_of(step()); }
+
+    /// Makes `next` the current step.
+    void begin_step(std::size_t next) {
+        progress.at = next;
+        progress.since = now;
+        if (next < definition.steps.size() && progress.steps.size() == next) {
+            const auto& begun = definition.steps[next];
+            progress.steps.push_back(
+                {.name = begun.name, .state = begun.condition ? step_state::undecided : step_state::begun});
+        }
+    }
+
+    /// Whether no earlier claim can have called the current action. A checkpoint sets attempts and lapses to 0; since
+    /// then every claim but this one was released unhandled, because any other end leaves a trace in one of the two.
+    /// What the entries before a resume did is not known.
+    [[nodiscard]] bool is_first_attempt() const noexcept {
+        return !is_resumed && entry().attempts == 1 && entry().lapses == 0;
+    }
+    [[nodiscard]] bool is_expired(time_point at) const noexcept {
+        return entry().expires_at && at >= *entry().expires_at;
+    }
+    /// Whether the progress is too large to continue forward. Some room is reserved, so that compensating always fits.
+    [[nodiscard]] bool is_too_large() const {
+        constexpr std::size_t room = 512;
+        return encode_progress(progress).size() + room > store.capabilities().limits.progress_max;
+    }
+
+    /// The exception being handled. Call it inside a catch clause.
+    [[nodiscard]] caught_exception current_exception() {
+        auto why = caught_exception::current();
+        delivery.explain(why.text);
+        return why;
+    }
+
+    // Ways to end a claim.
+
+    [[nodiscard]] saga_outcome checkpoint(time_point due_at) {
+        return {advance{.progress = encode_progress(progress), .at = due_at}};
+    }
+
+    [[nodiscard]] saga_outcome wait_until(time_point at) {
+        return is_changed ? checkpoint(at) : saga_outcome{release{.at = at}};
+    }
+
+    /// Retries the current action if the step's policy allows it; otherwise calls `give_up(code)`.
+    template <class GiveUp>
+    [[nodiscard]] saga_outcome retry_or(const caught_exception& why, GiveUp&& give_up) {
+        if (why.is_permanent) {
+            return give_up(why.code);
+        }
+        const auto attempts = entry().attempts + progress.tries;
+        const auto delay = delay_after(policy(), entry().id, attempts);
+        if (attempts >= attempts_max_of(entry(), policy()) || !delay) {
+            return give_up(why.code);
+        }
+        const auto at = later(delivery.time(), *delay);
+        if (progress.direction == saga_direction::back && now < at && is_expired(at) && !is_expired(now)) {
+            // Compensation continues after the expiry; the runner would turn a retry at that time into `expired`.
+            progress.tries = attempts;
+            return checkpoint(at);
+        }
+        return {retry{.error = why.code, .at = at}};
+    }
+
+    /// Ends the saga with the tag `how`, and emits `topic` unless it is empty.
+    [[nodiscard]] saga_outcome finish(const std::string& how, const std::string& topic) {
+        if (!topic.empty()) {
+            header_list headers{{std::string(saga_header), to_string(progress.origin)}};
+            if (!progress.reason.empty()) {
+                headers.emplace_back("saga-reason", progress.reason);
+            }
+            delivery.emit({.queue = definition.options.queue,
+                           .topic = topic,
+                           .payload = delivery.payload(),
+                           .headers = std::move(headers)});
+            try {
+                validate(delivery.emitted(), store.capabilities());
+            } catch (const error& e) { // the steps' work is done, so the saga waits until the topic is bound
+                delivery.tag(e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission");
+                return {release{.at = later(now, saga_recheck_interval)}};
+            }
+        }
+        delivery.tag(how);
+        return {succeed{.result = final_progress()}, false, progress.origin};
+    }
+
+  private:
+    void take_over() {
+        progress.origin = progress.origin.is_nil() ? first_entry_of(store, entry()) : progress.origin;
+        is_resumed = !progress.owner.is_nil() || progress.origin != entry().id;
+        progress.owner = entry().id;
+        progress.tries = 0;
+        progress.since = now;
+        is_unsaved = !is_resumed; // a checkpoint would hide that the saga was resumed
+    }
+
+    /// The progress at the end, without the steps' results if it is larger than a result may be.
+    [[nodiscard]] std::string final_progress() {
+        auto bytes = encode_progress(progress);
+        if (bytes.size() > store.capabilities().limits.result_max) {
+            for (auto& s : progress.steps) {
+                s.result.clear();
+            }
+            bytes = encode_progress(progress);
+        }
+        return bytes;
+    }
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/detail/command_channel.hpp
+// The commands of a claimed saga to its remote participants: sends a command, finds it again, cancels it. A command
+// that has ended never changes, so whatever is read of it then is final.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+template <class Store>
+class command_channel {
+  public:
+    explicit command_channel(claim_state<Store>& claim) noexcept : claim_(claim) {}
+
+    /// The command the saga waits for, if it is stored.
+    [[nodiscard]] std::optional<vouch::entry> find() const {
+        auto found = claim_.store.find(progress().command);
+        // An entry with another parent was not sent by this saga, although it has the same id.
+        return found && found->parent == progress().sender ? found : std::nullopt;
+    }
+
+    /// Cancels the command, unless it has ended or is claimed. Returns the command as it is afterwards, which is final
+    /// unless it is live.
+    [[nodiscard]] std::optional<vouch::entry> cancel(const std::string& code) {
+        auto found = find();
+        if (found && is_live(found->state)) {
+            static_cast<void>(
+                transact(claim_.store, [&](auto& tx) { return tx.cancel(progress().command, code, claim_.now); }));
+            found = find();
+        }
+        return found;
+    }
+
+    /// Sends a command to the current step's participant. Returns false, and sends nothing, if the store would refuse
+    /// the command.
+    [[nodiscard]] bool send(const std::string& topic, std::string payload, const id& key) {
+        const auto& to = claim_.step();
+        auto headers = headers_of({.key = key,
+                                   .saga = progress().origin,
+                                   .step = to.name,
+                                   .number = progress().at + 1,
+                                   .is_compensation = progress().direction == saga_direction::back});
+        const auto& saga = claim_.entry();
+        try {
+            validate(draft{.id = saga.id, .queue = to.queue, .topic = topic, .payload = payload, .headers = headers},
+                     claim_.store.capabilities());
+        } catch (const error&) {
+            return false;
+        }
+        progress().command = claim_.delivery.emit({.queue = to.queue,
+                                                   .topic = topic,
+                                                   .payload = std::move(payload),
+                                                   .group = group(),
+                                                   .lane = lane(),
+                                                   .parent = saga.id,
+                                                   .attempts_max = claim_.policy().attempts_max,
+                                                   .headers = std::move(headers)});
+        progress().sender = saga.id;
+        progress().deadline = later(claim_.now, to.timeout);
+        return true;
+    }
+
+    void forget() {
+        progress().command = {};
+        progress().sender = {};
+        progress().deadline.reset();
+        claim_.is_changed = true;
+    }
+
+    /// Whether the store takes the current step's compensating command with this reply. A payload that the definition
+    /// makes itself is checked when it is made.
+    [[nodiscard]] bool undo_fits(const std::optional<std::string>& reply) const {
+        return !claim_.step().carries_compensation || encode(compensation{claim_.delivery.payload(), reply}).size() <=
+                                                          claim_.store.capabilities().limits.payload_max;
+    }
+
+    /// When to read a live command again, at the latest at `at`. A command wakes only the entry that sent it, so one
+    /// that was sent before a resume is read at intervals.
+    [[nodiscard]] time_point recheck_at(const vouch::entry& command, time_point at) const {
+        return command.parent == claim_.entry().id ? at : std::min(at, later(claim_.now, saga_recheck_interval));
+    }
+
+  private:
+    /// A lane derived from the saga's, so that each participant handles the commands of one order in order. Commands do
+    /// not share the saga's own lane: there a command would wait for sagas that may be waiting for it.
+    [[nodiscard]] std::string lane() const {
+        const auto& of_saga = claim_.entry().lane;
+        return of_saga.empty() ? std::string{} : "saga:" + to_string(derive(id{}, of_saga));
+    }
+
+    /// The saga's group, if it is the saga's own: nothing of it is purged while the saga is live. In a group of the
+    /// application, a dead command would keep the group from ever completing.
+    [[nodiscard]] std::string group() const {
+        const auto& of_saga = claim_.entry().group;
+        return of_saga.starts_with(saga_group_prefix) ? of_saga : std::string{};
+    }
+
+    [[nodiscard]] saga_progress& progress() const noexcept { return claim_.progress; }
+
+    claim_state<Store>& claim_;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/detail/compensation_pass.hpp
+// A claimed saga that compensates: every step that succeeded, or may have, is undone in reverse order, by an action in
+// this process or by a compensating command, until nothing is left to undo or a compensation is stuck.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+template <class Store, class Rules>
+class compensation_pass {
+  public:
+    compensation_pass(claim_state<Store>& claim, command_channel<Store>& commands) noexcept
+        : claim_(claim), commands_(commands) {}
+
+    /// Ends the way forward for this reason, and begins to compensate.
+    [[nodiscard]] saga_outcome start(const std::string& reason) {
+        auto& p = claim_.progress;
+        p.direction = saga_direction::back;
+        p.reason = error_code(reason);
+        p.tries = 0;
+        if (p.at < p.steps.size() && !p.is_waiting()) {
+            auto& state = claim_.record().state;
+            if (state == step_state::undecided) {
+                state = step_state::failed;
+            } else if (state == step_state::begun) {
+                const bool may_have_run = !claim_.step().is_remote();
+                state = may_have_run ? Rules::state_after_interruption(claim_.is_first_attempt()) : step_state::failed;
+            }
+        }
+        claim_.is_changed = true;
+        return run();
+    }
+
+    [[nodiscard]] saga_outcome run() {
+        auto& p = claim_.progress;
+        if (p.is_waiting()) {
+            const bool is_forward = claim_.record().state == step_state::begun;
+            if (auto unresolved = is_forward ? resolve_forward_command() : resolve_undo_command()) {
+                return std::move(*unresolved);
+            }
+        }
+        auto next = Rules::next_to_undo(p);
+        while (next && !claim_.definition.steps[*next].has_undo()) {
+            p.steps[*next].state = step_state::kept;
+            next = Rules::next_to_undo(p);
+        }
+        if (!next) {
+            // Emitting may have to wait until the topic is bound, so what has been learned is checkpointed first.
+            const auto& topic = claim_.definition.options.compensated;
+            const bool must_save = claim_.is_changed && !topic.empty();
+            return must_save ? claim_.checkpoint(claim_.now) : claim_.finish("compensated", topic);
+        }
+        if (p.at != *next) {
+            p.at = *next;
+            p.tries = 0;
+            claim_.is_changed = true;
+        }
+        if (claim_.step().is_remote()) {
+            return send_undo();
+        }
+        return claim_.is_changed ? claim_.checkpoint(claim_.now) : run_undo();
+    }
+
+    /// Whether the current claim would call a compensation in this process.
+    [[nodiscard]] bool is_at_local_undo() const {
+        const auto& p = claim_.progress;
+        return !p.is_waiting() && p.at < claim_.definition.steps.size() && !claim_.step().is_remote();
+    }
+
+  private:
+    /// The forward command that was live when compensation began: cancels it, or waits for it if it is claimed. Returns
+    /// nothing once the step's state is known.
+    [[nodiscard]] std::optional<saga_outcome> resolve_forward_command() {
+        const auto command = commands_.cancel(claim_.progress.reason);
+        if (command && Rules::must_wait_for(*command)) {
+            return claim_.wait_until(commands_.recheck_at(*command, command->lease_until.value_or(claim_.now)));
+        }
+        auto& record = claim_.record();
+        record.state = Rules::state_from_late_reply(command ? &*command : nullptr);
+        if (record.state == step_state::done) {
+            record.result = command->result.value_or(std::string{});
+            if (claim_.is_too_large() || !commands_.undo_fits(record.result)) {
+                record.result.clear();
+                record.state = step_state::unknown;
+            }
+        }
+        commands_.forget();
+        return std::nullopt;
+    }
+
+    /// Returns nothing once the compensating command has succeeded, or must be sent again at once.
+    [[nodiscard]] std::optional<saga_outcome> resolve_undo_command() {
+        auto& p = claim_.progress;
+        auto command = commands_.find();
+        if (command && is_live(command->state) && claim_.now < *p.deadline) {
+            return claim_.wait_until(commands_.recheck_at(*command, *p.deadline));
+        }
+        command = commands_.cancel("timed_out");
+        if (command && is_live(command->state)) {
+            return claim_.wait_until(commands_.recheck_at(*command, command->lease_until.value_or(claim_.now)));
+        }
+        if (command && command->state == state::succeeded) {
+            claim_.record().state = step_state::undone;
+            commands_.forget();
+            return std::nullopt;
+        }
+        if (claim_.is_resumed) { // the attempts of the dead entry do not count
+            p.tries = 0;
+            commands_.forget();
+            return std::nullopt;
+        }
+        const auto code = !command ? std::string("reply_lost") : command->last_error;
+        const bool has_rejected = command && command->result;
+        p.tries += 1;
+        const auto delay = delay_after(claim_.policy(), claim_.entry().id, p.tries);
+        if (has_rejected || !delay || Rules::gives_up(p.tries, attempts_max_of(claim_.entry(), claim_.policy()))) {
+            return saga_outcome{bury{.error = code}};
+        }
+        commands_.forget();
+        return claim_.checkpoint(later(claim_.now, *delay));
+    }
+
+    /// If the command cannot be sent, what has been learned is checkpointed first, so that a dead saga shows where it
+    /// is stuck.
+    [[nodiscard]] saga_outcome send_undo() {
+        const auto& p = claim_.progress;
+        try {
+            step_call call(claim_.delivery, p, p.at, Rules::result_for_undo(p, p.at));
+            if (!commands_.send(claim_.step().undo_topic, claim_.step().undo(call), Rules::command_key(p))) {
+                return claim_.is_changed ? claim_.checkpoint(claim_.now) : stuck("invalid_command");
+            }
+        } catch (...) {
+            const auto why = claim_.current_exception();
+            return claim_.is_changed ? claim_.checkpoint(claim_.now) : claim_.retry_or(why, stuck);
+        }
+        return claim_.checkpoint(*p.deadline);
+    }
+
+    [[nodiscard]] saga_outcome run_undo() {
+        const auto& p = claim_.progress;
+        if (claim_.entry().attempts + p.tries > attempts_max_of(claim_.entry(), claim_.policy())) {
+            return stuck("attempts_exhausted");
+        }
+        try {
+            step_call call(claim_.delivery, p, p.at, Rules::result_for_undo(p, p.at));
+            static_cast<void>(claim_.step().undo(call));
+        } catch (...) {
+            return claim_.retry_or(claim_.current_exception(), stuck);
+        }
+        claim_.record().state = step_state::undone;
+        return claim_.checkpoint(claim_.now);
+    }
+
+    [[nodiscard]] static saga_outcome stuck(const std::string& code) { return {bury{.error = code}}; }
+
+    claim_state<Store>& claim_;
+    command_channel<Store>& commands_;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/detail/forward_pass.hpp
+// A claimed saga on its way forward: asks the current step's condition, runs its action or sends its command, reads the
+// reply, and goes to the next step. A step that fails for good ends the way forward: the saga compensates.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+template <class Store, class Rules>
+class forward_pass {
+  public:
+    forward_pass(claim_state<Store>& claim, command_channel<Store>& commands,
+                 compensation_pass<Store, Rules>& back) noexcept
+        : claim_(claim), commands_(commands), back_(back) {}
+
+    [[nodiscard]] saga_outcome run() {
+        if (claim_.progress.at == claim_.definition.steps.size()) {
+            return complete();
+        }
+        if (claim_.progress.is_waiting()) {
+            return read_reply();
+        }
+        if (claim_.record().state == step_state::undecided) {
+            return decide();
+        }
+        return claim_.step().is_remote() ? send() : run_action();
+    }
+
+  private:
+    /// Asks the step's condition. A step that has one on record and none in the definition runs.
+    [[nodiscard]] saga_outcome decide() {
+        const auto& step = claim_.step();
+        bool answer = true;
+        try {
+            answer = !step.condition || step.condition(claim_.delivery, step_results(claim_.progress));
+        } catch (...) {
+            return retry_or_fail();
+        }
+        if (Rules::runs_step(answer)) {
+            claim_.record().state = step_state::begun;
+        } else {
+            claim_.record().state = step_state::skipped;
+            claim_.delivery.tag("skipped " + step.name);
+            claim_.begin_step(Rules::next_step(claim_.progress.at));
+            if (claim_.is_too_large()) {
+                step_back();
+                return back_.start("progress_too_large");
+            }
+        }
+        return Rules::records_answers() ? claim_.checkpoint(claim_.now) : run();
+    }
+
+    [[nodiscard]] saga_outcome run_action() {
+        if (claim_.is_unsaved && claim_.step().timeout > duration::zero()) {
+            return claim_.checkpoint(claim_.now); // otherwise every claim would restart the timeout
+        }
+        if (claim_.entry().attempts > attempts_max_of(claim_.entry(), claim_.policy())) {
+            return fail_step(Rules::state_after_failure(), "attempts_exhausted");
+        }
+        if (is_too_late(claim_.now) && !claim_.is_first_attempt()) {
+            return fail_step(Rules::state_after_failure(), "timed_out");
+        }
+        try {
+            step_call call(claim_.delivery, claim_.progress, claim_.progress.at, {});
+            claim_.record().result = claim_.step().forward(call);
+        } catch (...) {
+            return after_exception();
+        }
+        claim_.record().state = step_state::done;
+        claim_.begin_step(Rules::next_step(claim_.progress.at));
+        return claim_.is_too_large() ? drop_result() : claim_.checkpoint(claim_.now);
+    }
+
+    /// Call inside a catch clause.
+    [[nodiscard]] saga_outcome after_exception() {
+        const auto why = claim_.current_exception();
+        if (why.is_permanent) {
+            return fail_step(Rules::state_after_reject(claim_.is_first_attempt()), why.code);
+        }
+        auto next = after_failure(claim_.entry(), why.code, claim_.policy(), claim_.delivery.time());
+        const auto* const again = std::get_if<retry>(&next);
+        if (again == nullptr) {
+            return fail_step(Rules::state_after_failure(), why.code);
+        }
+        if (claim_.is_expired(again->at)) { // the entry expires before the retry
+            return fail_step(Rules::state_after_failure(), "expired");
+        }
+        return is_too_late(again->at) ? fail_step(Rules::state_after_failure(), "timed_out")
+                                      : saga_outcome{std::move(next)};
+    }
+
+    [[nodiscard]] saga_outcome send() {
+        const auto& p = claim_.progress;
+        try {
+            step_call call(claim_.delivery, p, p.at, {});
+            if (!commands_.undo_fits(std::nullopt) ||
+                !commands_.send(claim_.step().topic, claim_.step().forward(call), Rules::command_key(p))) {
+                return fail_step(step_state::failed, "invalid_command");
+            }
+        } catch (...) {
+            return retry_or_fail();
+        }
+        return claim_.checkpoint(*p.deadline);
+    }
+
+    [[nodiscard]] saga_outcome read_reply() {
+        const auto command = commands_.find();
+        if (command && is_live(command->state)) {
+            const auto deadline = *claim_.progress.deadline;
+            return claim_.now < deadline ? saga_outcome{release{.at = commands_.recheck_at(*command, deadline)}}
+                                         : back_.start("timed_out");
+        }
+        const auto learned = Rules::state_from_reply(command ? &*command : nullptr);
+        commands_.forget();
+        if (learned != step_state::done) {
+            return fail_step(learned, !command ? "reply_lost" : command->last_error);
+        }
+        claim_.record().state = learned;
+        claim_.record().result = command->result.value_or(std::string{});
+        if (!commands_.undo_fits(claim_.record().result)) {
+            claim_.record().result.clear();
+            return fail_step(step_state::unknown, "result_too_large");
+        }
+        claim_.begin_step(Rules::next_step(claim_.progress.at));
+        if (claim_.is_too_large()) {
+            return drop_result();
+        }
+        const bool runs_action = claim_.progress.at < claim_.definition.steps.size() && !claim_.step().is_remote() &&
+                                 claim_.record().state == step_state::begun;
+        return runs_action ? claim_.checkpoint(claim_.now) : run();
+    }
+
+    [[nodiscard]] saga_outcome complete() {
+        auto out = claim_.finish("completed", claim_.definition.options.completed);
+        out.completes = std::holds_alternative<succeed>(out.outcome) && Rules::honours_cancel();
+        return out;
+    }
+
+    [[nodiscard]] saga_outcome fail_step(step_state learned, const std::string& code) {
+        claim_.record().state = learned;
+        return back_.start(code);
+    }
+
+    /// For a step of which nothing has been started. Call inside a catch clause.
+    [[nodiscard]] saga_outcome retry_or_fail() {
+        return claim_.retry_or(claim_.current_exception(),
+                               [&](const std::string& code) { return fail_step(step_state::failed, code); });
+    }
+
+    /// A result that is too large to be kept cannot be given to the compensation: the step's state is unknown.
+    [[nodiscard]] saga_outcome drop_result() {
+        step_back();
+        claim_.record().result.clear();
+        return fail_step(step_state::unknown, "progress_too_large");
+    }
+
+    /// Returns from a step that has just begun, and of which nothing has run, to the one before it.
+    void step_back() {
+        claim_.progress.steps.resize(claim_.progress.at);
+        claim_.progress.at -= 1;
+    }
+
+    [[nodiscard]] bool is_too_late(time_point at) const {
+        const auto timeout = claim_.step().timeout;
+        return timeout > duration::zero() && at >= later(claim_.progress.since, timeout);
+    }
+
+    claim_state<Store>& claim_;
+    command_channel<Store>& commands_;
+    compensation_pass<Store, Rules>& back_;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/detail/claim.hpp
+// One claim of one saga: the entry's progress says where the saga is, the claim takes it one action further, and the
+// outcome says what is next. Decisions are in `rules.hpp`.
+//
+// A decision that runs no action can be made again, so it shares a claim with what follows. A checkpoint follows every
+// action, and every answer of a condition, because the engine cannot make those again. A command that has ended never
+// changes, and a command that ends later wakes the saga even while it is claimed. So nothing that is read outside the
+// settling transaction can be missed.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+template <class Store, class Rules>
+class saga_claim {
+  public:
+    saga_claim(Store& store, const saga_definition& what, saga_progress at, delivery& d)
+        : claim_(store, what, std::move(at), d) {}
+    saga_claim(const saga_claim&) = delete;
+    saga_claim& operator=(const saga_claim&) = delete;
+
+    [[nodiscard]] saga_outcome run() {
+        if (claim_.progress.direction == saga_direction::back) {
+            return back_.run();
+        }
+        if (Rules::honours_cancel() && claim_.store.find(cancel_mark_of(claim_.progress.origin))) {
+            return back_.start("cancelled");
+        }
+        return forward_.run();
+    }
+
+    /// The entry as a whole has expired or used up its attempts.
+    [[nodiscard]] saga_outcome end(ending why) {
+        const std::string code = why == ending::expired ? "expired" : "attempts_exhausted";
+        if (!Rules::compensates_at_end()) {
+            return {bury{.error = code}};
+        }
+        if (claim_.progress.direction == saga_direction::forward) {
+            return back_.start(code);
+        }
+        if (why == ending::exhausted && back_.is_at_local_undo()) {
+            return {bury{.error = code}};
+        }
+        return back_.run();
+    }
+
+  private:
+    claim_state<Store> claim_;
+    command_channel<Store> commands_{claim_};
+    compensation_pass<Store, Rules> back_{claim_, commands_};
+    forward_pass<Store, Rules> forward_{claim_, commands_, back_};
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/detail/rules.hpp
+// The decisions of the saga engine, each a pure function: what a command that has ended says about its step, which step
+// is undone next, when to give up. The rest of `detail/` carries them out. They are a template parameter of the engine,
+// so that a test can plant a wrong decision and see the verifier catch it.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
 
 struct saga_rules {
-    /// What a forward command that has ended tells of its step; null: it is gone, and nothing is known of it.
+    /// The state of a step whose forward command has ended. Null: the command is gone, and nothing is known of it.
     ///
-    /// A rejection says that this attempt has done nothing. It says nothing about earlier ones, so it is a known
-    /// failure only if the command was claimed once. `epoch` counts every claim ever; the other counters do not:
-    /// a dead entry no longer tells a claim that lapsed from one that was handed back.
-    [[nodiscard]] static step_state learned_from(const entry* command) noexcept {
+    /// A rejection says that this attempt did nothing. It says nothing about earlier attempts, so it is a known failure
+    /// only if the command was claimed once. `epoch` counts every claim; the other counters do not: in a dead entry, a
+    /// claim that lapsed cannot be told from one that was released.
+    [[nodiscard]] static step_state state_from_reply(const entry* command) noexcept {
         if (command == nullptr) {
             return step_state::unknown;
         }
         if (command->state == state::succeeded) {
             return step_state::done;
         }
-        const bool has_rejected_at_once = command->result.has_value() && command->epoch == 1;
+        const bool was_rejected_at_once = command->result.has_value() && command->epoch == 1;
         const bool was_never_claimed = command->epoch == 0;
-        return has_rejected_at_once || was_never_claimed ? step_state::failed : step_state::unknown;
+        return was_rejected_at_once || was_never_claimed ? step_state::failed : step_state::unknown;
     }
 
-    /// The same, of a command that was still live when the saga turned round.
-    [[nodiscard]] static step_state learned_late(const entry* command) noexcept { return learned_from(command); }
-
-    /// What an action in this process that has used up its attempts, or its time, tells of its step.
-    [[nodiscard]] static step_state learned_from_failing() noexcept { return step_state::unknown; }
-
-    /// What an action in this process that rejects tells of its step: as with a command, nothing of earlier tries.
-    [[nodiscard]] static step_state learned_from_rejecting(bool is_first_try) noexcept {
-        return is_first_try ? step_state::failed : step_state::unknown;
+    /// The same for a command that was still live when the saga began to compensate.
+    [[nodiscard]] static step_state state_from_late_reply(const entry* command) noexcept {
+        return state_from_reply(command);
     }
 
-    /// What is known of a step that was begun in this process when the saga turns round before calling it in this
-    /// claim.
-    [[nodiscard]] static step_state learned_from_claims(bool is_first_try) noexcept {
-        return is_first_try ? step_state::failed : step_state::unknown;
+    /// The state of a step whose action in this process has used up its attempts or its time.
+    [[nodiscard]] static step_state state_after_failure() noexcept { return step_state::unknown; }
+
+    /// The state of a step whose action in this process rejects. As for a command, a rejection says nothing about
+    /// earlier attempts.
+    [[nodiscard]] static step_state state_after_reject(bool is_first_attempt) noexcept {
+        return is_first_attempt ? step_state::failed : step_state::unknown;
     }
 
-    /// Whether a step is done whose condition has answered; else it is skipped.
-    [[nodiscard]] static bool is_chosen(bool answer) noexcept { return answer; }
+    /// The state of a step in this process when the saga begins to compensate before this claim calls its action.
+    [[nodiscard]] static step_state state_after_interruption(bool is_first_attempt) noexcept {
+        return is_first_attempt ? step_state::failed : step_state::unknown;
+    }
 
-    /// Whether a condition's answer is recorded before anything follows from it. Else a condition that answers
-    /// otherwise later would have a step skipped that was done, or done that was skipped.
+    /// Whether a step runs, given its condition's answer; otherwise it is skipped.
+    [[nodiscard]] static bool runs_step(bool answer) noexcept { return answer; }
+
+    /// Whether a condition's answer is stored before anything follows from it. If it were not, a condition whose answer
+    /// changes could skip a step that ran, or run one that was skipped.
     [[nodiscard]] static bool records_answers() noexcept { return true; }
 
     /// The step after one that is done or skipped.
-    [[nodiscard]] static std::size_t after(std::size_t step) noexcept { return step + 1; }
+    [[nodiscard]] static std::size_t next_step(std::size_t step) noexcept { return step + 1; }
 
-    /// Whether what the saga waits for may still come to something, so that nothing earlier is undone yet.
+    /// Whether the command may still have an effect, so that no earlier step may be undone yet.
     [[nodiscard]] static bool must_wait_for(const entry& command) noexcept { return is_live(command.state); }
 
-    /// The last step that has done something, or may have; none: all is undone.
+    /// The last step that had an effect, or may have had one; none if everything is undone.
     [[nodiscard]] static std::optional<std::size_t> next_to_undo(const saga_progress& p) noexcept {
         for (std::size_t i = p.steps.size(); i-- > 0;) {
             if (p.steps[i].state == step_state::done || p.steps[i].state == step_state::unknown) {
@@ -1805,80 +1490,79 @@ struct saga_rules {
         return std::nullopt;
     }
 
-    /// The forward result handed to a compensation.
-    [[nodiscard]] static std::string_view handed_to_undo(const saga_progress& p, std::size_t step) noexcept {
+    /// The forward result that a compensation receives.
+    [[nodiscard]] static std::string_view result_for_undo(const saga_progress& p, std::size_t step) noexcept {
         return p.steps[step].result;
     }
 
-    /// The idempotency key of the command that is sent for the step whose turn it is.
-    [[nodiscard]] static id key_of(const saga_progress& p) noexcept {
+    /// The idempotency key of a command for the current step.
+    [[nodiscard]] static id command_key(const saga_progress& p) noexcept {
         return saga_key(p.origin, p.steps[p.at].name, p.direction == saga_direction::back);
     }
 
-    /// Whether a compensation whose commands have failed so often is given up.
+    /// Whether the saga stops sending a compensating command that has failed this often.
     [[nodiscard]] static bool gives_up(std::uint32_t tries, std::uint32_t tries_max) noexcept {
         return tries >= tries_max;
     }
 
-    /// Whether a saga on its way forward heeds a request to turn round.
-    [[nodiscard]] static bool heeds_cancel() noexcept { return true; }
+    /// Whether a saga on its way forward obeys a request to cancel.
+    [[nodiscard]] static bool honours_cancel() noexcept { return true; }
 
-    /// Whether running out of time or of attempts turns the saga round; else it is buried where it stands.
-    [[nodiscard]] static bool turns_round_at_the_end() noexcept { return true; }
+    /// Whether a saga compensates when its entry expires or uses up its attempts; otherwise the entry is buried.
+    [[nodiscard]] static bool compensates_at_end() noexcept { return true; }
 };
 
+} // namespace detail
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/saga/saga.hpp
-// The saga engine: a handler that runs one step per claim and settles it with `advance`, so that leases, fences,
-// retries and dead letters are those of any entry. A saga ends succeeded, tagged `completed` or `compensated`, or dead
-// where a compensation is stuck, from where `resume` goes on.
+// ---- vouch/saga/detail/engine.hpp
+// The saga engine: a handler that runs one step per claim and settles it with `advance`. So a saga has the leases,
+// fences, retries and dead letters of any other entry. A saga ends succeeded, tagged `completed` or `compensated`, or
+// dead where a compensation is stuck; `resume` continues it from there.
 //
-//   vouch::add_saga(router, store, order_saga);                       // on the runner of the saga's queue
-//   outbox.emit(tx, order_saga.begin("orders", order{...}));
-//
-// A saga is only read when it runs, by as many threads as like, if its definitions' actions may.
+// Any number of threads may run the engine at once, if the definitions' actions allow that.
 
 namespace vouch {
 inline namespace v0 {
+namespace detail {
 
 /// The handler of all versions of one saga.
 template <class Store, class Rules = saga_rules>
-class saga {
+class saga_engine {
   public:
     using transaction = typename Store::transaction;
 
-    /// The store outlives the saga. Throws `invalid_argument` for definitions that cannot be run, of several names, or
-    /// twice of the same version.
-    saga(Store& store, std::vector<saga_definition> versions) : store_(store), versions_(std::move(versions)) {
+    /// The store must outlive the engine. Throws `invalid_argument` for definitions that cannot be run, that have
+    /// different names, or that have the same version.
+    saga_engine(Store& store, std::vector<saga_definition> versions) : store_(store), versions_(std::move(versions)) {
         if (versions_.empty()) {
-            detail::refuse({"saga", "definitions"}, "are none");
+            refuse({"saga", "definitions"}, "are empty; give at least one");
         }
         for (std::size_t i = 0; i < versions_.size(); ++i) {
             validate(versions_[i]);
             for (std::size_t earlier = 0; earlier < i; ++earlier) {
                 if (versions_[i].name != versions_[earlier].name) {
-                    detail::refuse({"saga", "definitions"}, "have different names");
+                    refuse({"saga", "definitions"}, "have different names; all must be versions of one saga");
                 }
                 if (versions_[i].options.version == versions_[earlier].options.version) {
-                    detail::refuse({"saga", "version"}, "is given twice");
+                    refuse({"saga", "version"}, "is given twice");
                 }
             }
         }
     }
 
-    static constexpr bool runs_sagas = true; ///< no other handler is given a saga that has begun
+    static constexpr bool runs_sagas = true; ///< only this handler is given sagas that have begun
 
     [[nodiscard]] const std::string& topic() const noexcept { return versions_.front().name; }
 
-    [[nodiscard]] saga_ruling work(delivery& d) const {
-        return with_claim(d, [](auto& claim) { return claim.go_on(); });
+    [[nodiscard]] saga_outcome work(delivery& d) const {
+        return with_claim(d, [](auto& claim) { return claim.run(); });
     }
 
-    /// A request to cancel that came while the saga was completing is not overlooked.
-    void record(transaction& tx, const saga_ruling& ruling) const {
-        if (ruling.completes && tx.find(cancel_mark_of(ruling.origin))) {
+    /// Sees a request to cancel that was made while the last step ran.
+    void record(transaction& tx, const saga_outcome& result) const {
+        if (result.completes && tx.find(cancel_mark_of(result.origin))) {
             throw failure("cancelled");
         }
     }
@@ -1889,7 +1573,7 @@ class saga {
 
   private:
     template <class Use>
-    [[nodiscard]] saga_ruling with_claim(delivery& d, Use&& use) const {
+    [[nodiscard]] saga_outcome with_claim(delivery& d, Use&& use) const {
         const auto& bytes = d.entry().progress;
         const bool is_new = bytes.empty();
         const auto decoded = is_new ? std::optional{saga_progress{}} : decode_progress(bytes);
@@ -1917,19 +1601,19 @@ class saga {
             }
         }
         try {
-            detail::saga_claim<Store, Rules> claim(store_, *definition, std::move(progress), d);
+            saga_claim<Store, Rules> claim(store_, *definition, std::move(progress), d);
             return use(claim);
-        } catch (const error& e) { // the store's trouble, not the step's: it costs no attempt
+        } catch (const error& e) { // the store failed, not the step: that costs no attempt
             return look_again(d, std::string(name_of(e.kind())));
         }
     }
 
-    [[nodiscard]] static saga_ruling look_again(delivery& d, std::string tag) {
+    [[nodiscard]] static saga_outcome look_again(delivery& d, std::string tag) {
         d.tag(std::move(tag));
-        return {release{.at = later(d.now(), saga_look_again)}};
+        return {release{.at = later(d.now(), saga_recheck_interval)}};
     }
 
-    /// Steps that have been changed without changing the version are another version all the same.
+    /// Steps that were changed without changing the version count as another version.
     [[nodiscard]] static bool fits(const saga_progress& p, const saga_definition& d) noexcept {
         const bool is_at_its_end = p.at == p.steps.size() && !p.steps.empty();
         return p.steps.size() <= d.steps.size() && (!is_at_its_end || p.at == d.steps.size()) &&
@@ -1954,150 +1638,44 @@ class saga {
     std::vector<saga_definition> versions_;
 };
 
-/// Lets the router hand entries of this saga, of any of these versions, to the engine. The store outlives the router.
-template <class Store, class Rules = saga_rules>
-router<Store>& add_saga(router<Store>& to, Store& store, std::vector<saga_definition> versions) {
-    saga<Store, Rules> handler(store, std::move(versions));
-    auto topic = handler.topic();
-    // Steps have policies of their own; the route's is for what goes wrong between them.
-    return to.on(std::move(topic), std::move(handler),
-                 retry_policy{.backoff = exponential{.base = std::chrono::seconds{1}, .max = saga_look_again},
-                              .attempts_max = std::numeric_limits<std::uint32_t>::max()});
-}
-template <class Store>
-router<Store>& add_saga(router<Store>& to, Store& store, saga_definition only) {
-    return add_saga(to, store, std::vector{std::move(only)});
-}
-
+} // namespace detail
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/saga/webhook.hpp
-// Webhook deliveries: one entry per (event, subscription), however often the event is routed; limits and delays of each
-// subscription, as they are at the time of the attempt, over defaults; dead letters in the same transaction as the
-// death; a requeue that begins anew. Its words, for those who know them as a delivery saga:
-//
-//   status Pending, InProgress, PendingRetry, Completed, DeadLettered    state pending, claimed, retrying, succeeded,
-//   dead attempt_count        failures, and one more if it succeeded next_attempt_at      due_at final_error_code
-//   last_error: of the last failed attempt; kept after a success
-//
-// The handler knows nothing of HTTP: it is given a function that sends. It is only read when it runs, by as many
-// threads as like, if that function may.
+// ---- vouch/saga/route.hpp
+// Sagas as routes: `router.on(order_saga)` gives the entries of a saga to the saga engine. A router of the saga's queue
+// needs it; a saga that has begun is never given to any other handler.
 
 namespace vouch {
 inline namespace v0 {
 
-class webhook {
-  public:
-    static constexpr std::string_view topic = "webhook";
+namespace detail {
 
-    struct subscription {
-        std::string id{};
-        std::string url{};
-        std::uint32_t attempts_max = 0; ///< 0: as many as its own schedule has delays, and one; else the default
-        std::optional<vouch::backoff> backoff{}; ///< unset: the default
-    };
-
-    /// What is to be sent.
-    struct request {
-        vouch::id id{}; ///< the idempotency key: the same for every attempt
-        std::string event{};
-        webhook::subscription subscription{};
-        std::string body{};
-        std::uint32_t attempt = 0; ///< counted from 1
-    };
-
-    /// Nothing: there is no such subscription any more.
-    using lookup = std::function<std::optional<subscription>(std::string_view id)>;
-    /// Sends, and gives the status of the response. Whatever it throws is a failed attempt.
-    using sender = std::function<int(const request&)>;
-
-    webhook(lookup subscriptions, sender send, retry_policy defaults = {})
-        : subscriptions_(std::move(subscriptions)), send_(std::move(send)), defaults_(std::move(defaults)) {}
-
-    /// For the route: `router.on(std::string(webhook::topic), hook, hook.retry())`. It sets no limit of its own: the
-    /// subscription does, at each attempt. A route without it cuts every subscription at the runner's limit.
-    [[nodiscard]] retry_policy retry() const {
-        return {.backoff = defaults_.backoff, .attempts_max = std::numeric_limits<std::uint32_t>::max()};
+template <class Rules, class Store>
+void add_saga(router<Store>& to, std::vector<saga_definition> versions) {
+    saga_engine<Store, Rules> engine(to.outbox().store(), std::move(versions));
+    auto topic = engine.topic();
+    if (to.has_route(topic)) {
+        refuse({"saga", "name"}, "has a route already; give all versions of a saga in one call, as a std::vector");
     }
+    // Steps have policies of their own; this one is for failures between them.
+    to.on(std::move(topic), std::move(engine),
+          retry_policy{.backoff = exponential{.base = std::chrono::seconds{1}, .max = saga_recheck_interval},
+                       .attempts_max = std::numeric_limits<std::uint32_t>::max()});
+}
 
-    /// What holds for a subscription: what it says, over the defaults.
-    [[nodiscard]] retry_policy retry_of(const subscription& s) const {
-        const bool has_schedule = s.backoff && s.backoff->attempts();
-        const auto otherwise = has_schedule ? *s.backoff->attempts() : attempts_max_of(entry{}, defaults_);
-        return {.backoff = s.backoff ? s.backoff : defaults_.backoff,
-                .attempts_max = s.attempts_max != 0 ? s.attempts_max : otherwise};
-    }
+} // namespace detail
 
-    /// The delivery of an event to a subscription, to be emitted in the transaction of the event. The same pair again
-    /// is a duplicate, as long as the first is stored. Nothing of the subscription but its id is stored.
-    [[nodiscard]] static emission of(std::string queue, const std::string& event, const subscription& to,
-                                     std::string body) {
-        if (event.empty() || to.id.empty()) {
-            detail::refuse({"webhook", event.empty() ? "event" : "subscription"}, "is empty");
-        }
-        return {.queue = std::move(queue),
-                .topic = std::string(topic),
-                .payload = std::move(body),
-                // The length keeps ("a/b", "c") and ("a", "b/c") apart.
-                .key = std::to_string(event.size()) + '/' + event + '/' + to.id,
-                .headers = {{"webhook-event", event}, {"webhook-subscription", to.id}}};
-    }
-
-    /// 2xx is a success, anything else a failed attempt with the code `http_<status>`. A subscription that is gone ends
-    /// it at once, and so does one whose limit lies below the attempts there were.
-    [[nodiscard]] outcome operator()(delivery& d) const {
-        const auto event = d.header("webhook-event");
-        const auto to = d.header("webhook-subscription");
-        if (!event || !to) {
-            throw reject("no_webhook");
-        }
-        const auto known = subscriptions_(*to);
-        if (!known) {
-            throw reject("no_subscription");
-        }
-        const auto policy = retry_of(*known);
-        if (d.attempt() > attempts_max_of(d.entry(), policy)) {
-            return bury{.error = "attempts_exhausted"};
-        }
-        std::string code;
-        try {
-            const int status = send_({.id = d.id(),
-                                      .event = std::string(*event),
-                                      .subscription = *known,
-                                      .body = d.payload(),
-                                      .attempt = d.attempt()});
-            if (status >= 200 && status < 300) {
-                return succeed{};
-            }
-            code = "http_" + std::to_string(status);
-        } catch (...) {
-            const auto why = detail::caught::current();
-            if (why.is_permanent) {
-                throw;
-            }
-            code = why.code;
-            d.explain(why.text);
-        }
-        return after_failure(d.entry(), code, policy, d.time());
-    }
-
-    /// For `runner::audit`: calls `hook(transaction, audit_line)` for every delivery that is given up, in the
-    /// transaction in which it dies. If it throws, the delivery is not dead yet; it is settled again later.
-    template <class Transaction, class Hook>
-    [[nodiscard]] static audit_sink<Transaction> dead_letters(Hook&& hook) {
-        return [hook = std::forward<Hook>(hook)](Transaction& tx, const audit_line& line) {
-            if (line.what == audit_line::kind::dead && line.topic == topic) {
-                hook(tx, line);
-            }
-        };
-    }
-
-  private:
-    lookup subscriptions_;
-    sender send_;
-    retry_policy defaults_;
-};
+/// Makes `router.on(definition)` work; call that.
+template <class Store>
+void add_route(router<Store>& to, const saga_definition& only) {
+    detail::add_saga<detail::saga_rules>(to, {only});
+}
+/// All versions of one saga that may still be running. Throws `invalid_argument` if they are not versions of one saga.
+template <class Store>
+void add_route(router<Store>& to, std::vector<saga_definition> versions) {
+    detail::add_saga<detail::saga_rules>(to, std::move(versions));
+}
 
 } // namespace v0
 } // namespace vouch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For unit tests of code that uses vouch.
+// Tools for unit tests: a sandbox for handlers, a recorder of events, tables and diagrams, and the saga verifier.
 // Joined from the split headers by single_include/amalgamate.py; change those, not this file.
 #ifndef VOUCH_SINGLE_HEADER_TESTING
 #define VOUCH_SINGLE_HEADER_TESTING
@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -29,225 +30,14 @@
 #include <utility>
 #include <vector>
 
-// ---- vouch/testing/choices.hpp
-// Where a trial may go one way or another. Way 0 is the ordinary one; every other is trouble. The same choices lead to
-// the same trial, so all ways can be gone through, and one that went wrong can be gone again.
-
-namespace vouch {
-inline namespace v0 {
-namespace testing {
-
-class choices {
-  public:
-    /// Ways to take, in order; after their end the ordinary one. At most so much trouble.
-    explicit choices(std::vector<std::size_t> ways, std::size_t troubles_max) noexcept
-        : ways_(std::move(ways)), troubles_left_(troubles_max) {}
-
-    /// One of `names`. What was taken out of the ordinary is remembered by its name.
-    [[nodiscard]] std::size_t choose(std::string_view where, const std::vector<std::string_view>& names) {
-        if (troubles_left_ == 0 || names.size() < 2) {
-            return 0;
-        }
-        const auto way = taken_.size() < ways_.size() ? ways_[taken_.size()] % names.size() : 0;
-        taken_.push_back({way, names.size()});
-        if (way != 0) {
-            troubles_left_ -= 1;
-            path_ += std::string(path_.empty() ? "" : "; ") + std::string(where) + ": " + std::string(names[way]);
-        }
-        return way;
-    }
-    /// From now on everything is ordinary.
-    void end_of_trouble() noexcept { troubles_left_ = 0; }
-
-    /// The trouble there was, readable.
-    [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
-    /// Ways for the next trial, when all are gone through in turn; empty: there is none.
-    [[nodiscard]] std::vector<std::size_t> next() const {
-        auto last = taken_.size();
-        while (last > 0 && taken_[last - 1].way + 1 == taken_[last - 1].of) {
-            --last;
-        }
-        std::vector<std::size_t> out;
-        for (std::size_t i = 0; i < last; ++i) {
-            out.push_back(taken_[i].way + (i + 1 == last ? 1 : 0));
-        }
-        return out;
-    }
-
-  private:
-    struct taken {
-        std::size_t way;
-        std::size_t of;
-    };
-    std::vector<std::size_t> ways_;
-    std::vector<taken> taken_{};
-    std::size_t troubles_left_;
-    std::string path_{};
-};
-
-} // namespace testing
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/testing/mortal_store.hpp
-// A memory store whose process may die at any commit, before it or after it. From then on every call throws, so that
-// whatever the dying code still does is without effect; a new handle on the same work is the process restarted. Every
-// call is noted, so that two courses of events can be compared.
-
-namespace vouch {
-inline namespace v0 {
-namespace testing {
-
-/// What the handles of one process share.
-struct process {
-    testing::choices& fate;
-    bool is_dead = false;
-    std::uint64_t calls = 14695981039346656037U; ///< a hash of all calls and their answers
-
-    void note(std::string_view what, std::uint64_t answer = 0) {
-        if (is_dead) {
-            throw error(error_kind::io, "mortal store: its process is dead");
-        }
-        mix_in(what, answer);
-    }
-    void die() noexcept {
-        mix_in("dies", 0);
-        is_dead = true;
-    }
-
-  private:
-    void mix_in(std::string_view what, std::uint64_t answer) noexcept {
-        for (const char c : what) {
-            calls = (calls ^ static_cast<unsigned char>(c)) * 1099511628211U;
-        }
-        calls = (calls ^ (answer + 1)) * 1099511628211U;
-    }
-};
-
-class mortal_transaction {
-  public:
-    mortal_transaction(memory::transaction tx, std::shared_ptr<process> in)
-        : tx_(std::move(tx)), process_(std::move(in)) {}
-
-    [[nodiscard]] std::optional<entry> find(const id& i) const {
-        auto found = tx_.find(i);
-        process_->note("find", found ? 2U + static_cast<unsigned>(found->state) : 1U);
-        return found;
-    }
-    [[nodiscard]] std::vector<entry> list(const query& q) const {
-        process_->note("list");
-        return tx_.list(q);
-    }
-    [[nodiscard]] state_counts counts(std::string_view queue) const {
-        process_->note("counts");
-        return tx_.counts(queue);
-    }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        process_->note("next_due");
-        return tx_.next_due(queue);
-    }
-    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
-        for (const auto& d : drafts) {
-            process_->note("enqueue " + d.queue + ' ' + d.topic);
-        }
-        return tx_.enqueue(drafts, now);
-    }
-    [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
-        auto claimed = tx_.claim(r);
-        process_->note("claim " + r.queue, claimed.empty() ? 0U : claimed.front().attempts);
-        return claimed;
-    }
-    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
-        auto settled = tx_.settle(settles, now);
-        for (std::size_t i = 0; i < settled.size(); ++i) {
-            process_->note("settle", settles[i].outcome.index() * 4U + static_cast<unsigned>(settled[i].verdict));
-        }
-        return settled;
-    }
-    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
-        process_->note("extend");
-        return tx_.extend(tickets, now, lease);
-    }
-    [[nodiscard]] verdict nudge(const id& i, time_point now) {
-        process_->note("nudge");
-        return tx_.nudge(i, now);
-    }
-    [[nodiscard]] verdict cancel(const id& i, std::string_view error, time_point now) {
-        const auto answer = tx_.cancel(i, error, now);
-        process_->note("cancel", static_cast<unsigned>(answer));
-        return answer;
-    }
-    std::size_t purge(const purge_request& r) {
-        process_->note("purge");
-        return tx_.purge(r);
-    }
-
-    void commit() {
-        process_->note("commit");
-        const auto way = process_->fate.choose("commit", {"", "crash before", "crash after"});
-        if (way != 1) {
-            tx_.commit();
-        }
-        if (way != 0) {
-            process_->die();
-            process_->note("");
-        }
-    }
-
-  private:
-    memory::transaction tx_;
-    std::shared_ptr<process> process_;
-};
-
-class mortal_store {
-  public:
-    using transaction = mortal_transaction;
-    static constexpr int contract_level = vouch::contract_level;
-
-    mortal_store(memory::store work, std::shared_ptr<process> in) : work_(std::move(work)), process_(std::move(in)) {}
-
-    [[nodiscard]] transaction begin() {
-        process_->note("begin");
-        return {work_.begin(), process_};
-    }
-    [[nodiscard]] vouch::capabilities capabilities() const { return work_.capabilities(); }
-    [[nodiscard]] std::optional<entry> find(const id& i) const {
-        auto found = work_.find(i);
-        process_->note("find", found ? 2U + static_cast<unsigned>(found->state) : 1U);
-        return found;
-    }
-    [[nodiscard]] std::vector<entry> list(const query& q) const {
-        process_->note("list");
-        return work_.list(q);
-    }
-    [[nodiscard]] state_counts counts(std::string_view queue) const {
-        process_->note("counts");
-        return work_.counts(queue);
-    }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        process_->note("next_due");
-        return work_.next_due(queue);
-    }
-
-  private:
-    memory::store work_;
-    std::shared_ptr<process> process_;
-};
-
-static_assert(store<mortal_store>);
-
-} // namespace testing
-} // namespace v0
-} // namespace vouch
-
 // ---- vouch/testing/recorder.hpp
-// An observer that keeps what it sees. Thread-safe.
+// An observer that keeps every event it receives, for tests. Thread-safe.
 
 namespace vouch {
 inline namespace v0 {
 namespace testing {
 
+/// An `event` with strings of its own.
 struct recorded_event {
     event_kind what{};
     time_point at{};
@@ -262,7 +52,7 @@ struct recorded_event {
 
 class recorder {
   public:
-    /// An observer must not throw; a test that runs out of memory here has no use for going on.
+    /// Keeps the event. An observer must not throw, so running out of memory here ends the program.
     void on(const event& e) noexcept {
         const std::lock_guard lock(mutex_);
         events_.push_back({.what = e.what,
@@ -276,12 +66,13 @@ class recorder {
                            .attempt = e.attempt});
     }
 
+    /// All events so far, in the order they were reported.
     [[nodiscard]] std::vector<recorded_event> events() const {
         const std::lock_guard lock(mutex_);
         return events_;
     }
 
-    /// How many events of a kind there were, of topics that fit the pattern.
+    /// The number of events of this kind whose topic matches the pattern.
     [[nodiscard]] std::size_t count(event_kind what, std::string_view pattern = "#") const {
         const std::lock_guard lock(mutex_);
         return static_cast<std::size_t>(std::count_if(events_.begin(), events_.end(), [&](const recorded_event& e) {
@@ -298,104 +89,352 @@ class recorder {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/testing/saga_world.hpp
-// The world a saga acts upon in a trial: every step has one effect, which happens once however often it is asked for
-// and is gone when it is undone. The world goes wrong as the choices say, knows the truth about every effect, and
-// complains about every call that should not have been made.
+// ---- vouch/testing/saga/detail/fault_plan.hpp
+// Which fault happens at each decision point of one simulated run. Option 0 is the normal course; every other option is
+// a fault. The same plan gives the same run, so all plans can be tried in turn and a failing one can be repeated.
 
 namespace vouch {
 inline namespace v0 {
 namespace testing {
+namespace detail {
 
-/// What becomes of the answer of an action that has been called.
-enum class answering { at_once, late, too_late };
-
-class saga_world {
+class fault_plan {
   public:
-    /// Steps whose condition answers no are named by `skipped`.
-    saga_world(const saga_definition& d, choices& fate, process& in, const std::vector<bool>& skipped)
-        : definition_(d), fate_(fate), process_(in) {
+    /// Takes these options in order, and the normal course after their end. At most `faults_max` faults happen.
+    explicit fault_plan(std::vector<std::size_t> options, std::size_t faults_max) noexcept
+        : options_(std::move(options)), faults_left_(faults_max) {}
+
+    /// A decision point: returns the index of one of `names`, and remembers it by its name if it is a fault.
+    [[nodiscard]] std::size_t choose(std::string_view where, const std::vector<std::string_view>& names) {
+        if (faults_left_ == 0 || names.size() < 2) {
+            return 0;
+        }
+        const auto option = taken_.size() < options_.size() ? options_[taken_.size()] % names.size() : 0;
+        taken_.push_back({option, names.size()});
+        if (option != 0) {
+            faults_left_ -= 1;
+            path_ += std::string(path_.empty() ? "" : "; ") + std::string(where) + ": " + std::string(names[option]);
+        }
+        return option;
+    }
+    /// No more faults from now on.
+    void stop() noexcept { faults_left_ = 0; }
+
+    /// The faults that happened, as text.
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+    /// The options of the next plan, in an order that tries all of them; empty after the last one.
+    [[nodiscard]] std::vector<std::size_t> next() const {
+        auto last = taken_.size();
+        while (last > 0 && taken_[last - 1].option + 1 == taken_[last - 1].count) {
+            --last;
+        }
+        std::vector<std::size_t> out;
+        for (std::size_t i = 0; i < last; ++i) {
+            out.push_back(taken_[i].option + (i + 1 == last ? 1 : 0));
+        }
+        return out;
+    }
+
+  private:
+    struct decision {
+        std::size_t option;
+        std::size_t count;
+    };
+    std::vector<std::size_t> options_;
+    std::vector<decision> taken_{};
+    std::size_t faults_left_;
+    std::string path_{};
+};
+
+} // namespace detail
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/saga/detail/crashing_store.hpp
+// A memory store whose process may crash before or after any commit. From then on every call throws, so whatever the
+// crashed code still does has no effect. A new handle on the same memory store is the process restarted. All calls and
+// their answers are hashed, so that two runs can be compared.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+namespace detail {
+
+/// What the handles of one process share.
+struct simulated_process {
+    fault_plan& faults;
+    bool has_crashed = false;
+    std::uint64_t calls = 14695981039346656037U; ///< a hash of all calls and their answers
+
+    /// Throws if the process has crashed.
+    void record(std::string_view call, std::uint64_t answer = 0) {
+        if (has_crashed) {
+            throw error(error_kind::io, "simulated process: it has crashed");
+        }
+        mix_in(call, answer);
+    }
+    void crash() noexcept {
+        mix_in("crash", 0);
+        has_crashed = true;
+    }
+
+  private:
+    void mix_in(std::string_view call, std::uint64_t answer) noexcept {
+        for (const char c : call) {
+            calls = (calls ^ static_cast<unsigned char>(c)) * 1099511628211U;
+        }
+        calls = (calls ^ (answer + 1)) * 1099511628211U;
+    }
+};
+
+/// Records every call whose arguments do not matter.
+struct call_recorder {
+    std::shared_ptr<simulated_process> process;
+
+    template <class Call>
+    auto operator()(store_operation what, const Call& call) const {
+        auto answer = call();
+        process->record(name_of(what), hash_of(what, answer));
+        return answer;
+    }
+
+  private:
+    template <class Answer>
+    [[nodiscard]] static std::uint64_t hash_of(store_operation what, const Answer& answer) noexcept {
+        if constexpr (std::same_as<Answer, std::optional<entry>>) {
+            return answer ? 2U + static_cast<unsigned>(answer->state) : 1U;
+        } else if constexpr (std::same_as<Answer, verdict>) {
+            return what == store_operation::cancel ? static_cast<unsigned>(answer) : 0U;
+        } else {
+            return 0;
+        }
+    }
+};
+
+class crashing_transaction : public transaction_adaptor<memory::transaction, call_recorder> {
+  public:
+    crashing_transaction(memory::transaction tx, const std::shared_ptr<const call_recorder>& recorder)
+        : transaction_adaptor(std::move(tx), recorder), process_(recorder->process) {}
+
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        for (const auto& d : drafts) {
+            process_->record("enqueue " + d.queue + ' ' + d.topic);
+        }
+        return inner().enqueue(drafts, now);
+    }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
+        auto claimed = inner().claim(r);
+        process_->record("claim " + r.queue, claimed.empty() ? 0U : claimed.front().attempts);
+        return claimed;
+    }
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        auto settled = inner().settle(settles, now);
+        for (std::size_t i = 0; i < settled.size(); ++i) {
+            process_->record("settle", settles[i].outcome.index() * 4U + static_cast<unsigned>(settled[i].verdict));
+        }
+        return settled;
+    }
+    void commit() {
+        enum : std::size_t { normal, crash_before, crash_after };
+        process_->record("commit");
+        const auto fault = process_->faults.choose("commit", {"", "crash before", "crash after"});
+        if (fault != crash_before) {
+            inner().commit();
+        }
+        if (fault != normal) {
+            process_->crash();
+            process_->record("commit"); // throws
+        }
+    }
+
+  private:
+    std::shared_ptr<simulated_process> process_;
+};
+
+class crashing_store : public store_adaptor<memory::store, call_recorder> {
+  public:
+    using transaction = crashing_transaction;
+
+    /// `work` is a handle: all processes share its entries.
+    crashing_store(memory::store work, std::shared_ptr<simulated_process> in)
+        : store_adaptor(std::move(work), call_recorder{in}),
+          recorder_(std::make_shared<const call_recorder>(call_recorder{std::move(in)})) {}
+
+    [[nodiscard]] transaction begin() {
+        recorder_->process->record("begin");
+        return {inner().begin(), recorder_};
+    }
+
+  private:
+    std::shared_ptr<const call_recorder> recorder_;
+};
+
+static_assert(store<crashing_store>);
+
+} // namespace detail
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/saga/detail/violation.hpp
+// The first thing a simulated run did that a saga must never do. Later ones are usually consequences of it.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+namespace detail {
+
+class first_violation {
+  public:
+    void report(std::string what) {
+        if (text_.empty()) {
+            text_ = std::move(what);
+        }
+    }
+    /// Empty if there was none.
+    [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+  private:
+    std::string text_{};
+};
+
+} // namespace detail
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/saga/detail/step_effects.hpp
+// The outside world of a simulated saga: every step has one effect, which happens once however often it is asked for,
+// and is gone when the step is undone. Steps fail as the fault plan says. The truth about every effect is kept here, and
+// every call that must not be made is reported.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+namespace detail {
+
+/// When a participant settles the command it has carried out.
+enum class reply_time : std::uint8_t { at_once, after_timeout, after_lease };
+
+/// The faults of an action. Those after `fails_after_then_rejects` happen to remote steps only.
+enum class action_fault : std::uint8_t {
+    none,
+    fails_once,
+    fails_always,
+    crashes_before,
+    crashes_after,
+    crashes_always,
+    rejects,
+    fails_after_always,
+    fails_after_then_rejects,
+    replies_late,
+    replies_after_lease,
+};
+inline constexpr std::array<std::string_view, 11> action_faults{"",
+                                                                "fails once",
+                                                                "fails always",
+                                                                "crashes before its effect",
+                                                                "crashes after its effect",
+                                                                "crashes always",
+                                                                "rejects",
+                                                                "fails after its effect, and always",
+                                                                "fails after its effect, then rejects",
+                                                                "replies late",
+                                                                "replies after its lease"};
+inline constexpr std::size_t local_action_faults = 9;
+
+class step_effects {
+  public:
+    /// `skipped` says by index which steps have a condition that is false.
+    step_effects(const saga_definition& d, simulated_process& in, const std::vector<bool>& skipped,
+                 first_violation& wrong)
+        : definition_(d), process_(in), wrong_(wrong) {
         steps_.resize(d.steps.size());
         for (std::size_t i = 0; i < steps_.size(); ++i) {
             steps_[i].is_skipped = i < skipped.size() && skipped[i];
         }
     }
 
-    /// Truth about a step.
+    /// The truth about a step.
     struct step {
-        bool is_skipped = false; ///< its condition says no
+        /// A fault that every later call repeats.
+        enum class habit : std::uint8_t { none, fails, crashes, rejects };
+
+        bool is_skipped = false; ///< its condition is false
         bool has_effect = false;
-        bool was_tried = false;    ///< called, or claimed by somebody who died over it: it may have done something
-        bool has_rejected = false; ///< its last word
-        bool was_undone = false;   ///< its compensation has been called
-        id done_under{};           ///< the key its effect happened under
-        id undone_under{};         ///< the key its effect was undone under
-        enum class habit { none, fails, crashes, rejects } forward = habit::none, undo = habit::none;
+        bool was_attempted = false; ///< called, or claimed by a process that then crashed: it may have an effect
+        bool has_rejected = false;  ///< the last call rejected
+        bool was_undone = false;    ///< its compensation was called
+        id done_under{};            ///< the key of the call that had the effect
+        id undone_under{};          ///< the key of the call that undid it
+        habit forward = habit::none;
+        habit undo = habit::none;
     };
 
-    /// The forward action. Gives its result, or throws as actions do. What has the key of an earlier call is done
-    /// already.
-    std::string act(std::size_t i, const id& key) {
+    /// The forward action: returns its result, or throws. A call with the key of an earlier one has no further effect.
+    std::string run(std::size_t i, const id& key) {
         auto& s = steps_[i];
         for (std::size_t earlier = 0; earlier < i; ++earlier) {
-            complain_if(!steps_[earlier].has_effect && !steps_[earlier].is_skipped, i,
-                        "runs before the steps before it are done");
+            report_if(!steps_[earlier].has_effect && !steps_[earlier].is_skipped, i,
+                      "runs before an earlier step is done");
         }
-        complain_if(s.is_skipped, i, "runs though its condition says no");
-        complain_if(last_undone_.has_value(), i, "runs forward after the saga has turned round");
-        complain_if(has_ended_, i, "runs after the saga has ended");
-        const bool was_tried_before = std::exchange(s.was_tried, true);
+        report_if(s.is_skipped, i, "runs although its condition is false");
+        report_if(last_undone_.has_value(), i, "runs forward after compensation has begun");
+        report_if(has_ended_, i, "runs after the saga has ended");
+        const bool was_attempted_before = std::exchange(s.was_attempted, true);
         s.has_rejected = false;
-        const auto way = s.forward == step::habit::none && !s.has_effect ? fate_.choose(name(i), trouble(i)) : 0;
-        go_wrong_before(way, s.forward);
-        if (way == 6 || s.forward == step::habit::rejects) {
+        const auto fault = s.forward == step::habit::none && !s.has_effect ? choose(name(i), i) : action_fault::none;
+        fail_before(fault, s.forward);
+        if (fault == action_fault::rejects || s.forward == step::habit::rejects) {
             s.has_rejected = true;
-            s.was_tried = was_tried_before;
+            s.was_attempted = was_attempted_before;
             throw reject("rejected");
         }
-        complain_if(s.has_effect && s.done_under != key, i, "is done twice, under two keys");
+        report_if(s.has_effect && s.done_under != key, i, "is done twice, under two keys");
         s.has_effect = true;
         s.done_under = key;
-        go_wrong_after(way, s.forward);
+        fail_after(fault, s.forward);
         return result_of(i);
     }
 
-    /// The compensation, handed `result`; `is_answered`: it is on record that the forward action succeeded.
-    void undo(std::size_t i, std::string_view result, bool is_answered, const id& key) {
+    /// The compensation, given `result`. `is_known`: the store says that the forward action succeeded.
+    void undo(std::size_t i, std::string_view result, bool is_known, const id& key) {
         auto& s = steps_[i];
         for (auto later = i + 1; later < steps_.size(); ++later) {
-            complain_if(steps_[later].has_effect && definition_.steps[later].has_undo(), i,
-                        "is undone before the steps after it are");
+            report_if(steps_[later].has_effect && definition_.steps[later].has_undo(), i,
+                      "is undone before a later step");
         }
-        complain_if(last_undone_ && i > *last_undone_, i, "is undone after the steps before it");
-        complain_if(s.has_rejected && !s.was_tried, i, "is undone though it rejected");
-        complain_if(!s.was_tried && !s.has_rejected, i, "is undone though nobody ever tried it");
-        complain_if(result != (is_answered ? result_of(i) : std::string{}), i, "is undone with the wrong result");
-        complain_if(has_ended_, i, "is undone after the saga has ended");
+        report_if(last_undone_ && i > *last_undone_, i, "is undone after an earlier step");
+        report_if(s.has_rejected && !s.was_attempted, i, "is undone although it rejected");
+        report_if(!s.was_attempted && !s.has_rejected, i, "is undone although it was never attempted");
+        report_if(result != (is_known ? result_of(i) : std::string{}), i, "is undone with the wrong result");
+        report_if(has_ended_, i, "is undone after the saga has ended");
         last_undone_ = i;
         s.was_undone = true;
-        const auto way = s.undo == step::habit::none ? fate_.choose("undo " + name(i), trouble(i)) : 0;
-        go_wrong_before(way, s.undo);
-        if (way == 6 || s.undo == step::habit::rejects) {
+        const auto fault = s.undo == step::habit::none ? choose("undo " + name(i), i) : action_fault::none;
+        fail_before(fault, s.undo);
+        if (fault == action_fault::rejects || s.undo == step::habit::rejects) {
             s.undo = step::habit::fails;
             throw reject("undo_rejected");
         }
-        complain_if(!s.undone_under.is_nil() && s.undone_under != key, i, "is undone twice, under two keys");
+        report_if(!s.undone_under.is_nil() && s.undone_under != key, i, "is undone twice, under two keys");
         s.undone_under = std::exchange(s.has_effect, false) ? key : s.undone_under;
-        go_wrong_after(way, s.undo);
+        fail_after(fault, s.undo);
     }
 
-    /// What becomes of the answer of the remote action that was just called.
-    [[nodiscard]] answering answers() noexcept { return std::exchange(answering_, answering::at_once); }
+    /// When the remote action that was just called replies. Resets to `at_once`.
+    [[nodiscard]] reply_time take_reply_time() noexcept { return std::exchange(reply_, reply_time::at_once); }
 
-    /// Whatever the step answered, nobody has heard it.
-    void note_claim_lost(std::size_t i) {
-        steps_.at(i).was_tried = true;
+    /// The claim that called the step, or may have, is not settled in time: its answer is lost.
+    void lose_claim(std::size_t i) {
+        steps_.at(i).was_attempted = true;
         steps_.at(i).has_rejected = false;
     }
-    void note_end() noexcept { has_ended_ = true; }
-    /// Everybody is well again; what a person would see to before a resume.
-    void heal() {
+    void end() noexcept { has_ended_ = true; }
+    /// Removes what makes steps fail, as an operator does before a resume.
+    void repair() {
         has_ended_ = false;
         for (auto& s : steps_) {
             s.forward = s.undo = step::habit::none;
@@ -403,81 +442,72 @@ class saga_world {
     }
 
     [[nodiscard]] const std::vector<step>& steps() const noexcept { return steps_; }
-    [[nodiscard]] bool has_undone() const noexcept { return last_undone_.has_value(); }
-    [[nodiscard]] const std::string& complaint() const noexcept { return complaint_; }
-    void complain(std::string what) {
-        if (complaint_.empty()) {
-            complaint_ = std::move(what);
-        }
-    }
-    [[nodiscard]] static std::string result_of(std::size_t i) { return "r" + std::to_string(i); }
 
   private:
-    [[nodiscard]] std::vector<std::string_view> trouble(std::size_t i) const {
-        std::vector<std::string_view> ways{"",
-                                           "fails once",
-                                           "fails always",
-                                           "crashes before its effect",
-                                           "crashes after its effect",
-                                           "crashes always",
-                                           "rejects",
-                                           "fails after its effect, and always",
-                                           "fails after its effect, then rejects"};
-        if (definition_.steps[i].is_remote()) {
-            ways.insert(ways.end(), {"answers late", "answers after its lease"});
-        }
-        return ways;
+    [[nodiscard]] static std::string result_of(std::size_t i) { return "r" + std::to_string(i); }
+
+    [[nodiscard]] action_fault choose(const std::string& where, std::size_t i) {
+        const auto count = definition_.steps[i].is_remote() ? action_faults.size() : local_action_faults;
+        return static_cast<action_fault>(
+            process_.faults.choose(where, {action_faults.data(), action_faults.data() + count}));
     }
 
-    void go_wrong_before(std::size_t way, step::habit& habit) {
-        habit = way == 2 ? step::habit::fails : way == 5 ? step::habit::crashes : habit;
-        if (way == 3 || habit == step::habit::crashes) {
-            process_.die();
-            throw failure("crash");
+    void fail_before(action_fault fault, step::habit& habit) {
+        habit = fault == action_fault::fails_always     ? step::habit::fails
+                : fault == action_fault::crashes_always ? step::habit::crashes
+                                                        : habit;
+        if (fault == action_fault::crashes_before || habit == step::habit::crashes) {
+            crash();
         }
-        if (way == 1 || habit == step::habit::fails) {
+        if (fault == action_fault::fails_once || habit == step::habit::fails) {
             throw failure("failed");
         }
     }
-    void go_wrong_after(std::size_t way, step::habit& habit) {
-        if (way == 4) {
-            process_.die();
-            throw failure("crash");
+    void fail_after(action_fault fault, step::habit& habit) {
+        if (fault == action_fault::crashes_after) {
+            crash();
         }
-        if (way == 7 || way == 8) {
-            habit = way == 7 ? step::habit::fails : step::habit::rejects;
+        if (fault == action_fault::fails_after_always || fault == action_fault::fails_after_then_rejects) {
+            habit = fault == action_fault::fails_after_always ? step::habit::fails : step::habit::rejects;
             throw failure("failed");
         }
-        answering_ = way == 9 ? answering::late : way == 10 ? answering::too_late : answering::at_once;
+        reply_ = fault == action_fault::replies_late          ? reply_time::after_timeout
+                 : fault == action_fault::replies_after_lease ? reply_time::after_lease
+                                                              : reply_time::at_once;
+    }
+    [[noreturn]] void crash() {
+        process_.crash();
+        throw failure("crash");
     }
 
-    void complain_if(bool wrong, std::size_t i, std::string_view what) {
-        if (wrong) {
-            complain("step " + name(i) + ' ' + std::string(what));
+    void report_if(bool is_wrong, std::size_t i, std::string_view what) {
+        if (is_wrong) {
+            wrong_.report("step " + name(i) + ' ' + std::string(what));
         }
     }
     [[nodiscard]] const std::string& name(std::size_t i) const { return definition_.steps[i].name; }
 
     const saga_definition& definition_;
-    choices& fate_;
-    process& process_;
+    simulated_process& process_;
+    first_violation& wrong_;
     std::vector<step> steps_{};
     std::optional<std::size_t> last_undone_{};
-    answering answering_ = answering::at_once;
+    reply_time reply_ = reply_time::at_once;
     bool has_ended_ = false;
-    std::string complaint_{};
 };
 
+} // namespace detail
 } // namespace testing
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/testing/saga_judge.hpp
-// Whether a saga that has ended, has ended as it should: the world is asked what is in effect, the store what was said.
+// ---- vouch/testing/saga/detail/end_check.hpp
+// Checks a saga that has ended: what the store says about it must agree with the effects that remain.
 
 namespace vouch {
 inline namespace v0 {
 namespace testing {
+namespace detail {
 
 enum class saga_end : std::uint8_t { none, completed, compensated, dead };
 
@@ -490,425 +520,561 @@ enum class saga_end : std::uint8_t { none, completed, compensated, dead };
                                  : saga_end::none;
 }
 
-inline void judge_emitted(saga_world& world, const memory::store& work, const saga_options& options,
-                          const std::string& topic, bool wanted) {
-    if (!topic.empty()) {
-        auto q = query::all(options.queue.empty() ? "ends" : options.queue);
+/// The queue of the topics a saga emits at its end, if its options name none.
+inline constexpr const char* end_topics_queue = "ends";
+
+class end_check {
+  public:
+    end_check(const saga_definition& of, const step_effects& effects, const memory::store& store,
+              first_violation& wrong) noexcept
+        : definition_(of), effects_(effects), store_(store), wrong_(wrong) {}
+
+    /// Reports what is wrong with the end of a saga. `was_cancelled`: its cancellation was requested in time.
+    void run(const entry& ended, bool was_cancelled) {
+        const auto end = end_of(ended);
+        const auto status = inspect(ended);
+        if (!status || end == saga_end::none) {
+            wrong_.report("the ended saga cannot be inspected");
+            return;
+        }
+        if (end == saga_end::completed && was_cancelled) {
+            wrong_.report("the saga completed although its cancellation was requested");
+        }
+        check_emitted(definition_.options.completed, end == saga_end::completed);
+        check_emitted(definition_.options.compensated, end == saga_end::compensated);
+        for (std::size_t i = 0; i < definition_.steps.size(); ++i) {
+            check_step(i, end, *status);
+        }
+        if (end == saga_end::dead && status->direction != saga_direction::back) {
+            wrong_.report("the saga is dead and has not begun to compensate");
+        }
+    }
+
+  private:
+    void check_emitted(const std::string& topic, bool is_expected) {
+        if (topic.empty()) {
+            return;
+        }
+        auto q = query::all(definition_.options.queue.empty() ? end_topics_queue : definition_.options.queue);
         q.topic = topic;
-        if (work.list(q).size() != (wanted ? 1U : 0U)) {
-            world.complain("topic " + topic + (wanted ? " was not emitted once" : " was emitted"));
+        if (store_.list(q).size() != (is_expected ? 1U : 0U)) {
+            wrong_.report("topic " + topic + (is_expected ? " was not emitted exactly once" : " was emitted"));
         }
     }
-}
 
-/// Makes the world complain about what is not as it should be.
-inline void judge(saga_world& world, const saga_definition& shape, const memory::store& work, const entry& ended,
-                  bool must_turn_round) {
-    const auto end = end_of(ended);
-    const auto status = inspect(ended);
-    if (!status || end == saga_end::none) {
-        world.complain("it cannot be inspected");
-        return;
-    }
-    if (end == saga_end::completed && must_turn_round) {
-        world.complain("it has completed though it was asked to turn round");
-    }
-    judge_emitted(world, work, shape.options, shape.options.completed, end == saga_end::completed);
-    judge_emitted(world, work, shape.options, shape.options.compensated, end == saga_end::compensated);
-    for (std::size_t i = 0; i < shape.steps.size(); ++i) {
-        const auto& s = world.steps()[i];
-        const auto& name = shape.steps[i].name;
+    void check_step(std::size_t i, saga_end end, const saga_status& status) {
+        const auto& s = effects_.steps()[i];
+        const auto& name = definition_.steps[i].name;
         if (end == saga_end::completed && (s.has_effect == s.is_skipped || s.was_undone)) {
-            world.complain("it has completed, and step " + name + " is not in effect");
+            wrong_.report("the saga completed, and step " + name + " is not in effect");
         }
-        if (i < status->steps.size() && (status->steps[i].state == step_state::skipped) > s.is_skipped) {
-            world.complain("step " + name + " is on record as skipped, and is not");
+        if (i < status.steps.size() && status.steps[i].state == step_state::skipped && !s.is_skipped) {
+            wrong_.report("step " + name + " is recorded as skipped although its condition is true");
         }
-        const bool is_past = end == saga_end::compensated || (end == saga_end::dead && i > status->at);
-        if (is_past && s.has_effect && shape.steps[i].has_undo()) {
-            world.complain("step " + name + " is still in effect");
+        const bool is_past = end == saga_end::compensated || (end == saga_end::dead && i > status.at);
+        if (is_past && s.has_effect && definition_.steps[i].has_undo()) {
+            wrong_.report("step " + name + " is still in effect");
         }
     }
-    if (end == saga_end::dead && status->direction != saga_direction::back) {
-        world.complain("it is dead with work done, and nobody has tried to undo it");
-    }
-}
 
+    const saga_definition& definition_;
+    const step_effects& effects_;
+    const memory::store& store_;
+    first_violation& wrong_;
+};
+
+} // namespace detail
 } // namespace testing
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/testing/saga_trial.hpp
-// One course of events of one saga, played by the shipped runner and engine through the runner's phases, in simulated
-// time: processes die and are restarted on the same work, participants are away, answers come late, requests to cancel
-// come at any moment, time jumps past the expiry, and everything that may be purged is purged at once.
-//
-// Same definition and choices, same trial. A complaint says what a saga must never do.
+// ---- vouch/testing/saga/detail/held_batches.hpp
+// Batches that a simulated runner has handled and settles later, because it is slow.
 
 namespace vouch {
 inline namespace v0 {
 namespace testing {
+namespace detail {
 
-struct trial_result {
-    saga_end end = saga_end::none;
-    std::string path{};      ///< the trouble there was
-    std::string complaint{}; ///< empty: all is as it should be
-    std::uint64_t calls = 0; ///< stands for the sequence of store calls
-};
-
-/// What a participant knows a command by that it has carried out already. By its id alone it acts again on a
-/// compensating command that is sent again.
-enum class dedup_by : std::uint8_t { key, command_id };
-
-struct trial_options {
-    dedup_by dedup = dedup_by::key;
-    std::vector<bool> skipped{}; ///< by number: steps whose condition says no; that of an `otherwise` follows from it
-};
-
-template <class Rules = saga_rules>
-class saga_trial {
+template <class Store>
+class held_batches {
   public:
-    saga_trial(const saga_definition& shape, choices& fate, trial_options how = {})
-        : how_(completed(std::move(how), shape)), process_(std::make_shared<process>(process{.fate = fate})),
-          fate_(fate), shape_(shape), world_(shape_, fate, *process_, how_.skipped), definition_(acted_out(shape)),
-          outbox_({.clock = clock_, .ids = counting_ids(), .bindings = bindings{}.bind("#", "ends")}) {
-        restart();
-        for (const auto& s : shape_.steps) {
-            if (s.is_remote()) {
-                queues_.insert(s.queue);
-                longest_ = std::max(longest_, s.timeout);
-            }
-        }
-        lease_ = std::max<duration>(std::chrono::minutes{5}, 4 * longest_);
-    }
-    saga_trial(const saga_trial&) = delete;
-    saga_trial& operator=(const saga_trial&) = delete;
-
-    [[nodiscard]] trial_result run() {
-        auto begun = definition_.begin(outbox_, sagas, std::string{});
-        const bool is_short = fate_.choose("expiry", {"", "before any second try"}) == 1;
-        begun.expires_at = start_ + (is_short ? duration{1} : lifetime);
-        saga_ = outbox_.emit(work_, begun).front().id;
-        entries_ = {saga_};
-        auto end = play();
-        check(end);
-        if (end == saga_end::dead && world_.complaint().empty()) {
-            resume_it();
-        }
-        return {end, path(), world_.complaint(), process_->calls};
-    }
-
-  private:
-    using store_type = mortal_store;
-    using runner_type = runner<store_type>;
-    static constexpr const char* sagas = "sagas";
-    static constexpr duration lifetime = std::chrono::hours{24 * 365};
-    static constexpr std::size_t turns_max = 2000;
-
-    /// A batch that was handled and is settled later.
-    struct parked {
-        std::unique_ptr<runner_type> by;
-        runner_type::batch batch;
+    struct held {
+        std::unique_ptr<runner<Store>> by;
+        typename runner<Store>::batch batch;
         time_point until;
     };
 
-    /// An answer for every step.
-    [[nodiscard]] static trial_options completed(trial_options how, const saga_definition& shape) {
-        how.skipped.resize(shape.steps.size());
-        for (std::size_t i = 0; i < shape.steps.size(); ++i) {
-            const auto& s = shape.steps[i];
-            how.skipped[i] = s.is_otherwise ? !how.skipped[i - 1] : how.skipped[i] && s.condition;
+    void add(held one) { all_.push_back(std::move(one)); }
+    [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+
+    /// Removes and returns the first batch whose time has come.
+    [[nodiscard]] std::optional<held> take_due(time_point now) {
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            if (all_[i].until <= now) {
+                std::optional<held> out(std::move(all_[i]));
+                all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i));
+                return out;
+            }
         }
-        return how;
+        return std::nullopt;
     }
 
-    /// What is stored of a step of the saga.
-    [[nodiscard]] std::optional<step_state> stored(std::size_t i) const {
-        const auto found = work_.find(saga_);
+    [[nodiscard]] std::optional<time_point> next() const {
+        std::optional<time_point> first;
+        for (const auto& one : all_) {
+            first = !first || one.until < *first ? one.until : *first;
+        }
+        return first;
+    }
+
+  private:
+    std::vector<held> all_{};
+};
+
+} // namespace detail
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/saga/detail/stored_saga.hpp
+// What the store says about the saga of a simulated run: its entry, those it was resumed from, and its commands.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+namespace detail {
+
+class stored_saga {
+  public:
+    explicit stored_saga(const memory::store& in) noexcept : store_(in) {}
+
+    /// Adds the saga's first entry, or the successor that a resume has inserted.
+    void add(const id& entry) { entries_.push_back(entry); }
+    [[nodiscard]] const id& current() const { return entries_.back(); }
+    [[nodiscard]] std::optional<entry> find() const { return store_.find(current()); }
+
+    /// The stored state of a step; nothing if the step has not begun or the saga is purged.
+    [[nodiscard]] std::optional<step_state> state_of(std::size_t i) const {
+        const auto found = find();
         const auto p = found ? decode_progress(found->progress) : std::nullopt;
         return p && i < p->steps.size() ? std::optional(p->steps[i].state) : std::nullopt;
     }
 
-    /// A condition's answer.
-    [[nodiscard]] bool answer(std::size_t i) {
-        if (stored(i).value_or(step_state::undecided) != step_state::undecided) {
-            world_.complain("step " + shape_.steps[i].name + " is asked for its condition after the answer is stored");
-        }
-        return !how_.skipped[i];
-    }
-
-    /// No action follows from an answer that could still be another one.
-    void check_answers(std::size_t up_to) {
-        for (std::size_t i = 0; i <= up_to; ++i) {
-            if (shape_.steps[i].condition && stored(i).value_or(step_state::undecided) == step_state::undecided) {
-                world_.complain("step " + shape_.steps[i].name + " has a condition whose answer is not stored");
-            }
-        }
-    }
-
-    /// The same steps, policies and timeouts, acting on the world.
-    [[nodiscard]] saga_definition acted_out(const saga_definition& shape) {
-        auto d = shape;
-        d.check = nullptr;
-        for (std::size_t i = 0; i < d.steps.size(); ++i) {
-            auto& s = d.steps[i];
-            const bool is_remote = s.is_remote();
-            if (s.condition && !s.is_otherwise) {
-                s.condition = [this, i](const delivery&, const step_results&) { return answer(i); };
-            }
-            s.forward = [this, i, is_remote](step_call& call) {
-                if (!is_remote) {
-                    check_answers(i);
-                }
-                return is_remote ? std::string{} : world_.act(i, call.key());
-            };
-            if (s.undo) {
-                s.undo = [this, i, is_remote](step_call& call) {
-                    if (!is_remote) {
-                        world_.undo(i, call.result(), is_on_record(i), call.key());
-                    }
-                    return std::string(call.result());
-                };
-            }
-        }
-        return d;
-    }
-
-    /// A process is its handle on the store, its routes and its runners.
-    struct life {
-        store_type store;
-        router<store_type> sagas{};
-        router<store_type> participants{};
-    };
-
-    /// The one that died is forgotten, but for runners that were never part of it.
-    void restart() {
-        process_->is_dead = false;
-        lives_.push_back(std::make_unique<life>(life{store_type(work_, process_)}));
-        auto& fresh = *lives_.back();
-        add_saga<store_type, Rules>(fresh.sagas, fresh.store, {definition_});
-        fresh.participants.on(
-            "#", [this](delivery& d) { return take_part(d); }, retry_policy{.backoff = fixed{}});
-    }
-
-    /// What the participants do, all of them.
-    [[nodiscard]] std::string take_part(delivery& d) {
-        const auto command = command_of(d.entry());
-        if (!command || d.entry().group.empty()) {
-            world_.complain("a command is not to be recognised");
-            return {};
-        }
-        const auto i = command->number - 1;
-        const auto& known_by = how_.dedup == dedup_by::key ? command->key : command->id;
-        if (!command->is_compensation) {
-            return world_.act(i, known_by);
-        }
-        world_.undo(i, command->payload, is_on_record(i), known_by);
-        return {};
-    }
-
-    /// Whether it is stored that the forward action of this step succeeded: in the saga's progress, or by its command.
-    [[nodiscard]] bool is_on_record(std::size_t i) const {
-        const auto stored = work_.find(saga_);
-        const auto p = stored ? decode_progress(stored->progress) : std::nullopt;
-        if (p && i < p->steps.size() && p->steps[i].state == step_state::done) {
+    /// Whether the saga's progress, or the step's command, says that the forward action succeeded.
+    [[nodiscard]] bool is_known_done(std::size_t i) const {
+        if (state_of(i) == step_state::done) {
             return true;
         }
-        const auto commands = all_commands();
-        return std::any_of(commands.begin(), commands.end(), [&](const entry& c) {
+        const auto sent = commands();
+        return std::any_of(sent.begin(), sent.end(), [&](const entry& c) {
             const auto command = command_of(c);
             return command && command->number == i + 1 && !command->is_compensation && c.state == state::succeeded;
         });
     }
 
-    /// Of the saga's entry, and of those it was resumed from.
-    [[nodiscard]] std::vector<entry> all_commands() const {
+    /// The commands of the saga's entry, and of those it was resumed from.
+    [[nodiscard]] std::vector<entry> commands() const {
         std::vector<entry> out;
         for (const auto& e : entries_) {
-            for (auto& c : work_.list(query::children(e))) {
+            for (auto& c : store_.list(query::children(e))) {
                 out.push_back(std::move(c));
             }
         }
         return out;
     }
 
-    // Playing.
+  private:
+    const memory::store& store_;
+    std::vector<id> entries_{};
+};
 
-    [[nodiscard]] saga_end play() {
-        for (std::size_t turns = 0; turns < turns_max; ++turns) {
-            bool busy = settle_parked() || take_turn(sagas);
-            for (const auto& queue : queues_) {
-                busy = busy || (!is_away(queue) && take_turn(queue));
+} // namespace detail
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/saga/detail/simulated_steps.hpp
+// The actions, conditions and participants of a simulated run. They take the place of the definition's own, have their
+// effects in `step_effects`, and report conditions that the engine asks at the wrong time.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+namespace detail {
+
+struct run_options {
+    /// Participants recognise a command they have carried out by its id, not by its key: they act again on a
+    /// compensating command that is sent again.
+    bool dedup_by_id = false;
+    std::vector<bool> skipped{}; ///< by index: the step's condition is false. That of an `otherwise` step follows
+};
+
+/// The options with an answer for every step of the definition.
+[[nodiscard]] inline run_options complete(run_options how, const saga_definition& d) {
+    how.skipped.resize(d.steps.size());
+    for (std::size_t i = 0; i < d.steps.size(); ++i) {
+        const auto& s = d.steps[i];
+        how.skipped[i] = s.is_otherwise ? !how.skipped[i - 1] : how.skipped[i] && s.condition;
+    }
+    return how;
+}
+
+class simulated_steps {
+  public:
+    simulated_steps(const saga_definition& of, const run_options& how, step_effects& effects, const stored_saga& saga,
+                    first_violation& wrong) noexcept
+        : given_(of), how_(how), effects_(effects), saga_(saga), wrong_(wrong) {}
+    simulated_steps(const simulated_steps&) = delete;
+    simulated_steps& operator=(const simulated_steps&) = delete;
+
+    /// The given definition's steps, policies and timeouts with simulated actions. It refers to this object.
+    [[nodiscard]] saga_definition definition() {
+        auto out = given_;
+        out.check = nullptr;
+        for (std::size_t i = 0; i < out.steps.size(); ++i) {
+            auto& s = out.steps[i];
+            if (s.condition && !s.is_otherwise) {
+                s.condition = [this, i](const delivery&, const step_results&) { return answer(i); };
             }
-            if (const auto end = look(); end != saga_end::none && parked_.empty()) {
+            if (s.is_remote()) {
+                make_remote(s);
+            } else {
+                make_local(s, i);
+            }
+        }
+        return out;
+    }
+
+    /// Handles a command on behalf of its participant.
+    [[nodiscard]] std::string handle_command(const delivery& d) {
+        const auto command = command_of(d.entry());
+        if (!command || d.entry().group.empty()) {
+            wrong_.report("a participant cannot recognise a command");
+            return {};
+        }
+        const auto i = command->number - 1;
+        const auto& known_by = how_.dedup_by_id ? command->id : command->key;
+        if (!command->is_compensation) {
+            return effects_.run(i, known_by);
+        }
+        effects_.undo(i, command->payload, saga_.is_known_done(i), known_by);
+        return {};
+    }
+
+  private:
+    void make_local(saga_step& s, std::size_t i) {
+        s.forward = [this, i](step_call& call) {
+            check_answers(i);
+            return effects_.run(i, call.key());
+        };
+        if (s.undo) {
+            s.undo = [this, i](step_call& call) {
+                effects_.undo(i, call.result(), saga_.is_known_done(i), call.key());
+                return std::string(call.result());
+            };
+        }
+    }
+    static void make_remote(saga_step& s) {
+        s.forward = [](step_call&) { return std::string{}; };
+        if (s.undo) {
+            s.undo = [](step_call& call) { return std::string(call.result()); };
+        }
+    }
+
+    [[nodiscard]] bool is_undecided(std::size_t i) const {
+        return saga_.state_of(i).value_or(step_state::undecided) == step_state::undecided;
+    }
+    /// The answer of a condition.
+    [[nodiscard]] bool answer(std::size_t i) {
+        if (!is_undecided(i)) {
+            wrong_.report("the condition of step " + given_.steps[i].name +
+                          " is asked again after its answer is stored");
+        }
+        return !how_.skipped[i];
+    }
+    /// No action may run while the answer of a condition up to that step is not stored.
+    void check_answers(std::size_t up_to) {
+        for (std::size_t i = 0; i <= up_to; ++i) {
+            if (given_.steps[i].condition && is_undecided(i)) {
+                wrong_.report("an action runs before the answer of the condition of step " + given_.steps[i].name +
+                              " is stored");
+            }
+        }
+    }
+
+    const saga_definition& given_;
+    const run_options& how_;
+    step_effects& effects_;
+    const stored_saga& saga_;
+    first_violation& wrong_;
+};
+
+} // namespace detail
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/saga/detail/saga_run.hpp
+// One simulated run of one saga, on the shipped runner and engine, step by step through the runner's phases and in
+// simulated time. Processes crash and restart on the same store, participants are unavailable, replies are late,
+// cancellation is requested at any moment, time jumps past the expiry, and whatever may be purged is purged at once.
+//
+// The same definition and fault plan give the same run. Whatever a saga must never do is reported as a violation.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+namespace detail {
+
+struct run_result {
+    saga_end end = saga_end::none; ///< before any resume
+    std::string path{};            ///< the faults that happened
+    std::string violation{};       ///< empty: there was none
+    std::uint64_t calls = 0;       ///< a hash of the store calls
+};
+
+template <class Rules = vouch::detail::saga_rules>
+class saga_run {
+  public:
+    saga_run(const saga_definition& given, fault_plan& faults, run_options how = {})
+        : how_(complete(std::move(how), given)), faults_(faults),
+          process_(std::make_shared<simulated_process>(simulated_process{.faults = faults})), given_(given),
+          effects_(given_, *process_, how_.skipped, wrong_), steps_(given_, how_, effects_, saga_, wrong_),
+          definition_(steps_.definition()), outbox_(store_, options_) {
+        restart();
+        for (const auto& s : given_.steps) {
+            if (s.is_remote()) {
+                queues_.insert(s.queue);
+                timeout_max_ = std::max(timeout_max_, s.timeout);
+            }
+        }
+        lease_ = std::max<duration>(std::chrono::minutes{5}, 4 * timeout_max_);
+    }
+    saga_run(const saga_run&) = delete;
+    saga_run& operator=(const saga_run&) = delete;
+
+    [[nodiscard]] run_result run() {
+        auto begun = definition_.begin(outbox_, {.queue = saga_queue}, std::string{});
+        const bool is_short = faults_.choose("expiry", {"", "before any retry"}) == 1;
+        begun.expires_at = clock_() + (is_short ? duration{1} : lifetime);
+        saga_.add(outbox_.emit(begun).front().id);
+        const auto end = run_to_end();
+        if (end == saga_end::dead && wrong_.text().empty()) {
+            repair_and_resume();
+        }
+        return {end, path(), wrong_.text(), process_->calls};
+    }
+
+  private:
+    using store_type = crashing_store;
+    using runner_type = runner<store_type>;
+    static constexpr const char* saga_queue = "sagas";
+    static constexpr duration lifetime = std::chrono::hours{24 * 365};
+    static constexpr duration moment = std::chrono::seconds{1};
+    static constexpr std::size_t turns_max = 2000;
+
+    /// The store handle and the routes of one process, from its start to its crash.
+    struct process_life {
+        process_life(store_type in, const emitter_options& options) : store(std::move(in)), outbox(store, options) {}
+        store_type store;
+        vouch::outbox<store_type> outbox;
+        router<store_type> sagas{outbox};
+        router<store_type> participants{outbox};
+    };
+
+    /// Starts another process on the same work. Earlier lives are kept: runners that hold a batch refer to them.
+    void restart() {
+        process_->has_crashed = false;
+        lives_.push_back(std::make_unique<process_life>(store_type(store_, process_), options_));
+        auto& life = *lives_.back();
+        vouch::detail::add_saga<Rules>(life.sagas, {definition_});
+        life.participants.on(
+            "#", [this](delivery& d) { return steps_.handle_command(d); }, retry_policy{.backoff = fixed{}});
+    }
+
+    /// Runs until the saga has ended and no batch is held, and checks the end.
+    [[nodiscard]] saga_end run_to_end() {
+        for (std::size_t turns = 0; turns < turns_max; ++turns) {
+            bool busy = settle_held() || serve(saga_queue);
+            for (const auto& queue : queues_) {
+                busy = busy || (!is_unavailable(queue) && serve(queue));
+            }
+            if (const auto end = find_end(); end != saga_end::none && held_.empty()) {
+                end_check(given_, effects_, store_, wrong_).run(*ended_, is_cancelled_);
                 return end;
             }
             purge_all();
-            if (!busy && !pass_time()) {
+            if (!busy && !advance_clock()) {
                 break;
             }
         }
-        world_.complain("it never ends");
+        wrong_.report("the saga never ends");
         return saga_end::none;
     }
 
-    /// Claims, handles and settles what is due in a queue, and may die anywhere in between. False if nothing was due.
-    bool take_turn(const std::string& queue) {
-        const auto due = work_.next_due(queue);
+    /// Claims, handles and settles what is due in a queue; the process may crash anywhere in between. Returns false if
+    /// nothing is due.
+    bool serve(const std::string& queue) {
+        const auto due = store_.next_due(queue);
         if (!due || *due > clock_()) {
             return false;
         }
-        const bool is_saga_turn = queue == sagas;
-        if (!(is_saga_turn ? may_interfere("before a claim") : may_be_served(queue))) {
+        const bool serves_sagas = queue == saga_queue;
+        if (serves_sagas) {
+            maybe_interfere("before a claim");
+        } else if (faults_.choose(queue, {"", "participant unavailable"}) == 1) {
+            unavailable_until_[queue] = clock_() + timeout_max_ + moment;
             return true;
         }
-        auto& now = *lives_.back();
-        auto by = std::make_unique<runner_type>(now.store, outbox_, is_saga_turn ? now.sagas : now.participants,
+        auto& life = *lives_.back();
+        auto by = std::make_unique<runner_type>(life.outbox, serves_sagas ? life.sagas : life.participants,
                                                 runner_options{.queue = queue, .batch_size = 1, .lease = lease_});
         std::vector<entry> claimed;
         try {
             claimed = by->claim();
             auto batch = by->handle_all(claimed);
-            const auto until = is_saga_turn ? hold_back(batch) : parked_until(batch);
-            if (until) {
-                note_lost(claimed);
-                parked_.push_back({std::move(by), std::move(batch), *until});
+            if (const auto until = serves_sagas ? saga_held_until(batch) : reply_held_until(batch)) {
+                lose_claims(claimed);
+                held_.add({std::move(by), std::move(batch), *until});
                 return true;
             }
             static_cast<void>(by->settle(batch));
-        } catch (const error&) { // the store's only fault is that its process is dead
+        } catch (const error&) { // the only error of this store is that its process has crashed
         }
-        if (process_->is_dead) {
-            note_lost(claimed.empty() ? in_flight(queue) : claimed);
+        if (process_->has_crashed) {
+            lose_claims(claimed.empty() ? claimed_in(queue) : claimed);
             restart();
         }
         return true;
     }
 
-    /// Whether somebody asks to cancel, or time jumps past the expiry, at this moment.
-    bool may_interfere(std::string_view when) {
-        const auto way = interferences_left_ == 0
-                             ? 0
-                             : fate_.choose(when, {"", "cancel requested", "expired", "abandoned and resumed"});
-        interferences_left_ -= way == 0 ? 0 : 1;
-        if (way == 1) {
-            const auto answer = transact(work_, [&](auto& tx) { return request_cancel(tx, saga_, clock_()); });
-            must_turn_round_ = must_turn_round_ || answer == verdict::applied || answer == verdict::repeated;
-        } else if (way == 2) {
-            clock_.pass(lifetime);
-        } else if (way == 3) {
-            abandon();
+    /// A runner of sagas that is slower than its lease. Cancellation may also be requested just before the settle.
+    [[nodiscard]] std::optional<time_point> saga_held_until(const typename runner_type::batch& batch) {
+        if (batch.empty() || process_->has_crashed) {
+            return std::nullopt;
+        }
+        maybe_interfere("before a settle");
+        const bool is_slow = faults_.choose("saga's runner", {"", "slower than its lease"}) == 1;
+        return is_slow ? std::optional{clock_() + lease_ + moment} : std::nullopt;
+    }
+    [[nodiscard]] std::optional<time_point> reply_held_until(const typename runner_type::batch& batch) {
+        const auto reply = effects_.take_reply_time();
+        if (batch.empty() || process_->has_crashed || reply == reply_time::at_once) {
+            return std::nullopt;
+        }
+        return clock_() + (reply == reply_time::after_timeout ? timeout_max_ : lease_) + moment;
+    }
+    bool settle_held() {
+        auto due = held_.take_due(clock_());
+        if (!due) {
+            return false;
+        }
+        try {
+            static_cast<void>(due->by->settle(due->batch));
+        } catch (const error&) {
+            restart();
         }
         return true;
     }
 
-    /// Somebody kills the saga as it stands, unless a runner holds it, and somebody else resumes it.
+    /// An operator or the clock interferes: at most twice in a run.
+    void maybe_interfere(std::string_view when) {
+        enum : std::size_t { nothing, cancelled, expired, abandoned };
+        if (interferences_left_ == 0) {
+            return;
+        }
+        const auto what = faults_.choose(when, {"", "cancel requested", "expired", "abandoned and resumed"});
+        interferences_left_ -= what == nothing ? 0 : 1;
+        if (what == cancelled) {
+            const auto answer =
+                transact(store_, [&](auto& tx) { return request_cancel(tx, saga_.current(), clock_()); });
+            is_cancelled_ = is_cancelled_ || answer == verdict::applied || answer == verdict::repeated;
+        } else if (what == expired) {
+            clock_.pass(lifetime);
+        } else if (what == abandoned) {
+            abandon();
+        }
+    }
+
+    /// Cancels the saga's entry, unless it is claimed, and resumes the saga.
     void abandon() {
-        const auto before = work_.find(saga_);
-        const auto next = transact(work_, [&](auto& tx) {
-            static_cast<void>(tx.cancel(saga_, "abandoned", clock_()));
-            return resume(tx, saga_, outbox_.fresh_id(), clock_());
+        const auto before = saga_.find();
+        const auto next = transact(store_, [&](auto& tx) {
+            static_cast<void>(tx.cancel(saga_.current(), "abandoned", clock_()));
+            return outbox_.resume(tx, saga_.current());
         });
         if (before && next.what == receipt::kind::inserted) {
-            note_lost({*before});
-            saga_ = next.id;
-            entries_.push_back(saga_);
+            lose_claims({*before});
+            saga_.add(next.id);
         }
     }
 
-    /// Whether the participants are there; if not they come back when the saga has stopped waiting.
-    [[nodiscard]] bool may_be_served(const std::string& queue) {
-        if (fate_.choose(queue, {"", "nobody there"}) == 0) {
-            return true;
+    /// An operator removes the cause of all faults and resumes the dead saga, which must then end compensated.
+    void repair_and_resume() {
+        faults_.stop();
+        effects_.repair();
+        unavailable_until_.clear();
+        const auto next = outbox_.resume(saga_.current());
+        saga_.add(next.id);
+        ended_.reset();
+        if (run_to_end() != saga_end::compensated) {
+            wrong_.report("the resumed saga does not end compensated");
         }
-        away_[queue] = clock_() + longest_ + std::chrono::seconds{1};
-        return false;
-    }
-    [[nodiscard]] bool is_away(const std::string& queue) const {
-        const auto found = away_.find(queue);
-        return found != away_.end() && found->second > clock_();
     }
 
-    /// A runner of sagas that is slower than its lease; or somebody who asks to cancel just before it settles.
-    [[nodiscard]] std::optional<time_point> hold_back(const runner_type::batch& batch) {
-        if (batch.empty() || process_->is_dead) {
-            return std::nullopt;
-        }
-        may_interfere("before a settle");
-        const bool is_slow = fate_.choose("saga's runner", {"", "slower than its lease"}) == 1;
-        return is_slow ? std::optional{clock_() + lease_ + std::chrono::seconds{1}} : std::nullopt;
-    }
-    [[nodiscard]] std::optional<time_point> parked_until(const runner_type::batch& batch) {
-        const auto how = world_.answers();
-        if (batch.empty() || process_->is_dead || how == answering::at_once) {
-            return std::nullopt;
-        }
-        return clock_() + (how == answering::late ? longest_ : lease_) + std::chrono::seconds{1};
+    [[nodiscard]] bool is_unavailable(const std::string& queue) const {
+        const auto found = unavailable_until_.find(queue);
+        return found != unavailable_until_.end() && found->second > clock_();
     }
 
-    bool settle_parked() {
-        for (std::size_t i = 0; i < parked_.size(); ++i) {
-            if (parked_[i].until <= clock_()) {
-                auto one = std::move(parked_[i]);
-                parked_.erase(parked_.begin() + static_cast<std::ptrdiff_t>(i));
-                try {
-                    static_cast<void>(one.by->settle(one.batch));
-                } catch (const error&) {
-                    restart();
-                }
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /// Steps whose claim nobody will settle in time may have done something, for all anybody knows.
-    void note_lost(const std::vector<entry>& claimed) {
+    /// Steps whose claim is not settled in time may have had an effect: their answer is lost.
+    void lose_claims(const std::vector<entry>& claimed) {
         for (const auto& e : claimed) {
             const auto command = command_of(e);
             if (command && !command->is_compensation) {
-                world_.note_claim_lost(command->number - 1);
+                effects_.lose_claim(command->number - 1);
             } else if (!command) {
                 const auto p = decode_progress(e.progress);
-                if (p && p->direction == saga_direction::forward && p->at < shape_.steps.size() &&
-                    !shape_.steps[p->at].is_remote() && may_run_next(*p)) {
-                    world_.note_claim_lost(p->at);
+                if (p && may_call_action(*p)) {
+                    effects_.lose_claim(p->at);
                 }
             }
         }
     }
-    /// Whether a claim calls the action whose turn it is; else it asks for its condition.
-    [[nodiscard]] bool may_run_next(const saga_progress& p) const {
-        return p.at < p.steps.size() ? p.steps[p.at].state == step_state::begun : !shape_.steps[p.at].condition;
+    /// Whether a claim of a saga with this progress calls a forward action in this process.
+    [[nodiscard]] bool may_call_action(const saga_progress& p) const {
+        if (p.direction != saga_direction::forward || p.at >= given_.steps.size() || given_.steps[p.at].is_remote()) {
+            return false;
+        }
+        return p.at < p.steps.size() ? p.steps[p.at].state == step_state::begun : !given_.steps[p.at].condition;
     }
-    /// What was claimed by a commit after which its process died.
-    [[nodiscard]] std::vector<entry> in_flight(const std::string& queue) const {
+    /// What was claimed by a commit after which the process crashed.
+    [[nodiscard]] std::vector<entry> claimed_in(const std::string& queue) const {
         auto wanted = query::live(queue);
         wanted.state = state::claimed;
-        return work_.list(wanted);
+        return store_.list(wanted);
     }
 
     void purge_all() {
-        static_cast<void>(transact(work_, [&](auto& tx) {
-            auto gone = tx.purge({.queue = sagas, .before = clock_() + duration{1}, .state = state::succeeded});
+        static_cast<void>(transact(store_, [&](auto& tx) {
+            const auto before = clock_() + duration{1};
+            auto purged = tx.purge({.queue = saga_queue, .before = before, .state = state::succeeded});
             for (const auto& queue : queues_) {
-                gone += tx.purge({.queue = queue, .before = clock_() + duration{1}});
+                purged += tx.purge({.queue = queue, .before = before});
             }
-            return gone;
+            return purged;
         }));
     }
 
-    /// To the next moment at which anything can happen; false if there is none.
-    [[nodiscard]] bool pass_time() {
-        std::optional<time_point> next;
+    /// Sets the clock to the next moment at which anything can happen. Returns false if there is none.
+    [[nodiscard]] bool advance_clock() {
+        auto next = held_.next();
         const auto consider = [&](std::optional<time_point> at) { next = at && (!next || *at < *next) ? at : next; };
-        consider(work_.next_due(sagas));
+        consider(store_.next_due(saga_queue));
         for (const auto& queue : queues_) {
-            const auto due = work_.next_due(queue);
-            consider(due && is_away(queue) ? std::max(*due, away_.at(queue)) : due);
-        }
-        for (const auto& p : parked_) {
-            consider(p.until);
+            const auto due = store_.next_due(queue);
+            consider(due && is_unavailable(queue) ? std::max(*due, unavailable_until_.at(queue)) : due);
         }
         if (next && *next > clock_()) {
             clock_.set(*next);
@@ -916,89 +1082,180 @@ class saga_trial {
         return next.has_value();
     }
 
-    // Judging.
-
-    [[nodiscard]] saga_end look() {
-        if (auto e = work_.find(saga_); e && is_terminal(e->state)) {
-            ended_ = std::move(e); // before it is purged
+    [[nodiscard]] saga_end find_end() {
+        if (auto e = saga_.find(); e && is_terminal(e->state)) {
+            ended_ = std::move(e); // it may be purged next
         }
         if (!ended_) {
             return saga_end::none;
         }
-        for (const auto& c : all_commands()) {
+        for (const auto& c : saga_.commands()) {
             if (is_live(c.state)) {
-                world_.complain("it has ended while a command of its is live");
+                wrong_.report("the saga has ended while one of its commands is live");
             }
         }
-        world_.note_end();
+        effects_.end();
         return end_of(*ended_);
     }
 
+    /// The steps that are skipped and the faults that happened, as text.
     [[nodiscard]] std::string path() const {
         std::string out;
-        for (std::size_t i = 0; i < shape_.steps.size(); ++i) {
-            out += how_.skipped[i] ? (out.empty() ? "skips " : "; skips ") + shape_.steps[i].name : std::string{};
+        for (std::size_t i = 0; i < given_.steps.size(); ++i) {
+            out += how_.skipped[i] ? (out.empty() ? "skips " : "; skips ") + given_.steps[i].name : std::string{};
         }
-        return out + (out.empty() || fate_.path().empty() ? "" : "; ") + fate_.path();
+        return out + (out.empty() || faults_.path().empty() ? "" : "; ") + faults_.path();
     }
 
-    void check(saga_end end) {
-        if (end != saga_end::none) {
-            judge(world_, shape_, work_, *ended_, must_turn_round_);
-        }
-    }
-
-    /// Somebody sees to what was wrong, and the dead saga goes on to its proper end.
-    void resume_it() {
-        fate_.end_of_trouble();
-        world_.heal();
-        away_.clear();
-        const auto next = transact(work_, [&](auto& tx) { return resume(tx, saga_, outbox_.fresh_id(), clock_()); });
-        saga_ = next.id;
-        entries_.push_back(saga_);
-        ended_.reset();
-        const auto end = play();
-        if (end != saga_end::compensated) {
-            world_.complain("resumed, it is not compensated in the end");
-        }
-        check(end);
-    }
-
-    trial_options how_;
+    run_options how_;
+    fault_plan& faults_;
+    std::shared_ptr<simulated_process> process_;
     manual_clock clock_{};
-    time_point start_ = clock_();
-    memory::store work_{};
-    std::shared_ptr<process> process_;
-    choices& fate_;
-    saga_definition shape_;
-    saga_world world_;
+    memory::store store_{};
+    saga_definition given_;
+    first_violation wrong_{};
+    stored_saga saga_{store_};
+    step_effects effects_;
+    simulated_steps steps_;
     saga_definition definition_;
-    outbox outbox_;
-    std::vector<std::unique_ptr<life>> lives_{};
-    std::set<std::string> queues_{};
-    duration longest_{};
+    emitter_options options_{
+        .clock = clock_, .ids = counting_ids(), .bindings = bindings{}.bind("#", end_topics_queue)};
+    outbox<memory::store> outbox_;
+    std::vector<std::unique_ptr<process_life>> lives_{};
+    std::set<std::string> queues_{}; ///< of the participants
+    duration timeout_max_{};
     duration lease_{};
-    id saga_{};
-    std::optional<entry> ended_{}; ///< the saga's entry, as it ended
-    std::vector<id> entries_{};    ///< the saga's, and those it was resumed from before
-    std::vector<parked> parked_{};
-    std::map<std::string, time_point> away_{};
+    std::optional<entry> ended_{}; ///< the saga's entry as it ended
+    held_batches<store_type> held_{};
+    std::map<std::string, time_point> unavailable_until_{};
     int interferences_left_ = 2;
-    bool must_turn_round_ = false;
+    bool is_cancelled_ = false;
 };
+
+} // namespace detail
+} // namespace testing
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/testing/saga/verify.hpp
+// Checks a saga definition by simulation: runs the saga on the shipped engine and runner through every combination of a
+// few faults, and checks each run.
+//
+//   CHECK(vouch::testing::verify(order_saga).is_sound());
+//
+// The faults: a step or its compensation fails, rejects, times out, crashes before or after its effect, or replies late;
+// the process crashes before or after any commit; a runner is slower than its lease; the saga is cancelled, expires, or
+// is abandoned and resumed. Every run must end completed, compensated, or dead; a dead saga must end compensated once
+// the fault is repaired and the saga resumed. Every effect must be undone exactly when it should be, and only once for a
+// participant that recognises a command by its key.
+//
+// `verify` checks the definition's shape, policies and timeouts, for every answer its conditions can give. It never
+// calls the definition's own actions and conditions.
+
+namespace vouch {
+inline namespace v0 {
+namespace testing {
+
+/// What a participant recognises a command by that it has already carried out. One that goes by the id acts again on a
+/// compensating command that is sent again.
+enum class dedup_by : std::uint8_t { key, command_id };
+
+struct verify_options {
+    std::size_t faults_max = 2;       ///< in one run; a fault that repeats, such as failing always, counts once
+    std::size_t runs_max = 1'000'000; ///< a saga that needs more is reported as not sound
+    dedup_by dedup = dedup_by::key;   ///< how the simulated participants recognise a command
+};
+
+struct verification {
+    std::size_t runs = 0;
+    std::size_t paths = 0;       ///< runs that differ in their store calls
+    std::size_t completed = 0;   ///< of these paths
+    std::size_t compensated = 0; ///< of these paths
+    std::size_t dead = 0;        ///< of these paths, before the resume
+    std::string violation{};     ///< what the first wrong run did; empty: every run was right
+    std::string path{};          ///< the faults of that run
+
+    [[nodiscard]] bool is_sound() const noexcept { return runs > 0 && violation.empty(); }
+};
+
+/// A summary of one line, and the violation with its path if there is one.
+[[nodiscard]] inline std::string to_string(const verification& v) {
+    auto out = std::to_string(v.paths) + " paths: " + std::to_string(v.completed) + " completed, " +
+               std::to_string(v.compensated) + " compensated, " + std::to_string(v.dead) + " dead for an operator";
+    return v.is_sound() ? out : out + "\nnot sound: " + v.violation + "\non the path: " + v.path;
+}
+
+namespace detail {
+
+/// Every combination of answers of a definition's conditions: by index, whether the step is skipped.
+[[nodiscard]] inline std::vector<std::vector<bool>> all_answers(const saga_definition& d) {
+    std::vector<std::vector<bool>> out{std::vector<bool>(d.steps.size())};
+    for (std::size_t i = 0; i < d.steps.size(); ++i) {
+        if (d.steps[i].condition && !d.steps[i].is_otherwise) {
+            const auto count = out.size();
+            for (std::size_t n = 0; n < count; ++n) {
+                out.push_back(out[n]);
+                out.back()[i] = true;
+            }
+        }
+    }
+    return out;
+}
+
+/// `verify` on an engine with other rules, for tests of the verifier itself.
+template <class Rules>
+[[nodiscard]] verification verify_with(const saga_definition& definition, const verify_options& how = {}) {
+    validate(definition);
+    verification out;
+    std::unordered_set<std::uint64_t> seen;
+    for (const auto& skipped : all_answers(definition)) {
+        std::vector<std::size_t> options;
+        do {
+            if (out.runs == how.runs_max) {
+                out.violation = "not verified: more than runs_max = " + std::to_string(how.runs_max) +
+                                " runs are needed; raise it or lower faults_max";
+                return out;
+            }
+            fault_plan faults(std::move(options), how.faults_max);
+            const auto result = saga_run<Rules>(definition, faults, {how.dedup == dedup_by::command_id, skipped}).run();
+            out.runs += 1;
+            if (seen.insert(result.calls).second) {
+                out.paths += 1;
+                out.completed += result.end == saga_end::completed ? 1U : 0U;
+                out.compensated += result.end == saga_end::compensated ? 1U : 0U;
+                out.dead += result.end == saga_end::dead ? 1U : 0U;
+            }
+            if (!result.violation.empty()) {
+                out.violation = result.violation;
+                out.path = result.path.empty() ? "no fault" : result.path;
+                return out;
+            }
+            options = faults.next();
+        } while (!options.empty());
+    }
+    return out;
+}
+
+} // namespace detail
+
+/// Simulates every run of the saga with up to `faults_max` faults, and stops at the first one that is wrong. Throws
+/// `invalid_argument` for a definition that cannot run.
+[[nodiscard]] inline verification verify(const saga_definition& definition, const verify_options& how = {}) {
+    return detail::verify_with<vouch::detail::saga_rules>(definition, how);
+}
 
 } // namespace testing
 } // namespace v0
 } // namespace vouch
 
 // ---- vouch/testing/table.hpp
-// Entries as a table a person can read: in a failing test, or at a breakpoint.
+// Entries as a readable table, for a failing test or a debugger.
 
 namespace vouch {
 inline namespace v0 {
 namespace testing {
 
-/// A length of time in its largest whole unit: 0, 90s, 5min, 2h, 250ms, -3us.
+/// A duration in its largest whole unit: 0, 90s, 5min, 2h, 250ms, -3us.
 [[nodiscard]] inline std::string to_text(duration d) {
     struct unit {
         duration::rep size;
@@ -1017,10 +1274,10 @@ namespace testing {
     return {};
 }
 
-/// Counting ids by their number, others in full.
+/// An id of `counting_ids` as its number, any other id in full.
 [[nodiscard]] inline std::string to_text(const id& i) { return i.high == 0 ? std::to_string(i.low) : to_string(i); }
 
-/// One row per entry; times count from `start`.
+/// One row per entry; times are relative to `start`.
 [[nodiscard]] inline std::string table(std::span<const entry> entries, time_point start) {
     using row = std::array<std::string, 7>;
     std::vector<row> rows{{"id", "queue", "topic", "state", "attempts", "due", "last error"}};
@@ -1087,15 +1344,16 @@ class sandbox {
     sandbox() : sandbox(sandbox_options{}) {}
     explicit sandbox(sandbox_options options)
         : queue_(options.queue), start_(clock_()),
-          outbox_({.clock = clock_,
+          outbox_(store_,
+                  {.clock = clock_,
                    .ids = ids_,
                    .bindings = options.bindings.empty() ? bindings{}.bind("#", options.queue) : options.bindings}),
-          runner_(store_, outbox_, router_,
-                  {.queue = options.queue,
-                   .worker = "sandbox",
-                   .batch_size = options.batch_size,
-                   .lease = options.lease,
-                   .retry = std::move(options.retry)}) {
+          router_(outbox_), runner_(outbox_, router_,
+                                    {.queue = options.queue,
+                                     .worker = "sandbox",
+                                     .batch_size = options.batch_size,
+                                     .lease = options.lease,
+                                     .retry = std::move(options.retry)}) {
         runner_.observe(recorder_);
     }
     sandbox(const sandbox&) = delete;
@@ -1119,7 +1377,7 @@ class sandbox {
     }
 
     /// Emits in a transaction of its own. The receipt is of the first entry, if there are several.
-    receipt emit(const emission& e) { return outbox_.emit(store_, e).front(); }
+    receipt emit(const emission& e) { return outbox_.emit(e).front(); }
 
     /// One pass over what is due now.
     report run_once() { return runner_.run_once(); }
@@ -1173,7 +1431,7 @@ class sandbox {
 
     [[nodiscard]] memory::store& store() noexcept { return store_; }
     [[nodiscard]] const manual_clock& clock() const noexcept { return clock_; }
-    [[nodiscard]] const vouch::outbox& outbox() const noexcept { return outbox_; }
+    [[nodiscard]] const vouch::outbox<memory::store>& outbox() const noexcept { return outbox_; }
     [[nodiscard]] vouch::runner<memory::store>& runner() noexcept { return runner_; }
     [[nodiscard]] time_point start() const noexcept { return start_; }
 
@@ -1197,7 +1455,7 @@ class sandbox {
     counting_ids ids_;
     time_point start_;
     memory::store store_;
-    vouch::outbox outbox_;
+    vouch::outbox<memory::store> outbox_;
     router<memory::store> router_;
     recorder recorder_;
     vouch::runner<memory::store> runner_;
@@ -1208,9 +1466,8 @@ class sandbox {
 } // namespace vouch
 
 // ---- vouch/testing/sequence_diagram.hpp
-// What was recorded, as a Mermaid sequence diagram: queues are the participants, an emission is an arrow to the queue
-// it goes to, and the end of what was emitted is an arrow back. Give one recorder to the runners of all queues
-// concerned.
+// Recorded events as a Mermaid sequence diagram: the queues are the participants, an emission is an arrow to its queue,
+// and the end of an emitted entry is an arrow back. Register one recorder with the runners of all queues involved.
 
 namespace vouch {
 inline namespace v0 {
@@ -1222,22 +1479,22 @@ class diagram {
   public:
     void add(const recorded_event& e) {
         switch (e.what) {
-        case event_kind::enqueued: // by what was settled right before
+        case event_kind::enqueued: // by the entry that was settled just before
             sent_from_[e.id] = last_;
             arrow(last_, "->>", e.queue, e.topic);
             break;
         case event_kind::started:
-            if (!sent_from_.contains(e.id) && e.attempt == 1 && begun_.emplace(e.id, true).second) {
+            if (!sent_from_.contains(e.id) && e.attempt == 1 && started_.emplace(e.id, true).second) {
                 body_ += "    Note over " + alias(e.queue) + ": " + e.topic + '\n';
             }
             break;
         case event_kind::succeeded:
         case event_kind::dead: end(e); break;
-        case event_kind::retried: arrow(e.queue, "->>", e.queue, e.topic + " again" + told(e)); break;
+        case event_kind::retried: arrow(e.queue, "->>", e.queue, e.topic + " again" + note_of(e)); break;
         case event_kind::advanced:
             last_ = e.queue;
             if (!e.tag.empty()) { // a saga skips a step
-                body_ += "    Note over " + alias(e.queue) + ": " + e.topic + told(e) + '\n';
+                body_ += "    Note over " + alias(e.queue) + ": " + e.topic + note_of(e) + '\n';
             }
             break;
         default: break;
@@ -1255,14 +1512,14 @@ class diagram {
   private:
     void end(const recorded_event& e) {
         last_ = e.queue;
-        const auto what = e.topic + ' ' + std::string(name_of(e.what)) + told(e);
+        const auto what = e.topic + ' ' + std::string(name_of(e.what)) + note_of(e);
         if (const auto from = sent_from_.find(e.id); from != sent_from_.end()) {
             arrow(e.queue, "-->>", from->second, what);
         } else {
             body_ += "    Note over " + alias(e.queue) + ": " + what + '\n';
         }
     }
-    [[nodiscard]] static std::string told(const recorded_event& e) {
+    [[nodiscard]] static std::string note_of(const recorded_event& e) {
         const auto& word = e.error.empty() ? e.tag : e.error;
         return word.empty() ? std::string{} : " (" + word + ')';
     }
@@ -1270,7 +1527,7 @@ class diagram {
         const auto start = alias(from);
         body_ += "    " + start + std::string(how) + alias(to) + ": " + what + '\n';
     }
-    /// Names may be anything; Mermaid's own must not.
+    /// A queue may have any name; a participant in Mermaid may not.
     [[nodiscard]] std::string alias(const std::string& queue) {
         const auto found = std::find(queues_.begin(), queues_.end(), queue);
         const auto index = found - queues_.begin();
@@ -1282,115 +1539,20 @@ class diagram {
 
     std::vector<std::string> queues_{};
     std::map<id, std::string> sent_from_{};
-    std::map<id, bool> begun_{};
+    std::map<id, bool> started_{};
     std::string last_ = "outside";
     std::string body_{};
 };
 
 } // namespace detail
 
+/// The Mermaid text of these events.
 [[nodiscard]] inline std::string sequence_diagram(const std::vector<recorded_event>& events) {
     detail::diagram out;
     for (const auto& e : events) {
         out.add(e);
     }
     return out.text();
-}
-
-} // namespace testing
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/testing/verify.hpp
-// Goes through every course a saga can take, on the shipped engine and runner, with up to so many troubles at once:
-// each step failing, rejecting, timing out, crashing before and after its effect and around every commit, answering
-// late, its compensation failing; requests to cancel, expiry, runners slower than their lease. Each must end completed,
-// compensated, or dead for an operator and then, resumed, compensated; and every effect that happened is undone exactly
-// when it should be, and only once for a participant that knows a command by its key.
-//
-//   CHECK(vouch::testing::verify(order_saga).is_sound());
-//
-// The definition's own actions and conditions are not called: what is verified is its shape, with its policies and
-// timeouts, for every way its conditions can answer.
-
-namespace vouch {
-inline namespace v0 {
-namespace testing {
-
-struct verify_options {
-    std::size_t troubles_max = 2;       ///< at once; a habit, such as failing always, is one
-    std::size_t trials_max = 1'000'000; ///< after which it is given up, and not sound
-    dedup_by dedup = dedup_by::key;     ///< what the participants know a command by that they have carried out
-};
-
-struct verification {
-    std::size_t trials = 0;
-    std::size_t paths = 0; ///< courses of events that differ in their store calls
-    std::size_t completed = 0;
-    std::size_t compensated = 0;
-    std::size_t dead = 0;
-    std::string complaint{}; ///< of the first course that went wrong; empty: none did
-    std::string path{};      ///< what went wrong in it
-
-    [[nodiscard]] bool is_sound() const noexcept { return trials > 0 && complaint.empty(); }
-};
-
-[[nodiscard]] inline std::string to_string(const verification& v) {
-    auto out = std::to_string(v.paths) + " paths: " + std::to_string(v.completed) + " completed, " +
-               std::to_string(v.compensated) + " compensated, " + std::to_string(v.dead) + " dead for an operator";
-    return v.is_sound() ? out : out + "\nnot sound: " + v.complaint + "\non the path: " + v.path;
-}
-
-namespace detail {
-
-/// Every way a definition's conditions can answer, by number of the step: true is skipped.
-[[nodiscard]] inline std::vector<std::vector<bool>> all_answers(const saga_definition& d) {
-    std::vector<std::vector<bool>> out{std::vector<bool>(d.steps.size())};
-    for (std::size_t i = 0; i < d.steps.size(); ++i) {
-        if (d.steps[i].condition && !d.steps[i].is_otherwise) {
-            const auto so_far = out.size();
-            for (std::size_t n = 0; n < so_far; ++n) {
-                out.push_back(out[n]);
-                out.back()[i] = true;
-            }
-        }
-    }
-    return out;
-}
-
-} // namespace detail
-
-/// Stops at the first course that is not as it should be. `Rules` is for testing the verifier itself.
-template <class Rules = saga_rules>
-[[nodiscard]] verification verify(const saga_definition& definition, verify_options how = {}) {
-    validate(definition);
-    verification out;
-    std::unordered_set<std::uint64_t> seen;
-    for (const auto& skipped : detail::all_answers(definition)) {
-        std::vector<std::size_t> ways;
-        do {
-            if (out.trials == how.trials_max) {
-                out.complaint = "more courses than trials_max";
-                return out;
-            }
-            choices fate(std::move(ways), how.troubles_max);
-            const auto result = saga_trial<Rules>(definition, fate, {how.dedup, skipped}).run();
-            out.trials += 1;
-            if (seen.insert(result.calls).second) {
-                out.paths += 1;
-                out.completed += result.end == saga_end::completed ? 1U : 0U;
-                out.compensated += result.end == saga_end::compensated ? 1U : 0U;
-                out.dead += result.end == saga_end::dead ? 1U : 0U;
-            }
-            if (!result.complaint.empty()) {
-                out.complaint = result.complaint;
-                out.path = result.path.empty() ? "the ordinary one" : result.path;
-                return out;
-            }
-            ways = fate.next();
-        } while (!ways.empty());
-    }
-    return out;
 }
 
 } // namespace testing

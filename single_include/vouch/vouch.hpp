@@ -43,9 +43,11 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -63,11 +65,141 @@
 #include <variant>
 #include <vector>
 
-// ---- vouch/contract/id.hpp
-// A 128-bit identifier with the text form of a UUID. Ids are made by the caller (`policy/id_source.hpp`), never by a
-// store; an entry's id is the idempotency key its handler hands on.
+// ---- vouch/contract/text_stream.hpp
+// Printing for tests and logs. Ids, states, verdicts, receipts and entries can be written to any output stream with
+// `<<`, so Catch2, GoogleTest, doctest and RapidCheck print them in a failing test. The operators are templates over
+// the stream: no header of vouch includes <iostream>.
+
+namespace vouch {
+inline namespace v0 {
+
+/// An output stream of characters, such as `std::ostream`.
+template <class Stream>
+concept text_stream = requires(Stream& out, const char* text) {
+    out.write(text, std::ptrdiff_t{});
+};
+
+namespace detail {
+
+template <class Stream>
+Stream& write_text(Stream& out, std::string_view text) {
+    out.write(text.data(), static_cast<std::ptrdiff_t>(text.size()));
+    return out;
+}
+
+} // namespace detail
+
+/// Writes the name of a state, verdict, verb or any other enumeration of vouch that has a `name_of`.
+template <text_stream Stream, class Enum>
+    requires requires(Enum e) {
+        { name_of(e) } -> std::same_as<std::string_view>;
+    }
+Stream& operator<<(Stream& out, Enum e) { return detail::write_text(out, name_of(e)); }
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/error.hpp
+// The one exception type of the contract, for faults of a store and for misuse. Facts of the domain, such as a stale
+// ticket or a duplicate, are not errors: they are return values (`verdict.hpp`).
 //
-// Ids order like their bytes and like their text, so time-ordered ids (UUIDv7) stay in order in any index.
+// A message names fields, limits and sizes. It never contains a payload or the text of another exception.
+
+namespace vouch {
+inline namespace v0 {
+
+/// What went wrong.
+enum class error_kind : std::uint8_t {
+    invalid_argument, ///< an argument breaks a rule; nothing was written and an open transaction stays open
+    unsupported,      ///< the store does not declare the capability that is needed
+    unrouted,         ///< an emission names no queue and no binding matches its topic
+    conflict,         ///< another transaction won and this one is rolled back; repeat it from `begin`
+    busy,             ///< the store did not become available in time
+    full,             ///< no room: disk, quota or memory
+    read_only,        ///< the store can be read but not written
+    corrupt,          ///< the stored data is damaged
+    io,               ///< the disk or the connection failed
+    misuse,           ///< a call that the contract forbids, such as using a closed transaction
+};
+
+[[nodiscard]] constexpr std::string_view name_of(error_kind kind) noexcept {
+    switch (kind) {
+    case error_kind::invalid_argument: return "invalid_argument";
+    case error_kind::unsupported: return "unsupported";
+    case error_kind::unrouted: return "unrouted";
+    case error_kind::conflict: return "conflict";
+    case error_kind::busy: return "busy";
+    case error_kind::full: return "full";
+    case error_kind::read_only: return "read_only";
+    case error_kind::corrupt: return "corrupt";
+    case error_kind::io: return "io";
+    case error_kind::misuse: return "misuse";
+    }
+    return "?";
+}
+
+/// Thrown by stores, and by vouch itself.
+class error : public std::runtime_error {
+  public:
+    error(error_kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+
+    /// What is known besides the kind.
+    struct details {
+        bool in_doubt = false; ///< see `is_in_doubt`
+        int code = 0;          ///< see `code`
+    };
+    error(error_kind kind, const std::string& message, details more)
+        : std::runtime_error(message), kind_(kind), details_(more) {}
+
+    [[nodiscard]] error_kind kind() const noexcept { return kind_; }
+
+    /// Whether the same call may succeed later without a change to the program or the data.
+    [[nodiscard]] bool is_transient() const noexcept {
+        return kind_ == error_kind::conflict || kind_ == error_kind::busy || kind_ == error_kind::full ||
+               kind_ == error_kind::io;
+    }
+
+    /// Whether the commit that threw may have taken effect. The caller must forget the claims of that transaction, and
+    /// repeat its settles and enqueues as a whole, with the same tickets and ids.
+    [[nodiscard]] bool is_in_doubt() const noexcept { return details_.in_doubt; }
+
+    /// The backend's own result code; 0 if it has none.
+    [[nodiscard]] int code() const noexcept { return details_.code; }
+
+  private:
+    error_kind kind_;
+    details details_{};
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/detail/mix.hpp
+// One step of scrambling for hashes, derived ids and jitter: cheap, the same on every machine, and not a secret.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// The finaliser of SplitMix64: every input bit affects every output bit.
+[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9U;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebU;
+    x ^= x >> 31;
+    return x;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/id.hpp
+// A 128-bit identifier with the text form of a UUID. Callers make ids (`policy/id_source.hpp`); a store never makes
+// one. The id of an entry is the idempotency key that its handler passes on to other systems.
+//
+// Ids sort like their bytes and like their text, so time-ordered ids (UUIDv7) stay in order in any index.
 
 namespace vouch {
 inline namespace v0 {
@@ -76,7 +208,7 @@ struct id {
     std::uint64_t high = 0;
     std::uint64_t low = 0;
 
-    /// The nil id stands for "none" in optional fields and is refused where an id is required.
+    /// The nil id means "none" in optional fields. Where an id is required it is refused.
     [[nodiscard]] constexpr bool is_nil() const noexcept { return high == 0 && low == 0; }
     [[nodiscard]] friend constexpr auto operator<=>(const id&, const id&) noexcept = default;
 
@@ -90,6 +222,7 @@ struct id {
         return out;
     }
 
+    /// The inverse of `bytes`.
     [[nodiscard]] static constexpr id from_bytes(const std::array<std::uint8_t, 16>& bytes) noexcept {
         id out;
         for (std::size_t i = 0; i < 8; ++i) {
@@ -99,7 +232,7 @@ struct id {
         return out;
     }
 
-    /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, in either case; anything else is no id.
+    /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, in upper or lower case. Any other text gives nothing.
     [[nodiscard]] static constexpr std::optional<id> parse(std::string_view text) noexcept;
 };
 
@@ -120,16 +253,6 @@ namespace detail {
         return c - 'A' + 10;
     }
     return -1;
-}
-
-/// The finaliser of SplitMix64: every input bit reaches every output bit.
-[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
-    x ^= x >> 30;
-    x *= 0xbf58476d1ce4e5b9U;
-    x ^= x >> 27;
-    x *= 0x94d049bb133111ebU;
-    x ^= x >> 31;
-    return x;
 }
 
 } // namespace detail
@@ -156,6 +279,7 @@ constexpr std::optional<id> id::parse(std::string_view text) noexcept {
     return out;
 }
 
+/// The text form, in lower case. `id::parse` reads it back.
 [[nodiscard]] inline std::string to_string(const id& value) {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string out;
@@ -170,9 +294,14 @@ constexpr std::optional<id> id::parse(std::string_view text) noexcept {
     return out;
 }
 
-/// The id that belongs to `base` under `label`: the same pair always gives the same id, so that work done twice from
-/// the same beginning names the same entries. The leading 48 bits (UUIDv7's time) are kept: derived ids stay
-/// time-ordered.
+/// Writes the text form.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const id& value) {
+    return detail::write_text(out, to_string(value));
+}
+
+/// The id that belongs to `base` under `label`. The same pair always gives the same id, so that work that is repeated
+/// names the same entries. The leading 48 bits (UUIDv7's time) are kept, so derived ids stay time-ordered.
 [[nodiscard]] constexpr id derive(const id& base, std::string_view label) noexcept {
     std::uint64_t a = detail::mix(base.high ^ 0x9e3779b97f4a7c15U);
     std::uint64_t b = detail::mix(base.low + a);
@@ -197,16 +326,18 @@ struct std::hash<vouch::id> {
 };
 
 // ---- vouch/contract/time.hpp
-// Time as the contract knows it: microseconds of UTC, always handed in by the caller. No store reads a clock,
-// so the same calls give the same result, and tests own the time.
+// Time in the contract: microseconds of UTC, always an argument. No store reads a clock, so the same calls give the
+// same results, and tests control the time.
 
 namespace vouch {
 inline namespace v0 {
 
+/// A length of time.
 using duration = std::chrono::microseconds;
+/// A point in time, UTC.
 using time_point = std::chrono::time_point<std::chrono::system_clock, duration>;
 
-/// `at + by`, held at the ends of the representable range instead of overflowing.
+/// `at + by`, or the last (first) representable time if the sum would overflow.
 [[nodiscard]] constexpr time_point later(time_point at, duration by) noexcept {
     if (by > duration::zero() && at > time_point::max() - by) {
         return time_point::max();
@@ -220,334 +351,18 @@ using time_point = std::chrono::time_point<std::chrono::system_clock, duration>;
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/contract/draft.hpp
-// What a producer wants stored. Drafts are plain values: fill in what matters, the rest has a meaning when left alone.
+// ---- vouch/contract/detail/byte_stream.hpp
+// Values as bytes that are the same on every machine. Numbers are written in groups of seven bits, lowest first. Texts
+// and lists follow their length. An optional value follows a 1; a 0 stands for none.
 
 namespace vouch {
 inline namespace v0 {
-
-/// Names and values that travel with an entry, in the order given. Names may repeat.
-using header_list = std::vector<std::pair<std::string, std::string>>;
-using id_list = std::vector<vouch::id>;
-
-struct draft {
-    vouch::id id{};          ///< required; the idempotency key of the work
-    std::string queue{};     ///< required; who claims it
-    std::string topic{};     ///< required; what it is, words joined by dots
-    std::string payload{};   ///< opaque bytes
-    std::string key{};       ///< dedup key, unique per queue among stored entries; empty: none
-    std::string group{};     ///< entries that complete together, across queues; empty: none
-    std::string lane{};      ///< ordering key within the queue; empty: none
-    vouch::id parent{};      ///< the entry to nudge when this one ends; nil: none
-    vouch::id predecessor{}; ///< the dead entry this one replaces, whose key, group and lane it takes over; nil: none
-    std::optional<time_point> due_at{};     ///< when it may run; unset: now
-    std::optional<time_point> expires_at{}; ///< when trying ends, whatever the retries; unset: never
-    std::uint32_t attempts_max = 0;         ///< 0: the handler's
-    id_list trail{};                        ///< the emissions that led here, outermost first, its own last
-    header_list headers{};
-    std::string progress{};              ///< where a multi-step entry begins
-    std::optional<std::string> result{}; ///< set: born succeeded; then lane, group, parent and predecessor are refused
-
-    [[nodiscard]] friend bool operator==(const draft&, const draft&) = default;
-};
-
-/// Calls `f(name, value...)` for every field of one or several drafts side by side.
-template <class F, class... Drafts>
-    requires(std::same_as<std::remove_const_t<Drafts>, draft>&&...)
-void for_each_field(F&& f, Drafts&... d) {
-    f("id", d.id...);
-    f("queue", d.queue...);
-    f("topic", d.topic...);
-    f("payload", d.payload...);
-    f("key", d.key...);
-    f("group", d.group...);
-    f("lane", d.lane...);
-    f("parent", d.parent...);
-    f("predecessor", d.predecessor...);
-    f("due_at", d.due_at...);
-    f("expires_at", d.expires_at...);
-    f("attempts_max", d.attempts_max...);
-    f("trail", d.trail...);
-    f("headers", d.headers...);
-    f("progress", d.progress...);
-    f("result", d.result...);
-}
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/contract/state.hpp
-// The five states of an entry. `lifecycle.hpp` says which verb leads from which to which; nothing else can happen.
-
-namespace vouch {
-inline namespace v0 {
-
-enum class state : std::uint8_t {
-    pending,   ///< waits for its first attempt, or for the next step after a checkpoint
-    retrying,  ///< an attempt failed or was handed back; waits for the next one
-    claimed,   ///< a runner holds it under a lease
-    succeeded, ///< terminal: done
-    dead,      ///< terminal: given up, kept for a person to see
-};
-
-inline constexpr std::array<state, 5> all_states{state::pending, state::retrying, state::claimed, state::succeeded,
-                                                 state::dead};
-
-/// Terminal entries are frozen: no field of theirs changes again, and only a purge removes them.
-[[nodiscard]] constexpr bool is_terminal(state s) noexcept { return s == state::succeeded || s == state::dead; }
-[[nodiscard]] constexpr bool is_live(state s) noexcept { return !is_terminal(s); }
-
-[[nodiscard]] constexpr std::string_view name_of(state s) noexcept {
-    switch (s) {
-    case state::pending: return "pending";
-    case state::retrying: return "retrying";
-    case state::claimed: return "claimed";
-    case state::succeeded: return "succeeded";
-    case state::dead: return "dead";
-    }
-    return "?";
-}
-
-/// How many entries of a queue are in each state. Every state is present; zero is a number too.
-struct state_counts {
-    std::array<std::size_t, all_states.size()> by_state{};
-
-    [[nodiscard]] constexpr std::size_t& operator[](state s) noexcept { return by_state[static_cast<std::size_t>(s)]; }
-    [[nodiscard]] constexpr std::size_t operator[](state s) const noexcept {
-        return by_state[static_cast<std::size_t>(s)];
-    }
-    [[nodiscard]] constexpr std::size_t live() const noexcept {
-        return (*this)[state::pending] + (*this)[state::retrying] + (*this)[state::claimed];
-    }
-    [[nodiscard]] constexpr std::size_t total() const noexcept {
-        return live() + (*this)[state::succeeded] + (*this)[state::dead];
-    }
-    [[nodiscard]] friend constexpr bool operator==(const state_counts&, const state_counts&) noexcept = default;
-};
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/contract/ticket.hpp
-// The fence a claim hands out. Good once the claiming transaction has committed, used up by the settle that lands, and
-// worthless from the moment somebody else claims the entry.
-
-namespace vouch {
-inline namespace v0 {
-
-struct ticket {
-    vouch::id id{};
-    std::uint64_t epoch = 0;
-
-    [[nodiscard]] friend constexpr auto operator<=>(const ticket&, const ticket&) noexcept = default;
-};
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/contract/entry.hpp
-// A stored draft with its life. What a draft brings never changes; what changes is `life`, and only the verbs of
-// `lifecycle.hpp` change it.
-
-namespace vouch {
-inline namespace v0 {
-
-/// The part of an entry that verbs change.
-struct life {
-    vouch::state state = vouch::state::pending;
-    std::uint32_t attempts = 0;                  ///< claims that count; a release gives one back, an advance all
-    std::uint32_t lapses = 0;                    ///< claims in a row that ended with their lease, not with an outcome
-    std::uint32_t failures = 0;                  ///< accepted failed results
-    std::uint64_t epoch = 0;                     ///< every claim ever; only grows
-    time_point due_at{};                         ///< when it may run; a claim does not touch it
-    std::optional<time_point> lease_until{};     ///< claimed only: when the claim may be taken over
-    bool woken = false;                          ///< claimed only: nudged since the claim, to be due when it ends
-    std::string last_error{};                    ///< code of the last failure; kept after success
-    std::optional<std::string> result{};         ///< what succeed or bury left
-    std::string progress{};                      ///< the last checkpoint
-    std::string worker{};                        ///< who claimed it last
-    time_point updated_at{};                     ///< the `now` of the last change
-    std::optional<time_point> last_attempt_at{}; ///< the `now` of the last claim
-
-    [[nodiscard]] friend bool operator==(const life&, const life&) = default;
-};
-
-struct entry : life {
-    vouch::id id{};
-    std::string queue{};
-    std::string topic{};
-    std::string payload{};
-    std::string key{};
-    std::string group{};
-    std::string lane{};
-    vouch::id parent{};
-    vouch::id predecessor{};
-    std::optional<time_point> expires_at{};
-    std::uint32_t attempts_max = 0;
-    id_list trail{};
-    header_list headers{};
-    std::uint64_t sequence = 0;   ///< order of entry into the store; never reused, may have gaps
-    std::uint32_t generation = 1; ///< one more than the predecessor's
-    time_point created_at{};
-
-    [[nodiscard]] friend bool operator==(const entry&, const entry&) = default;
-};
-
-[[nodiscard]] inline ticket ticket_of(const entry& e) noexcept { return {.id = e.id, .epoch = e.epoch}; }
-
-/// Calls `f(name, value...)` for every field of one or several entries side by side: a store that forgets a field fails
-/// by its name.
-template <class F, class... Entries>
-    requires(std::same_as<std::remove_const_t<Entries>, entry>&&...)
-void for_each_field(F&& f, Entries&... e) {
-    f("id", e.id...);
-    f("queue", e.queue...);
-    f("topic", e.topic...);
-    f("payload", e.payload...);
-    f("key", e.key...);
-    f("group", e.group...);
-    f("lane", e.lane...);
-    f("parent", e.parent...);
-    f("predecessor", e.predecessor...);
-    f("expires_at", e.expires_at...);
-    f("attempts_max", e.attempts_max...);
-    f("trail", e.trail...);
-    f("headers", e.headers...);
-    f("sequence", e.sequence...);
-    f("generation", e.generation...);
-    f("created_at", e.created_at...);
-    f("state", e.state...);
-    f("attempts", e.attempts...);
-    f("lapses", e.lapses...);
-    f("failures", e.failures...);
-    f("epoch", e.epoch...);
-    f("due_at", e.due_at...);
-    f("lease_until", e.lease_until...);
-    f("woken", e.woken...);
-    f("last_error", e.last_error...);
-    f("result", e.result...);
-    f("progress", e.progress...);
-    f("worker", e.worker...);
-    f("updated_at", e.updated_at...);
-    f("last_attempt_at", e.last_attempt_at...);
-}
-
-/// The entry a draft becomes: pending, or succeeded if it carries a result. The store adds the sequence and, for a
-/// successor, what it takes over.
-[[nodiscard]] inline entry born(const draft& d, time_point now) {
-    entry e;
-    e.id = d.id;
-    e.queue = d.queue;
-    e.topic = d.topic;
-    e.payload = d.payload;
-    e.key = d.key;
-    e.group = d.group;
-    e.lane = d.lane;
-    e.parent = d.parent;
-    e.predecessor = d.predecessor;
-    e.expires_at = d.expires_at;
-    e.attempts_max = d.attempts_max;
-    e.trail = d.trail;
-    e.headers = d.headers;
-    e.created_at = now;
-    e.state = d.result ? state::succeeded : state::pending;
-    e.due_at = d.due_at.value_or(now);
-    e.result = d.result;
-    e.progress = d.progress;
-    e.updated_at = now;
-    return e;
-}
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/contract/error.hpp
-// The one root of everything that goes wrong below a caller: faults of the store, and misuse of it. Facts of the domain
-// (a stale ticket, a duplicate) are not errors; they are values (`verdict.hpp`).
-//
-// A message names fields, limits and sizes; it never contains a payload or another exception's text.
-
-namespace vouch {
-inline namespace v0 {
-
-enum class error_kind : std::uint8_t {
-    invalid_argument, ///< refused at the boundary; nothing was written and an open transaction stays open
-    unsupported,      ///< the store does not declare the capability this asks for
-    unrouted,         ///< an emission names no queue and no binding matches its topic
-    conflict,         ///< another transaction won; this one is rolled back, repeat it from `begin`
-    busy,             ///< the store could not be had in time
-    full,             ///< no room: disk, quota or memory
-    read_only,        ///< the store may be read but not written
-    corrupt,          ///< what is stored is not what was written
-    io,               ///< the medium or the connection failed
-    misuse,           ///< a call the contract does not allow, such as using a closed transaction
-};
-
-[[nodiscard]] constexpr std::string_view name_of(error_kind kind) noexcept {
-    switch (kind) {
-    case error_kind::invalid_argument: return "invalid_argument";
-    case error_kind::unsupported: return "unsupported";
-    case error_kind::unrouted: return "unrouted";
-    case error_kind::conflict: return "conflict";
-    case error_kind::busy: return "busy";
-    case error_kind::full: return "full";
-    case error_kind::read_only: return "read_only";
-    case error_kind::corrupt: return "corrupt";
-    case error_kind::io: return "io";
-    case error_kind::misuse: return "misuse";
-    }
-    return "?";
-}
-
-class error : public std::runtime_error {
-  public:
-    error(error_kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
-
-    /// An error whose commit may or may not have happened. `code` is the backend's own, 0 if it has none.
-    struct details {
-        bool in_doubt = false;
-        int code = 0;
-    };
-    error(error_kind kind, const std::string& message, details more)
-        : std::runtime_error(message), kind_(kind), details_(more) {}
-
-    [[nodiscard]] error_kind kind() const noexcept { return kind_; }
-
-    /// Whether the same call may succeed later with nobody changing the program or the data.
-    [[nodiscard]] bool is_transient() const noexcept {
-        return kind_ == error_kind::conflict || kind_ == error_kind::busy || kind_ == error_kind::full ||
-               kind_ == error_kind::io;
-    }
-
-    /// Whether the commit that failed may have happened all the same. Claims of that transaction are to be forgotten;
-    /// settles and enqueues are to be repeated whole under the same tickets and ids.
-    [[nodiscard]] bool is_in_doubt() const noexcept { return details_.in_doubt; }
-
-    /// The backend's own result code, 0 if there is none.
-    [[nodiscard]] int code() const noexcept { return details_.code; }
-
-  private:
-    error_kind kind_;
-    details details_{};
-};
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/contract/bytes.hpp
-// An entry as bytes and back, for stores that keep values and not columns: a log, a file, a key-value database.
-//
-// The bytes mean the same on every machine and say themselves where they end, so that entries can stand one after the
-// other: a byte for the format, then every field in the order of `for_each_field`. Numbers go in groups of seven bits,
-// the lowest first; texts and lists follow their length; what may be absent follows a number that says whether it is.
-
-namespace vouch {
-inline namespace v0 {
-
 namespace detail {
 
+/// The number that opens an entry's bytes. It changes with the fields of `entry`.
 inline constexpr std::uint64_t entry_format = 1;
 
+/// Appends values to `out`.
 struct byte_writer {
     std::string out{};
 
@@ -586,12 +401,14 @@ struct byte_writer {
     }
 };
 
+/// Reads values from the front of `left`. Throws `corrupt` if the bytes are not what a `byte_writer` writes.
 struct byte_reader {
     std::string_view left;
 
     static void check(bool is_sound) {
         if (!is_sound) {
-            throw error(error_kind::corrupt, "these bytes are no entry, or none of a format that is known here");
+            throw error(error_kind::corrupt,
+                        "these bytes are not an entry in a format that this version of vouch reads");
         }
     }
     std::string_view take(std::uint64_t size) {
@@ -629,14 +446,14 @@ struct byte_reader {
             pass(value.first);
             pass(value.second);
         } else if constexpr (requires { value.has_value(); }) {
-            const auto is_there = number();
-            check(is_there <= 1);
-            if (is_there == 1) {
+            const auto is_set = number();
+            check(is_set <= 1);
+            if (is_set == 1) {
                 pass(value.emplace());
             }
         } else {
             auto size = number();
-            check(size <= left.size()); // each takes a byte at least, so nobody asks for more memory than there are
+            check(size <= left.size()); // an item takes a byte at least, so a wrong size cannot ask for endless memory
             value.resize(size);
             for (auto& item : value) {
                 pass(item);
@@ -646,8 +463,403 @@ struct byte_reader {
 };
 
 } // namespace detail
+} // namespace v0
+} // namespace vouch
 
-template <std::same_as<entry> Entry> // a template, so that only who uses it pays for it
+// ---- vouch/contract/utc.hpp
+// A time as text, for logs and for the output of failing tests.
+
+namespace vouch {
+inline namespace v0 {
+
+/// `2026-11-16T16:13:34.123456Z`, for any year.
+[[nodiscard]] inline std::string to_utc(time_point at) {
+    const auto day = std::chrono::floor<std::chrono::days>(at);
+    const std::chrono::year_month_day date{day};
+    const std::chrono::hh_mm_ss<duration> time{at - day};
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                  static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                  static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
+    return text.data();
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/detail/field_text.hpp
+// A draft or an entry as one line for a person: `{id=..., queue="mail", state=pending}`. Fields that have their default
+// value are left out.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// In quotes; bytes that do not print as `\x00`; cut after 80 bytes.
+[[nodiscard]] inline std::string quoted(std::string_view text) {
+    constexpr std::size_t size_max = 80;
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string out = "\"";
+    for (const char c : text.substr(0, size_max)) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (byte < 0x20 || byte == 0x7f) {
+            out += "\\x";
+            out += digits[byte >> 4U];
+            out += digits[byte & 0xfU];
+        } else {
+            out += c;
+        }
+    }
+    out += '"';
+    if (text.size() > size_max) {
+        out += "... (" + std::to_string(text.size()) + " bytes)";
+    }
+    return out;
+}
+
+template <class T>
+[[nodiscard]] std::string field_text(const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+        return value ? "true" : "false";
+    } else if constexpr (std::is_integral_v<T>) {
+        return std::to_string(value);
+    } else if constexpr (std::is_enum_v<T>) {
+        return std::string(name_of(value));
+    } else if constexpr (std::is_same_v<T, time_point>) {
+        return to_utc(value);
+    } else if constexpr (std::is_same_v<T, id>) {
+        return to_string(value);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+        return detail::quoted(value);
+    } else if constexpr (requires { value.first; }) {
+        return field_text(value.first) + ": " + field_text(value.second);
+    } else if constexpr (requires { value.has_value(); }) {
+        return value ? field_text(*value) : "none";
+    } else {
+        std::string out = "[";
+        for (const auto& item : value) {
+            out += (out.size() == 1 ? "" : ", ") + field_text(item);
+        }
+        return out + "]";
+    }
+}
+
+/// Every field of `value` that has not its default value; the id always.
+template <class T>
+[[nodiscard]] std::string all_fields_text(const T& value) {
+    const T unset{};
+    std::string out = "{";
+    for_each_field(
+        [&](std::string_view name, const auto& given, const auto& by_default) {
+            if (name == "id" || name == "state" || given != by_default) {
+                out += out.size() == 1 ? "" : ", ";
+                out += name;
+                out += '=';
+                out += field_text(given);
+            }
+        },
+        value, unset);
+    return out + "}";
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/draft.hpp
+// What a producer wants to have stored. A draft is a plain value: set `id`, `queue` and `topic`; every other field has
+// a useful default.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Names and values that travel with an entry, in the order given. Names may repeat.
+using header_list = std::vector<std::pair<std::string, std::string>>;
+/// Ids, in the order given.
+using id_list = std::vector<vouch::id>;
+
+/// Work to be stored. `limits` bounds the size of every field.
+struct draft {
+    vouch::id id{};          ///< required; the idempotency key of the work
+    std::string queue{};     ///< required; workers claim by queue
+    std::string topic{};     ///< required; what the work is, as words joined by dots; selects the handler
+    std::string payload{};   ///< bytes that the store does not interpret
+    std::string key{};       ///< dedup key, unique among the stored entries of the queue; empty: none
+    std::string group{};     ///< names a set of entries, across queues, whose completion is reported; empty: none
+    std::string lane{};      ///< ordering key: entries of a lane are claimed one at a time, in order; empty: none
+    vouch::id parent{};      ///< the entry to nudge when this one ends; nil: none
+    vouch::id predecessor{}; ///< the dead entry to replace, whose key, group and lane are taken over; nil: none
+    std::optional<time_point> due_at{};     ///< the earliest time to run; unset: now
+    std::optional<time_point> expires_at{}; ///< when trying ends, even if attempts are left; unset: never
+    std::uint32_t attempts_max = 0;         ///< how many attempts are allowed; 0: as the handler's policy says
+    id_list trail{};                        ///< the emissions that led to this draft, oldest first, its own last
+    header_list headers{};                  ///< passed on to the handler unchanged
+    std::string progress{};                 ///< the first checkpoint of work in several steps
+    /// Set: the entry is stored as succeeded at once. Then group, lane, parent and predecessor are refused.
+    std::optional<std::string> result{};
+
+    [[nodiscard]] friend bool operator==(const draft&, const draft&) = default;
+};
+
+/// Calls `f(name, value...)` for every field, with the values of all the drafts given.
+template <class F, class... Drafts>
+    requires(std::same_as<std::remove_const_t<Drafts>, draft>&&...)
+void for_each_field(F&& f, Drafts&... d) {
+    f("id", d.id...);
+    f("queue", d.queue...);
+    f("topic", d.topic...);
+    f("payload", d.payload...);
+    f("key", d.key...);
+    f("group", d.group...);
+    f("lane", d.lane...);
+    f("parent", d.parent...);
+    f("predecessor", d.predecessor...);
+    f("due_at", d.due_at...);
+    f("expires_at", d.expires_at...);
+    f("attempts_max", d.attempts_max...);
+    f("trail", d.trail...);
+    f("headers", d.headers...);
+    f("progress", d.progress...);
+    f("result", d.result...);
+}
+
+/// Writes the id and every field that is set: `{id=..., queue="mail", topic="user.created"}`.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const draft& d) {
+    return detail::write_text(out, detail::all_fields_text(d));
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/state.hpp
+// The five states of an entry. `transitions.hpp` lists every change from one state to another.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Where an entry is in its life.
+enum class state : std::uint8_t {
+    pending,   ///< waits for its first attempt, or for the next step after a checkpoint
+    retrying,  ///< waits for another attempt after one that failed or was released
+    claimed,   ///< held by a runner under a lease
+    succeeded, ///< terminal: done
+    dead,      ///< terminal: given up; kept for an operator
+};
+
+inline constexpr std::array<state, 5> all_states{state::pending, state::retrying, state::claimed, state::succeeded,
+                                                 state::dead};
+
+/// A terminal entry is frozen: no field changes again, and only a purge removes it.
+[[nodiscard]] constexpr bool is_terminal(state s) noexcept { return s == state::succeeded || s == state::dead; }
+/// Not terminal.
+[[nodiscard]] constexpr bool is_live(state s) noexcept { return !is_terminal(s); }
+
+[[nodiscard]] constexpr std::string_view name_of(state s) noexcept {
+    switch (s) {
+    case state::pending: return "pending";
+    case state::retrying: return "retrying";
+    case state::claimed: return "claimed";
+    case state::succeeded: return "succeeded";
+    case state::dead: return "dead";
+    }
+    return "?";
+}
+
+/// How many entries of a queue are in each state. Every state has a count, which may be 0.
+struct state_counts {
+    std::array<std::size_t, all_states.size()> by_state{};
+
+    [[nodiscard]] constexpr std::size_t& operator[](state s) noexcept { return by_state[static_cast<std::size_t>(s)]; }
+    [[nodiscard]] constexpr std::size_t operator[](state s) const noexcept {
+        return by_state[static_cast<std::size_t>(s)];
+    }
+    [[nodiscard]] constexpr std::size_t live() const noexcept {
+        return (*this)[state::pending] + (*this)[state::retrying] + (*this)[state::claimed];
+    }
+    [[nodiscard]] constexpr std::size_t total() const noexcept {
+        return live() + (*this)[state::succeeded] + (*this)[state::dead];
+    }
+    [[nodiscard]] friend constexpr bool operator==(const state_counts&, const state_counts&) noexcept = default;
+};
+
+/// Writes every count: `1 pending, 0 retrying, 0 claimed, 0 succeeded, 0 dead`.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const state_counts& counts) {
+    for (const auto s : all_states) {
+        detail::write_text(out, s == all_states.front() ? "" : ", ");
+        detail::write_text(out, std::to_string(counts[s]) + ' ');
+        detail::write_text(out, name_of(s));
+    }
+    return out;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/ticket.hpp
+// Proof of one claim, also called a fencing token. A ticket is valid once the claiming transaction has committed. The
+// settle that is applied uses it up. It becomes stale when another claim takes over or the entry is cancelled.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Names one claim of one entry.
+struct ticket {
+    vouch::id id{};
+    std::uint64_t epoch = 0; ///< the entry's `epoch` after the claim
+
+    [[nodiscard]] friend constexpr auto operator<=>(const ticket&, const ticket&) noexcept = default;
+};
+
+/// Writes the id and the epoch: `00000000-0000-0000-0000-000000000001, epoch 2`.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const ticket& t) {
+    return detail::write_text(out, to_string(t.id) + ", epoch " + std::to_string(t.epoch));
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/entry.hpp
+// A stored draft and its life. The fields that come from the draft never change. The fields of `life` change, by the
+// verbs of `lifecycle.hpp` only.
+
+namespace vouch {
+inline namespace v0 {
+
+/// The part of an entry that verbs change.
+struct life {
+    vouch::state state = vouch::state::pending;
+    std::uint32_t attempts = 0;              ///< claims that count; a release takes one off, an advance resets it to 0
+    std::uint32_t lapses = 0;                ///< leases in a row that expired without an outcome
+    std::uint32_t failures = 0;              ///< settles that were a retry or a bury
+    std::uint64_t epoch = 0;                 ///< number of claims ever; grows only
+    time_point due_at{};                     ///< the earliest time to run; a claim does not change it
+    std::optional<time_point> lease_until{}; ///< claimed only: the time from which another claim may take over
+    bool woken = false;                      ///< claimed only: nudged since the claim, so due when the claim ends
+    std::string last_error{};                ///< code of the last failure; kept after a success
+    std::optional<std::string> result{};     ///< from succeed or bury
+    std::string progress{};                  ///< the last checkpoint
+    std::string worker{};                    ///< the worker that claimed it last
+    time_point updated_at{};                 ///< the `now` of the last change
+    std::optional<time_point> last_attempt_at{}; ///< the `now` of the last claim
+
+    [[nodiscard]] friend bool operator==(const life&, const life&) = default;
+};
+
+/// A stored draft. See `draft` for the fields that are not explained here.
+struct entry : life {
+    vouch::id id{};
+    std::string queue{};
+    std::string topic{};
+    std::string payload{};
+    std::string key{};
+    std::string group{};
+    std::string lane{};
+    vouch::id parent{};
+    vouch::id predecessor{};
+    std::optional<time_point> expires_at{};
+    std::uint32_t attempts_max = 0;
+    id_list trail{};
+    header_list headers{};
+    std::uint64_t sequence = 0;   ///< order within the store; never reused, may have gaps
+    std::uint32_t generation = 1; ///< 1, or one more than the predecessor's
+    time_point created_at{};      ///< the `now` of the enqueue
+
+    [[nodiscard]] friend bool operator==(const entry&, const entry&) = default;
+};
+
+/// The ticket of the entry's current claim.
+[[nodiscard]] inline ticket ticket_of(const entry& e) noexcept { return {.id = e.id, .epoch = e.epoch}; }
+
+/// Calls `f(name, value...)` for every field, with the values of all the entries given. Tests use it to name the field
+/// that a store forgets.
+template <class F, class... Entries>
+    requires(std::same_as<std::remove_const_t<Entries>, entry>&&...)
+void for_each_field(F&& f, Entries&... e) {
+    f("id", e.id...);
+    f("queue", e.queue...);
+    f("topic", e.topic...);
+    f("payload", e.payload...);
+    f("key", e.key...);
+    f("group", e.group...);
+    f("lane", e.lane...);
+    f("parent", e.parent...);
+    f("predecessor", e.predecessor...);
+    f("expires_at", e.expires_at...);
+    f("attempts_max", e.attempts_max...);
+    f("trail", e.trail...);
+    f("headers", e.headers...);
+    f("sequence", e.sequence...);
+    f("generation", e.generation...);
+    f("created_at", e.created_at...);
+    f("state", e.state...);
+    f("attempts", e.attempts...);
+    f("lapses", e.lapses...);
+    f("failures", e.failures...);
+    f("epoch", e.epoch...);
+    f("due_at", e.due_at...);
+    f("lease_until", e.lease_until...);
+    f("woken", e.woken...);
+    f("last_error", e.last_error...);
+    f("result", e.result...);
+    f("progress", e.progress...);
+    f("worker", e.worker...);
+    f("updated_at", e.updated_at...);
+    f("last_attempt_at", e.last_attempt_at...);
+}
+
+/// Writes the id, the state and every field that is set: `{id=..., queue="mail", state=pending, attempts=1}`.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const entry& e) {
+    return detail::write_text(out, detail::all_fields_text(e));
+}
+
+/// The entry that a draft becomes at `now`: pending, or succeeded if the draft carries a result. The store sets the
+/// sequence and, for a successor, the generation, key, group and lane.
+[[nodiscard]] inline entry born(const draft& d, time_point now) {
+    entry e;
+    e.id = d.id;
+    e.queue = d.queue;
+    e.topic = d.topic;
+    e.payload = d.payload;
+    e.key = d.key;
+    e.group = d.group;
+    e.lane = d.lane;
+    e.parent = d.parent;
+    e.predecessor = d.predecessor;
+    e.expires_at = d.expires_at;
+    e.attempts_max = d.attempts_max;
+    e.trail = d.trail;
+    e.headers = d.headers;
+    e.created_at = now;
+    e.state = d.result ? state::succeeded : state::pending;
+    e.due_at = d.due_at.value_or(now);
+    e.result = d.result;
+    e.progress = d.progress;
+    e.updated_at = now;
+    return e;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/bytes.hpp
+// An entry as bytes and back, for stores that keep values instead of columns: a log, a file, a key-value database.
+//
+// The bytes are the same on every machine. They carry their own length, so entries can be written one after the other:
+// first a number for the format, then every field in the order of `for_each_field`.
+
+namespace vouch {
+inline namespace v0 {
+
+/// The entry as bytes. A template, so that only programs that use it compile it.
+template <std::same_as<entry> Entry>
 [[nodiscard]] std::string to_bytes(const Entry& e) {
     detail::byte_writer out;
     out.number(detail::entry_format);
@@ -655,7 +867,8 @@ template <std::same_as<entry> Entry> // a template, so that only who uses it pay
     return std::move(out.out);
 }
 
-/// Reads the entry at the beginning of `bytes` and leaves there what comes after it. Throws `corrupt` if there is none.
+/// Reads the entry at the front of `bytes` and removes it from there; what follows it stays. Throws `corrupt` if the
+/// bytes do not begin with an entry; then `bytes` is unchanged.
 template <std::same_as<entry> Entry = entry>
 [[nodiscard]] Entry take_entry(std::string_view& bytes) {
     detail::byte_reader in{bytes};
@@ -672,21 +885,22 @@ template <std::same_as<entry> Entry = entry>
 
 // ---- vouch/contract/limits.hpp
 // Every bound of the contract, by name. A store may raise `payload_max`, `result_max` and `progress_max` in its
-// capabilities; it never lowers any.
+// capabilities; it must not lower any. A call that exceeds a bound throws `invalid_argument`.
 
 namespace vouch {
 inline namespace v0 {
 
+/// The defaults are the bounds that every store accepts.
 struct limits {
     std::size_t name_max = 255;             ///< bytes of a queue, topic, key, group, lane, worker or header name
     std::size_t error_max = 100;            ///< bytes of an error code
     std::size_t payload_max = 1024 * 1024;  ///< bytes of a payload
     std::size_t result_max = 1024 * 1024;   ///< bytes of a result
-    std::size_t progress_max = 1024 * 1024; ///< bytes of a progress
-    std::size_t trail_max = 32;             ///< ids of a trail
-    std::size_t headers_max = 64;           ///< headers of a draft
-    std::size_t header_value_max = 4096;    ///< bytes of one header's value
-    std::size_t batch_max = 10'000;         ///< items of one call, and the largest `limit` of a claim, list or purge
+    std::size_t progress_max = 1024 * 1024; ///< bytes of a checkpoint
+    std::size_t trail_max = 32;             ///< ids in a trail
+    std::size_t headers_max = 64;           ///< headers in a draft
+    std::size_t header_value_max = 4096;    ///< bytes of a header's value
+    std::size_t batch_max = 10'000;         ///< items in one call, and the largest `limit` of a claim, list or purge
     duration lease_min{1};                  ///< the shortest lease
     duration lease_max = std::chrono::hours{24 * 366}; ///< the longest lease
 
@@ -697,22 +911,23 @@ struct limits {
 } // namespace vouch
 
 // ---- vouch/contract/capability.hpp
-// What a store can do beyond the base contract. A capability that is off is refused, never ignored: a draft that uses
-// it is `unsupported` and nothing is written.
+// What a store can do beyond the base contract. A store refuses what it does not declare: a draft that needs a missing
+// capability throws `unsupported`, and nothing is written.
 
 namespace vouch {
 inline namespace v0 {
 
-/// The level of the contract these headers describe. A store declares the level it was written for.
+/// The level of the contract that these headers describe. A store declares the level for which it was written.
 inline constexpr int contract_level = 1;
 
+/// What a store declares through `capabilities()`. The answer never changes during the life of a store.
 struct capabilities {
-    bool groups = false;  ///< `draft::group`: the settle that completes a group says so
-    bool lanes = false;   ///< `draft::lane`: one claimed at a time, in sequence
-    bool wakes = false;   ///< models `waking_store`: one may wait for new work
-    bool durable = false; ///< committed work survives the process and the machine
-    bool shared = false;  ///< several handles, threads or processes may use the same stored work
-    vouch::limits limits{};
+    bool groups = false;    ///< accepts `draft::group`; the settle that completes a group says so
+    bool lanes = false;     ///< accepts `draft::lane`; a lane has one claimed entry at a time, in sequence
+    bool wakes = false;     ///< models `waking_store`: a worker can wait for new work
+    bool durable = false;   ///< committed work survives a crash of the process or of the machine
+    bool shared = false;    ///< several handles or processes may use the same stored work
+    vouch::limits limits{}; ///< at least the defaults
 
     [[nodiscard]] friend constexpr bool operator==(const capabilities&, const capabilities&) noexcept = default;
 };
@@ -721,49 +936,50 @@ struct capabilities {
 } // namespace vouch
 
 // ---- vouch/contract/outcome.hpp
-// What a runner says became of a claim. A settle pairs an outcome with the ticket that entitles to it.
+// How a claim ends: one of five outcomes. A settle pairs an outcome with the ticket of the claim.
 
 namespace vouch {
 inline namespace v0 {
 
-/// Done for good.
+/// The work is done. The entry becomes `succeeded`.
 struct succeed {
     std::string result{};
     [[nodiscard]] friend bool operator==(const succeed&, const succeed&) = default;
 };
 
-/// Failed; try again at `at`.
+/// The attempt failed; the entry is due again at `at`.
 struct retry {
     std::string error{};
     time_point at{};
     [[nodiscard]] friend bool operator==(const retry&, const retry&) = default;
 };
 
-/// Failed for good. The result may carry a participant's failure reply.
+/// The work failed for good. The entry becomes `dead`. A saga's participant can leave its reply in `result`.
 struct bury {
     std::string error{};
     std::optional<std::string> result{};
     [[nodiscard]] friend bool operator==(const bury&, const bury&) = default;
 };
 
-/// Handed back untouched: costs no attempt, and says nothing about earlier lapses. With `at` it is snoozed until then,
-/// else its due time stays.
+/// The claim is given back. It costs no attempt, and leaves `lapses` as it is. With `at` the entry is due then;
+/// without, its due time stays.
 struct release {
     std::optional<time_point> at{};
     [[nodiscard]] friend bool operator==(const release&, const release&) = default;
 };
 
-/// A checkpoint: progress replaced, attempts back to 0, due at `at` (unset: now). Only when progress moved; "nothing to
-/// do yet" is a release with `at`.
+/// A checkpoint: one step is done and the next is due at `at` (unset: now). Replaces the progress and resets the
+/// attempts to 0. Use it only when the progress has changed; if there is nothing to do yet, release with `at`.
 struct advance {
     std::string progress{};
     std::optional<time_point> at{};
     [[nodiscard]] friend bool operator==(const advance&, const advance&) = default;
 };
 
+/// Any of the five.
 using outcome = std::variant<succeed, retry, bury, release, advance>;
 
-/// `std::visit` for an outcome, at a fraction of what that costs the compiler.
+/// `std::visit` for an outcome. It compiles much faster.
 template <class F>
 decltype(auto) visit_outcome(const F& f, const outcome& o) {
     switch (o.index()) {
@@ -775,6 +991,7 @@ decltype(auto) visit_outcome(const F& f, const outcome& o) {
     }
 }
 
+/// Ends the claim that `ticket` names.
 struct settle {
     vouch::ticket ticket{};
     vouch::outcome outcome{};
@@ -785,16 +1002,23 @@ struct settle {
 } // namespace vouch
 
 // ---- vouch/contract/query.hpp
-// Reading several entries: exactly one path (each has an index behind it), then filters, then a page by sequence.
+// Reading several entries. A query names one path, which every store has an index for, then filters, then a page of
+// ascending sequences:
 //
-//   for (auto page = query::dead("mail");; page.after = found.back().sequence) { ... }
+//   auto page = vouch::query::dead("mail");
+//   for (auto found = store.list(page); !found.empty(); found = store.list(page)) {
+//       show(found);
+//       page.after = found.back().sequence;
+//   }
 
 namespace vouch {
 inline namespace v0 {
 
+/// What to read. The static functions make a query for each path; set the filters afterwards.
 struct query {
+    /// Which entries, before any filter. The fields that the path does not use must be empty.
     enum class path : std::uint8_t {
-        group,  ///< members of `group`, across queues
+        group,  ///< entries of `group`, across queues
         parent, ///< entries whose parent is `parent`
         key,    ///< every generation of (`queue`, `key`)
         dead,   ///< dead entries of `queue`
@@ -808,10 +1032,10 @@ struct query {
     vouch::id parent{};
 
     std::optional<vouch::state> state{}; ///< unset: any
-    std::string topic{};                 ///< exactly this one; empty: any
-    std::uint64_t after = 0;             ///< only sequences greater than this
-    std::size_t limit = 100;             ///< 0 finds nothing
-    bool payloads = false;               ///< false: payloads come back empty
+    std::string topic{};                 ///< exactly this topic, no pattern; empty: any
+    std::uint64_t after = 0;             ///< only entries with a greater sequence
+    std::size_t limit = 100;             ///< at most this many; 0 finds nothing
+    bool payloads = false;               ///< whether to read payloads; if not, they are empty
 
     [[nodiscard]] static query members(std::string group) { return {.by = path::group, .group = std::move(group)}; }
     [[nodiscard]] static query children(const vouch::id& parent) { return {.by = path::parent, .parent = parent}; }
@@ -827,62 +1051,55 @@ struct query {
 } // namespace vouch
 
 // ---- vouch/contract/request.hpp
-// What is asked of a claim and of a purge. Time is always an argument.
+// The arguments of `claim` and `purge`.
 
 namespace vouch {
 inline namespace v0 {
 
-/// Eligible is exactly `gate <= now`; the first `limit` by (gate, sequence) are taken.
+/// Claims at most `limit` entries of `queue` whose gate is at or before `now`, the first by (gate, sequence).
 struct claim_request {
     std::string queue{};
-    std::size_t limit = 1; ///< 0 takes nothing
+    std::size_t limit = 1; ///< 0 claims nothing
     time_point now{};
-    duration lease = std::chrono::minutes{5};
-    std::string worker{}; ///< who asks; may be empty
-    vouch::id only{};     ///< nil: any; else this entry alone, if it is eligible and in the queue
+    duration lease = std::chrono::minutes{5}; ///< how long the claims are held unless extended
+    std::string worker{};                     ///< the name of the worker; may be empty
+    vouch::id only{}; ///< nil: any entry; else only this one, if it is in the queue and its gate is open
 };
 
-/// Removes at most `limit` terminal entries of the queue that ended before `before`, oldest first (by end, then by
-/// sequence), and none that a live entry still needs: as its parent, or in its group.
+/// Removes at most `limit` terminal entries of `queue` that ended before `before`, oldest first (by end, then by
+/// sequence). An entry is kept while it is the parent of a live entry or in the group of one.
 ///
-/// An entry and its successors, all generations, go by the newest of them: its end and state are what `before` and
-/// `state` ask about, and its place among the others is theirs. They go eldest first, so that a limit that cuts through
-/// them leaves the newest; if one of them is needed, all are kept, and use up nothing of the limit. What is left of
-/// them after such a cut has no predecessor, even if another entry is given that id.
+/// An entry and its successors are treated as one family. `before`, `state` and the order look at the newest member.
+/// The family is removed from the eldest member on, so a purge that reaches its limit in the middle leaves the newest.
+/// If a live entry needs one member, the whole family is kept and does not count against the limit. The members left
+/// after such a cut have no predecessor, even if another entry is stored later under the predecessor's id.
 ///
-/// A purge may look at a bounded number of ended entries, so that those which are needed cost it no more than its limit
-/// allows, however many they are: at the oldest 1,000 at least, and at `limit` others that earlier purges have not
-/// looked at. So fewer than `limit` removed does not mean that none is left: call again; every call that removes fewer
-/// gets further by `limit` entries, and begins again with the oldest when it has seen all.
+/// A purge may stop after reading a bounded number of ended entries: at least the oldest 1,000, and `limit` others that
+/// earlier purges have not read. So a purge that removes fewer than `limit` entries may leave some behind. Call it
+/// again: each such call gets at least `limit` entries further, and starts again from the oldest when it has read them
+/// all.
 struct purge_request {
     std::string queue{};
     time_point before{};
     std::size_t limit = 1000;
-    std::optional<vouch::state> state{}; ///< unset: succeeded and dead; else only those that ended so
+    std::optional<vouch::state> state{}; ///< unset: succeeded and dead entries; else only this state
 };
-
-namespace detail {
-
-/// How many ended entries a purge of our stores looks at in each of its parts: among the oldest, and among those that
-/// earlier purges have not looked at.
-[[nodiscard]] constexpr std::size_t purge_looks(std::size_t limit) noexcept { return 1000 + 2 * limit; }
-
-} // namespace detail
 
 } // namespace v0
 } // namespace vouch
 
 // ---- vouch/contract/verdict.hpp
-// What the store says became of a write. No write goes without a condition, and none without an answer.
+// What a store answers to a write. Every write is conditional and returns a verdict: a verdict on a stored entry, a
+// receipt for a draft.
 
 namespace vouch {
 inline namespace v0 {
 
-/// Only `applied` changes anything.
+/// The answer to a write that names a stored entry. Only `applied` changes anything.
 enum class verdict : std::uint8_t {
-    applied,
-    repeated, ///< nothing left to do: the ticket is used up, the entry already due, marked or dead
-    stale,    ///< not entitled: another claim has taken over, or the entry's state does not allow it
+    applied,  ///< the change was made
+    repeated, ///< there is nothing left to do: the ticket is used up, or the entry is already due, marked or dead
+    stale,    ///< not allowed: another claim has taken over, or the entry's state forbids it
     unknown,  ///< no such entry
 };
 
@@ -899,22 +1116,29 @@ inline constexpr std::array<verdict, 4> all_verdicts{verdict::applied, verdict::
     return "?";
 }
 
-/// What became of one settle.
+/// The answer to one settle.
 struct settlement {
     vouch::verdict verdict = vouch::verdict::unknown;
-    bool group_completed = false; ///< this settle took the group's members not yet succeeded from one to zero
+    bool group_completed = false; ///< with this settle the last open member of the group succeeded
     [[nodiscard]] friend constexpr bool operator==(const settlement&, const settlement&) noexcept = default;
 };
 
-/// What became of one draft.
+/// Writes `applied`, or `applied, group completed`.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const settlement& s) {
+    detail::write_text(out, name_of(s.verdict));
+    return s.group_completed ? detail::write_text(out, ", group completed") : out;
+}
+
+/// The answer to one draft.
 struct receipt {
     enum class kind : std::uint8_t {
-        inserted,
-        duplicate, ///< nothing written: `id` is stored already, by its id, its key, or as the predecessor's successor
-        refused,   ///< nothing written: the predecessor is absent, not dead, or of another queue
+        inserted,  ///< stored
+        duplicate, ///< not stored: `id` has the same id or key, or is the predecessor's successor already
+        refused,   ///< not stored: the predecessor is absent, not dead, or in another queue
     };
     receipt::kind what = kind::refused;
-    vouch::id id{}; ///< inserted: the draft's; duplicate: the stored entry's; refused: nil
+    vouch::id id{}; ///< inserted: the draft's id; duplicate: the stored entry's id; refused: nil
 
     [[nodiscard]] friend constexpr bool operator==(const receipt&, const receipt&) noexcept = default;
 };
@@ -928,41 +1152,53 @@ struct receipt {
     return "?";
 }
 
+/// Writes the kind and the id: `duplicate 00000000-0000-0000-0000-000000000001`.
+template <text_stream Stream>
+Stream& operator<<(Stream& out, const receipt& r) {
+    detail::write_text(out, name_of(r.what));
+    return r.id.is_nil() ? out : detail::write_text(out, ' ' + to_string(r.id));
+}
+
 } // namespace v0
 } // namespace vouch
 
 // ---- vouch/contract/store.hpp
-// The contract a store fulfils, as four concepts: `reader`, `writer`, `transaction`, `store`; and `waking_store` for
-// the capability `wakes`. The smallest model is the memory store (`backends/memory`); `explain.hpp` tells in plain
-// words what a type lacks; the conformance suite checks what no concept can say.
+// The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. A fifth,
+// `waking_store`, is optional. The smallest complete model is the memory store (`backends/memory`). If a type misses an
+// operation, `explain.hpp` says which; the conformance suite checks the rules that a concept cannot express.
 //
-// For all operations:
-//  1. Time and ids are arguments. No store reads a clock or makes an id.
-//  2. No write without a condition and a verdict. Never read a set, decide, then write by id.
-//  3. Batches answer per item, in order. An invalid item rejects its whole batch before anything is written.
-//  4. Facts of the domain are values; faults throw `vouch::error`.
-//  5. After any error but `invalid_argument` the transaction is closed, as after commit and when moved from. Using a
-//     closed one throws `misuse`.
-//  6. Any operation or commit of a transaction may throw `conflict`: it is rolled back, its verdicts are void, and it
-//  is
-//     to be repeated from `begin` (`transact` does). Of the parties to a conflict one gets through.
-//  7. An error that `is_in_doubt` comes from commit only: claims of that transaction are forgotten (never run, settled,
-//     extended or released), settles are repeated whole under the same tickets (`repeated` or `unknown`: it had landed;
-//     `stale`: lost), enqueues are repeated whole with the same ids (duplicate of the same id: it had landed).
+// Rules for all operations:
+//  1. Time and ids are arguments. A store never reads a clock and never makes an id.
+//  2. Every write is conditional and returns a verdict. A store never reads a set, decides, and then writes by id.
+//  3. A batch returns one answer per item, in order. If one item is invalid, the whole batch throws before anything is
+//     written.
+//  4. Facts of the domain are return values. Faults throw `vouch::error`.
+//  5. After any error except `invalid_argument` the transaction is closed, as it is after `commit` and when it has been
+//     moved from. Using a closed transaction throws `misuse`.
+//  6. Any operation of a transaction may throw `conflict`. The transaction is then rolled back and its verdicts are
+//     void; the caller repeats it from `begin` (`transact` does). One of the conflicting transactions always succeeds.
+//  7. Only `commit` throws an error that `is_in_doubt`: the commit may or may not have taken effect. The caller then
+//     - forgets the claims of the transaction: it does not run, settle, extend or release them, because another worker
+//       may hold an equal ticket; the lease expires and the entries are claimed again;
+//     - repeats its settles, all of them, with the same tickets: `repeated` or `unknown` means that the first commit
+//       took effect, `stale` that another claim has taken over;
+//     - repeats its enqueues, all of them, with the same ids: a duplicate of the same id means that it is stored.
+//  8. What a verdict rests on stays true until the transaction ends. Lists, counts, `next_due` and the absence of an
+//     entry are true at the time of the call.
 //
-// Not required: priorities, fairness between lanes, gapless sequences, atomicity across stores.
+// Not required: priorities, fairness between lanes, sequences without gaps, transactions across stores.
 
 namespace vouch {
 inline namespace v0 {
 
-/// Looks without changing.
-///  1. `find` gives the entry with its payload, or nothing.
-///  2. `list` gives what the query says, by ascending sequence.
-///  3. `counts` has every state, zero-filled. It may cost the queue's rows; nothing on the way of emit, claim or settle
-///     calls it.
-///  4. `next_due` is the smallest gate of the queue: lease end if claimed, none if terminal or blocked in its lane,
-///  else
-///     due_at. It may be in the past.
+/// Reads entries and changes nothing.
+///  1. `find` returns the entry with its payload, or nothing.
+///  2. `list` returns the entries that the query selects, by ascending sequence.
+///  3. `counts` returns the number of entries of the queue in every state. It may read every row of the queue; vouch
+///     never calls it while it emits, claims or settles.
+///  4. `next_due` returns the smallest gate of the queue, which may be in the past, or nothing. The gate of an entry is
+///     the time from which a claim may take it: the end of its lease if it is claimed, else its due time. An entry that
+///     is terminal, or blocked in its lane, has no gate.
 template <class R>
 concept reader = requires(const R& r, const id& an_id, const query& q, std::string_view queue) {
     { r.find(an_id) } -> std::same_as<std::optional<entry>>;
@@ -971,21 +1207,20 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
     { r.next_due(queue) } -> std::same_as<std::optional<time_point>>;
 };
 
-/// Changes, within a transaction. Its reads see its own writes.
-///  1. `enqueue`: an id that is stored is a duplicate of itself; a (queue, key) that is stored, in any generation, is a
-///     duplicate of the newest; a successor is inserted once per dead predecessor. A later draft of the same batch sees
-///     the earlier ones.
-///  2. `claim`: eligible is exactly `gate <= now`; takes the first `limit` by (gate, sequence); returns them by
-///     (due_at, sequence), as they are after the claim. It may pass over entries another open transaction has touched,
-///     and only those. It is an attempt, unless it takes over after the first lapse in a row. Its cost does not grow
-///     with future, blocked, claimed or terminal entries.
-///  3. `settle`: by ticket alone, never by time. When an entry becomes terminal, by any verb, its parent is nudged and
-///  the
-///     next entry of its lane gets its gate, in the same transaction.
-///  4. `extend`: lease_until = max(lease_until, now + lease).
-///  5. `nudge`, `cancel`: as `lifecycle.hpp` says.
-///  6. `purge`: removes terminal entries that no live entry needs, as `purge_request` says. Returns how many. It
-///     may look at a bounded number of entries, and then goes on where it stopped when it is called again.
+/// Reads and writes within a transaction. Reads see the writes of the same transaction.
+///  1. `enqueue` stores each draft once. A draft whose id is stored is a duplicate of that entry. A draft whose queue
+///     and key are stored, in any generation, is a duplicate of the newest. A dead entry gets at most one successor.
+///     Within a batch, later drafts see earlier ones.
+///  2. `claim` takes the entries whose gate is at or before `now`, the first `limit` by (gate, sequence). It returns
+///     them by (due_at, sequence), as they are after the claim. It may pass over an entry that another open transaction
+///     has changed, and over no other. A claim is an attempt, unless it takes over after the first lapse in a row. Its
+///     cost must not grow with the number of future, blocked, claimed or terminal entries.
+///  3. `settle` is decided by the ticket alone, never by the time. When an entry becomes terminal, by any verb, the
+///     same transaction nudges its parent and gives the next entry of its lane a gate.
+///  4. `extend` sets `lease_until` to the later of `lease_until` and `now + lease`.
+///  5. `nudge` and `cancel` do what `lifecycle.hpp` says.
+///  6. `purge` removes terminal entries that no live entry needs, as `purge_request` says, and returns their number. It
+///     may read a bounded number of entries; the next call continues from there.
 template <class W>
 concept writer = reader<W> &&
     requires(W& tx, std::span<const draft> drafts, const claim_request& claim, std::span<const settle> settles,
@@ -1000,15 +1235,16 @@ concept writer = reader<W> &&
     { tx.purge(purge) } -> std::same_as<std::size_t>;
 };
 
-/// A writer of its own: nothing of it is seen before `commit`, all of it after; destruction without commit leaves
-/// nothing, dedup keys included. It may move between threads and is used by one at a time.
+/// A writer that can be committed. Before `commit` no other reader sees any of its writes; after `commit` all readers
+/// see all of them. If it is destroyed without `commit`, nothing of it remains, not even a dedup key. A transaction may
+/// move between threads, but only one thread may use it at a time.
 template <class T>
 concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
     { tx.commit() } -> std::same_as<void>;
 };
 
-/// Holds the work. Safe for concurrent `begin` and reads. Reads on the store see what is committed and never wait for
-/// writers; `begin` may wait for another transaction to end.
+/// Holds the entries. Any number of threads may call `begin` and read at the same time. Reads on the store see
+/// committed entries and never wait for a writer. `begin` may wait until another transaction ends.
 template <class S>
 concept store = reader<S> && transaction<typename S::transaction> && requires(S& s, const S& looked_at) {
     { s.begin() } -> std::same_as<typename S::transaction>;
@@ -1016,8 +1252,11 @@ concept store = reader<S> && transaction<typename S::transaction> && requires(S&
     { S::contract_level } -> std::convertible_to<int>;
 };
 
-/// Capability `wakes`: a number per queue that changes with every commit that may have brought work nearer, and a wait
-/// for it to differ from the one seen. Only ever a hint: dropping every wake-up loses nothing.
+/// A store with the capability `wakes`. Each queue has a number that changes with every commit that may have made work
+/// due sooner.
+///  1. `wakes` returns the number.
+///  2. `wait` returns it as soon as it differs from `seen`, after `at_most`, or when `stop` is requested.
+/// A wake-up is only a hint: a store that drops every one loses no work, because workers poll as well.
 template <class S>
 concept waking_store = store<S> &&
     requires(S& s, std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most, std::stop_token stop) {
@@ -1029,8 +1268,8 @@ concept waking_store = store<S> &&
 } // namespace vouch
 
 // ---- vouch/contract/explain.hpp
-// One plain sentence per missing operation, at compile time. Templates of vouch that take a store say
-// `static_assert(explain_store<S>())` first, so that an author reads sentences, not a concept's insides.
+// Compile-time messages for authors of stores: one plain sentence for each operation that a type lacks. The templates
+// of vouch that take a store check `static_assert(explain_store<S>())` first; a store's own test can do the same.
 
 namespace vouch {
 inline namespace v0 {
@@ -1084,7 +1323,7 @@ consteval bool explain_upkeep() {
 
 } // namespace detail
 
-/// True for a writer; for any other type the compiler prints what it lacks.
+/// True if `W` models `writer`. Otherwise the compiler prints a sentence for each operation that is missing.
 template <class W>
 consteval bool explain_writer() {
     detail::explain_reader<W>();
@@ -1111,7 +1350,7 @@ consteval bool explain_writer() {
     return detail::explain_upkeep<W>();
 }
 
-/// True for a store; for any other type the compiler prints what it lacks.
+/// True if `S` models `store`. Otherwise the compiler prints a sentence for each operation that is missing.
 template <class S>
 consteval bool explain_store() {
     detail::explain_reader<S>();
@@ -1173,38 +1412,65 @@ inline constexpr std::string_view saga_progress_mark = "saga";
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/contract/lifecycle.hpp
-// The lifecycle as data and as one pure function. `transitions` lists every move an entry can make, `verdicts` every
-// answer to every attempt at one; `apply` carries them out on a value, so a simple store reads an entry, applies, and
-// writes it back under the fence.
+// ---- vouch/contract/transitions.hpp
+// The lifecycle of an entry, as one table. Each row is one state change: the state before, the verb, the state after,
+// and the condition under which the row applies. A change that has no row cannot happen.
 //
-// Lanes are not seen here: that a blocked entry cannot be claimed is the business of whoever keeps the gates.
+// `apply` (lifecycle.hpp) takes every new state from this table, and the compiler checks the table against the verdicts
+// that a store returns. README.md in this folder shows both tables, with the fields that each verb changes.
 
 namespace vouch {
 inline namespace v0 {
 
+/// What can be done to a stored entry. The verbs from `succeed` to `advance` are the outcomes of a settle.
 enum class verb : std::uint8_t { claim, succeed, retry, bury, release, advance, extend, nudge, cancel };
 
 inline constexpr std::array<verb, 9> all_verbs{verb::claim,   verb::succeed, verb::retry, verb::bury,  verb::release,
                                                verb::advance, verb::extend,  verb::nudge, verb::cancel};
 
+[[nodiscard]] constexpr std::string_view name_of(verb v) noexcept {
+    switch (v) {
+    case verb::claim: return "claim";
+    case verb::succeed: return "succeed";
+    case verb::retry: return "retry";
+    case verb::bury: return "bury";
+    case verb::release: return "release";
+    case verb::advance: return "advance";
+    case verb::extend: return "extend";
+    case verb::nudge: return "nudge";
+    case verb::cancel: return "cancel";
+    }
+    return "?";
+}
+
+/// When a row of the table applies.
+enum class condition : std::uint8_t {
+    always,
+    lease_over,    ///< the claim's lease has expired
+    first_attempt, ///< the released claim was the first attempt: the count is 0 again
+    later_attempt, ///< the released claim was a later attempt
+};
+
+/// One row of the table.
 struct transition {
     state from;
     vouch::verb verb;
     state to;
+    condition when = condition::always;
+
     [[nodiscard]] friend constexpr bool operator==(const transition&, const transition&) noexcept = default;
 };
 
-/// Every move there is. A claimed entry may be claimed or cancelled only when its lease is over.
+/// Every state change there is. Terminal states have no row: a succeeded or dead entry never changes.
 inline constexpr std::array transitions{
     transition{state::pending, verb::claim, state::claimed},
     transition{state::retrying, verb::claim, state::claimed},
-    transition{state::claimed, verb::claim, state::claimed},
+    transition{state::claimed, verb::claim, state::claimed, condition::lease_over},
     transition{state::claimed, verb::succeed, state::succeeded},
     transition{state::claimed, verb::retry, state::retrying},
     transition{state::claimed, verb::bury, state::dead},
-    transition{state::claimed, verb::release, state::pending},
-    transition{state::claimed, verb::release, state::retrying},
+    transition{state::claimed, verb::release, state::pending, condition::first_attempt},
+    transition{state::claimed, verb::release, state::retrying, condition::later_attempt},
     transition{state::claimed, verb::advance, state::pending},
     transition{state::claimed, verb::extend, state::claimed},
     transition{state::pending, verb::nudge, state::pending},
@@ -1212,78 +1478,241 @@ inline constexpr std::array transitions{
     transition{state::claimed, verb::nudge, state::claimed},
     transition{state::pending, verb::cancel, state::dead},
     transition{state::retrying, verb::cancel, state::dead},
-    transition{state::claimed, verb::cancel, state::dead},
+    transition{state::claimed, verb::cancel, state::dead, condition::lease_over},
 };
 
-[[nodiscard]] constexpr bool is_allowed(state from, verb v, state to) noexcept {
-    return std::find(transitions.begin(), transitions.end(), transition{from, v, to}) != transitions.end();
-}
+} // namespace v0
+} // namespace vouch
 
-/// How an entry stands at a given time.
-enum class standing : std::uint8_t { waiting, held, lapsed, succeeded, dead, absent };
+// ---- vouch/contract/detail/next_state.hpp
+// The new state of an entry, looked up in the table of transitions. The lookup is done by the compiler: at run time it
+// is a constant, or one load where the state before is not known until then.
 
-[[nodiscard]] constexpr standing standing_of(const life& l, time_point now) noexcept {
-    switch (l.state) {
-    case state::pending:
-    case state::retrying: return standing::waiting;
-    case state::claimed: return l.lease_until && *l.lease_until <= now ? standing::lapsed : standing::held;
-    case state::succeeded: return standing::succeeded;
-    case state::dead: break;
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// Whether the table has a row for `v` in the state `from`.
+[[nodiscard]] constexpr bool has_transition(state from, verb v) noexcept {
+    for (const auto& t : transitions) {
+        if (t.from == from && t.verb == v) {
+            return true;
+        }
     }
-    return standing::dead;
+    return false;
+}
+[[nodiscard]] constexpr bool has_transition(state from, verb v, condition when) noexcept {
+    for (const auto& t : transitions) {
+        if (t.from == from && t.verb == v && t.when == when) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/// What is asked, as far as the answer depends on it.
-enum class asked : std::uint8_t {
-    settle,        ///< settle or extend, with the entry's present epoch
-    settle_behind, ///< settle or extend, with any other epoch
+/// The state that the row (`from`, `v`, `when`) leads to. Without such a row there is none, and no program.
+[[nodiscard]] consteval state state_after(state from, verb v, condition when = condition::always) {
+    for (const auto& t : transitions) {
+        if (t.from == from && t.verb == v && t.when == when) {
+            return t.to;
+        }
+    }
+    throw "vouch: the table of transitions has no such row";
+}
+
+/// The state that each state leads to by the verb `V`. A state without a row stays what it is.
+template <verb V>
+inline constexpr std::array<state, all_states.size()> states_after = [] {
+    auto out = all_states;
+    for (const auto& t : transitions) {
+        if (t.verb == V) {
+            auto& to = out[static_cast<std::size_t>(t.from)];
+            if (to != t.from && to != t.to) {
+                throw "vouch: this verb has several rows for one state; name the condition";
+            }
+            to = t.to;
+        }
+    }
+    return out;
+}();
+
+template <verb V>
+[[nodiscard]] constexpr state state_after(state from) noexcept {
+    return states_after<V>[static_cast<std::size_t>(from)];
+}
+
+/// Each (from, verb, condition) has one row, and no row leads out of a terminal state.
+[[nodiscard]] consteval bool transitions_are_sound() {
+    for (std::size_t i = 0; i < transitions.size(); ++i) {
+        const auto& a = transitions[i];
+        if (is_terminal(a.from)) {
+            return false;
+        }
+        for (std::size_t j = i + 1; j < transitions.size(); ++j) {
+            const auto& b = transitions[j];
+            if (a.from == b.from && a.verb == b.verb && (a.when == b.when || a.when == condition::always)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+static_assert(transitions_are_sound(), "vouch: two transitions contradict each other, or one leaves a terminal state");
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/detail/verdict_table.hpp
+// The verdict on every call that names a stored entry, as one table: the call in rows, the entry in columns. The
+// compiler checks it against the table of transitions: a verb is `applied` exactly where the lifecycle has a row for
+// it.
+//
+// A claim has no row here. It names no entry; it takes those whose gate is open.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// A call, as far as its verdict depends on it.
+enum class verdict_row : std::uint8_t {
+    settle,             ///< settle or extend, with the entry's current epoch
+    settle_other_epoch, ///< settle or extend, with any other epoch
     nudge,
-    nudge_again, ///< already due, or already marked
+    nudge_again, ///< the entry is due or marked already
     cancel,
 };
 
-/// Rows: `asked`. Columns: `standing`.
-inline constexpr std::array<std::array<verdict, 6>, 5> verdicts = [] {
+/// An entry, as far as the verdict depends on it.
+enum class verdict_column : std::uint8_t {
+    waiting, ///< pending or retrying
+    held,    ///< claimed, the lease runs
+    lapsed,  ///< claimed, the lease is over
+    succeeded,
+    dead,
+    absent, ///< not stored
+};
+
+[[nodiscard]] constexpr verdict_column column_of(const life& l, time_point now) noexcept {
+    switch (l.state) {
+    case state::pending:
+    case state::retrying: return verdict_column::waiting;
+    case state::claimed: return l.lease_until && *l.lease_until <= now ? verdict_column::lapsed : verdict_column::held;
+    case state::succeeded: return verdict_column::succeeded;
+    case state::dead: break;
+    }
+    return verdict_column::dead;
+}
+
+using verdict_table = std::array<std::array<verdict, 6>, 5>;
+
+// clang-format off
+inline constexpr verdict_table verdicts = [] {
     using enum verdict;
-    return std::array<std::array<verdict, 6>, 5>{{
-        //                 waiting   held      lapsed    succeeded dead      absent
-        /* settle        */ {repeated, applied, applied, repeated, repeated, unknown},
-        /* settle_behind */ {stale, stale, stale, stale, stale, unknown},
-        /* nudge         */ {applied, applied, applied, stale, stale, unknown},
-        /* nudge_again   */ {repeated, repeated, repeated, stale, stale, unknown},
-        /* cancel        */ {applied, stale, applied, stale, repeated, unknown},
+    return verdict_table{{
+        //                       waiting   held      lapsed    succeeded dead      absent
+        /* settle             */ {repeated, applied,  applied,  repeated, repeated, unknown},
+        /* settle_other_epoch */ {stale,    stale,    stale,    stale,    stale,    unknown},
+        /* nudge              */ {applied,  applied,  applied,  stale,    stale,    unknown},
+        /* nudge_again        */ {repeated, repeated, repeated, stale,    stale,    unknown},
+        /* cancel             */ {applied,  stale,    applied,  stale,    repeated, unknown},
     }};
 }();
+// clang-format on
 
-[[nodiscard]] constexpr verdict verdict_on(asked what, standing at) noexcept {
-    return verdicts[static_cast<std::size_t>(what)][static_cast<std::size_t>(at)];
+[[nodiscard]] constexpr verdict verdict_on(verdict_row row, verdict_column column) noexcept {
+    return verdicts[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
 }
+
+/// The row of a verb that is not refused for its ticket and not a repetition.
+[[nodiscard]] constexpr verdict_row row_of(verb v) noexcept {
+    switch (v) {
+    case verb::nudge: return verdict_row::nudge;
+    case verb::cancel: return verdict_row::cancel;
+    default: return verdict_row::settle;
+    }
+}
+
+/// Whether a transition leads from `s` by `v` while the lease runs, or when it is over.
+[[nodiscard]] constexpr bool can_happen(state s, verb v, bool is_lease_over) noexcept {
+    for (const auto& t : transitions) {
+        if (t.from == s && t.verb == v && (t.when != condition::lease_over || is_lease_over)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+[[nodiscard]] consteval bool verdicts_agree_with_transitions() {
+    struct situation {
+        vouch::state state;
+        verdict_column column;
+    };
+    constexpr std::array situations{
+        situation{state::pending, verdict_column::waiting},     situation{state::retrying, verdict_column::waiting},
+        situation{state::claimed, verdict_column::held},        situation{state::claimed, verdict_column::lapsed},
+        situation{state::succeeded, verdict_column::succeeded}, situation{state::dead, verdict_column::dead},
+    };
+    for (const auto v : all_verbs) {
+        for (const auto& [s, column] : situations) {
+            const bool is_allowed = can_happen(s, v, column == verdict_column::lapsed);
+            const bool is_applied = v == verb::claim
+                                        ? column == verdict_column::waiting || column == verdict_column::lapsed
+                                        : verdict_on(row_of(v), column) == verdict::applied;
+            if (is_allowed != is_applied) {
+                return false;
+            }
+        }
+    }
+    for (const auto v : verdicts[static_cast<std::size_t>(verdict_row::settle_other_epoch)]) {
+        if (v == verdict::applied) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(verdicts_agree_with_transitions(),
+              "vouch: a verb must be `applied` exactly where the table of transitions has a row for it");
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/lifecycle.hpp
+// The verbs as pure functions: `apply` changes one entry as the table of transitions says (transitions.hpp) and returns
+// the verdict. A simple store reads an entry, applies the verb, and writes the entry back under its fence.
+//
+// Only `applied` changes anything; with any other verdict every field stays as it is. The functions know nothing about
+// lanes: a store must not let a claim reach an entry that is blocked in its lane. They are safe to call from any thread
+// as long as no two threads use the same entry.
+
+namespace vouch {
+inline namespace v0 {
 
 namespace detail {
 
-/// What every end of a claim has in common. `due` is when the entry would run next; a nudge that met the claim wins.
-inline void end_claim(life& l, state to, time_point due, time_point now) {
-    l.due_at = l.woken ? std::min(due, now) : due;
-    l.state = to;
-}
+/// Sets the next due time. A nudge during the claim makes the entry due now at the latest.
+inline void set_due(life& l, time_point due, time_point now) { l.due_at = l.woken ? std::min(due, now) : due; }
 
+/// The fields that each outcome changes. What all outcomes have in common is in `apply`.
 struct settle_on {
     life& l;
     time_point now;
 
     void operator()(const succeed& o) const {
-        l.state = state::succeeded;
+        l.state = state_after(state::claimed, verb::succeed);
         l.lapses = 0;
         l.result = o.result;
     }
     void operator()(const retry& o) const {
-        end_claim(l, state::retrying, o.at, now);
+        l.state = state_after(state::claimed, verb::retry);
+        set_due(l, o.at, now);
         l.lapses = 0;
         l.failures += 1;
         l.last_error = o.error;
     }
     void operator()(const bury& o) const {
-        l.state = state::dead;
+        l.state = state_after(state::claimed, verb::bury);
         l.lapses = 0;
         l.failures += 1;
         l.last_error = o.error;
@@ -1291,40 +1720,57 @@ struct settle_on {
     }
     void operator()(const release& o) const {
         l.attempts -= 1;
-        end_claim(l, l.attempts == 0 ? state::pending : state::retrying, o.at.value_or(l.due_at), now);
+        l.state = l.attempts == 0 ? state_after(state::claimed, verb::release, condition::first_attempt)
+                                  : state_after(state::claimed, verb::release, condition::later_attempt);
+        set_due(l, o.at.value_or(l.due_at), now);
     }
     void operator()(const advance& o) const {
+        l.state = state_after(state::claimed, verb::advance);
         l.attempts = 0;
         l.lapses = 0;
         l.progress = o.progress;
-        end_claim(l, state::pending, o.at.value_or(now), now);
+        set_due(l, o.at.value_or(now), now);
     }
 };
 
 [[nodiscard]] inline verdict verdict_on_ticket(const life& l, std::uint64_t epoch, time_point now) noexcept {
-    return verdict_on(epoch == l.epoch ? asked::settle : asked::settle_behind, standing_of(l, now));
+    return verdict_on(epoch == l.epoch ? verdict_row::settle : verdict_row::settle_other_epoch, column_of(l, now));
+}
+
+/// A state has a gate exactly if it can be claimed, and the gate is the end of the lease exactly if that is the
+/// condition of the claim.
+[[nodiscard]] consteval bool gates_agree_with_transitions() {
+    for (const auto s : all_states) {
+        if (has_transition(s, verb::claim) != is_live(s) ||
+            has_transition(s, verb::claim, condition::lease_over) != (s == state::claimed)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 } // namespace detail
 
-/// The gate of an entry that is not blocked in a lane: when a claim may take it; none if it is terminal.
+/// The time from which a claim may take the entry, if its lane does not block it: the end of the lease if it is
+/// claimed, else `due_at`. A terminal entry has none.
 [[nodiscard]] constexpr std::optional<time_point> gate_of(const life& l) noexcept {
+    static_assert(detail::gates_agree_with_transitions(), "vouch: gate_of contradicts the table of transitions");
     if (is_terminal(l.state)) {
         return std::nullopt;
     }
     return l.state == state::claimed ? l.lease_until : l.due_at;
 }
 
-/// Carries out a claim. Requires that the entry's gate is at or before `request.now`.
+/// Claims the entry. Requires that its gate is at or before `request.now`.
 ///
-/// A claim counts as an attempt, except one that takes over after a first lapse: the process may have died of another
-/// entry it held, so that lapse is not held against this one. Later lapses in a row are: a runner handles an entry with
-/// a lapse alone, so an entry that kills its process every time still runs out of attempts.
+/// A claim counts as an attempt, except the claim that takes over after a first lapse: the process that held the entry
+/// may have died of another entry, so the first lapse costs no attempt. Every further lapse in a row costs one. A
+/// runner handles an entry that has lapsed alone, so an entry that kills its process every time runs out of attempts.
 inline void apply(life& l, const claim_request& request) {
     const bool is_takeover = l.state == state::claimed;
     l.attempts += is_takeover && l.lapses == 0 ? 0U : 1U;
     l.lapses += is_takeover ? 1U : 0U;
-    l.state = state::claimed;
+    l.state = detail::state_after<verb::claim>(l.state);
     l.epoch += 1;
     l.lease_until = request.now + request.lease;
     l.woken = false;
@@ -1333,7 +1779,8 @@ inline void apply(life& l, const claim_request& request) {
     l.updated_at = request.now;
 }
 
-/// Settles by ticket alone, never by time: a lease that is over but not taken over still settles.
+/// Settles a claim. Only the ticket decides, never the time: if the lease is over and no other claim has taken over,
+/// the settle is applied.
 [[nodiscard]] inline verdict apply(life& l, const settle& s, time_point now) {
     const auto v = detail::verdict_on_ticket(l, s.ticket.epoch, now);
     if (v == verdict::applied) {
@@ -1345,7 +1792,7 @@ inline void apply(life& l, const claim_request& request) {
     return v;
 }
 
-/// Prolongs a claim; never shortens it.
+/// Extends a claim's lease to `now + lease`. A lease never gets shorter.
 struct extend {
     vouch::ticket ticket{};
     duration lease{};
@@ -1354,20 +1801,24 @@ struct extend {
 [[nodiscard]] inline verdict apply(life& l, const extend& x, time_point now) {
     const auto v = detail::verdict_on_ticket(l, x.ticket.epoch, now);
     if (v == verdict::applied) {
+        l.state = detail::state_after(state::claimed, verb::extend);
         l.lease_until = std::max(*l.lease_until, now + x.lease);
         l.updated_at = now;
     }
     return v;
 }
 
-/// Makes an entry due now; one that is claimed is marked, and becomes due when its claim ends.
+/// Makes an entry due now. A claimed entry is marked instead (`life::woken`) and becomes due when its claim ends.
 struct nudge {};
 
 [[nodiscard]] inline verdict apply(life& l, nudge, time_point now) {
+    using detail::verdict_row;
     const bool is_claimed = l.state == state::claimed;
-    const bool again = is_claimed ? l.woken : l.due_at <= now;
-    const auto v = verdict_on(again ? asked::nudge_again : asked::nudge, standing_of(l, now));
+    const bool is_again = is_claimed ? l.woken : l.due_at <= now;
+    const auto row = is_again ? verdict_row::nudge_again : verdict_row::nudge;
+    const auto v = detail::verdict_on(row, detail::column_of(l, now));
     if (v == verdict::applied) {
+        l.state = detail::state_after<verb::nudge>(l.state);
         if (is_claimed) {
             l.woken = true;
         } else {
@@ -1378,16 +1829,17 @@ struct nudge {};
     return v;
 }
 
-/// Ends an entry nobody holds. The epoch moves on if it was claimed, so that the lapsed ticket is stale.
+/// Ends an entry that is not held under a running lease. If it was claimed its epoch grows, so that the lapsed ticket
+/// becomes stale.
 struct cancel {
     std::string_view error{};
 };
 
 [[nodiscard]] inline verdict apply(life& l, const cancel& c, time_point now) {
-    const auto v = verdict_on(asked::cancel, standing_of(l, now));
+    const auto v = detail::verdict_on(detail::verdict_row::cancel, detail::column_of(l, now));
     if (v == verdict::applied) {
         l.epoch += l.state == state::claimed ? 1U : 0U;
-        l.state = state::dead;
+        l.state = detail::state_after<verb::cancel>(l.state);
         l.last_error = c.error;
         l.lease_until.reset();
         l.woken = false;
@@ -1400,20 +1852,658 @@ struct cancel {
 } // namespace vouch
 
 // ---- vouch/contract/matches.hpp
-// What a query asks for, as a pure function, for stores that look at entries one by one.
+// A query as a pure function, for stores that look at entries one by one.
 
 namespace vouch {
 inline namespace v0 {
 
-/// Whether an entry is on the query's path, passes its filters and comes after `after`. How many of those are given, in
-/// which order, and whether with their payloads, is left to the store. Requires a valid query: one that names what its
-/// path needs and nothing else, so that whatever is empty may be anything.
+/// Whether an entry is on the query's path, passes its filters and comes after `after`. The store itself applies
+/// `limit`, the order and `payloads`. Requires that `validate` accepts the query.
 [[nodiscard]] inline bool matches(const entry& e, const query& q) noexcept {
     return (q.queue.empty() || q.queue == e.queue) && (q.key.empty() || q.key == e.key) &&
            (q.group.empty() || q.group == e.group) && (q.parent.is_nil() || q.parent == e.parent) &&
            (q.by != query::path::dead || e.state == state::dead) && (q.by != query::path::live || is_live(e.state)) &&
            (!q.state || *q.state == e.state) && (q.topic.empty() || q.topic == e.topic) && q.after < e.sequence;
 }
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/detail/field_codec.hpp
+// The bytes of a saga's progress: a mark, a format number, fields and a checksum. A field is a number, a length and a
+// content. Empty contents are not written.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr char progress_format = 1; // less than a space, see is_saga_progress
+inline constexpr std::size_t checksum_size = 4;
+
+[[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
+    std::uint32_t sum = 2166136261U;
+    for (const char c : bytes) {
+        sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
+    }
+    return sum;
+}
+
+/// Appends a number in groups of seven bits, lowest first.
+inline void append_number(std::string& to, std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) {
+        to.push_back(static_cast<char>((value & 0x7fU) | 0x80U));
+    }
+    to.push_back(static_cast<char>(value));
+}
+
+class field_writer {
+  public:
+    field_writer() : out_(saga_progress_mark) { out_.push_back(progress_format); }
+
+    template <class Field>
+    void bytes(Field field, std::string_view content) {
+        if (!content.empty()) {
+            append_number(out_, static_cast<std::uint64_t>(field));
+            append_number(out_, content.size());
+            out_ += content;
+        }
+    }
+    template <class Field>
+    void number(Field field, std::uint64_t value) {
+        std::string content;
+        append_number(content, value);
+        bytes(field, value == 0 ? std::string_view{} : std::string_view(content));
+    }
+    template <class Field>
+    void time(Field field, time_point value) {
+        number(field, static_cast<std::uint64_t>(value.time_since_epoch().count()));
+    }
+    template <class Field>
+    void identity(Field field, const id& value) {
+        const auto raw = value.bytes();
+        bytes(field, value.is_nil() ? std::string_view{} : std::string_view(std::string(raw.begin(), raw.end())));
+    }
+
+    [[nodiscard]] std::string finish() && {
+        const auto sum = checksum(out_);
+        for (int shift = 0; shift < 32; shift += 8) {
+            out_.push_back(static_cast<char>((sum >> shift) & 0xffU));
+        }
+        return std::move(out_);
+    }
+
+  private:
+    std::string out_;
+};
+
+/// The fields between format number and checksum; nothing if the bytes are not a progress of this format.
+[[nodiscard]] inline std::optional<std::string_view> progress_fields(std::string_view bytes) noexcept {
+    constexpr std::size_t head = saga_progress_mark.size() + 1;
+    if (!is_saga_progress(bytes) || bytes.size() < head + checksum_size || bytes[head - 1] != progress_format) {
+        return std::nullopt;
+    }
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < checksum_size; ++i) {
+        sum |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[bytes.size() - checksum_size + i]))
+               << (8 * i);
+    }
+    bytes.remove_suffix(checksum_size);
+    return sum == checksum(bytes) ? std::optional{bytes.substr(head)} : std::nullopt;
+}
+
+/// Reads fields, or the content of one. Once something is missing, `ok` stays false.
+class field_reader {
+  public:
+    explicit field_reader(std::string_view from) noexcept : rest_(from) {}
+
+    [[nodiscard]] bool ok() const noexcept { return ok_; }
+    [[nodiscard]] bool done() const noexcept { return !ok_ || rest_.empty(); }
+
+    [[nodiscard]] std::uint64_t number() noexcept {
+        std::uint64_t value = 0;
+        for (unsigned shift = 0; shift < 64; shift += 7) {
+            const auto byte = static_cast<unsigned char>(take(1).empty() ? 0x80 : last_);
+            value |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
+            if (!ok_ || (byte & 0x80U) == 0) {
+                return value;
+            }
+        }
+        ok_ = false;
+        return 0;
+    }
+    [[nodiscard]] std::string_view take(std::uint64_t size) noexcept {
+        if (!ok_ || size > rest_.size()) {
+            ok_ = false;
+            return {};
+        }
+        const auto taken = rest_.substr(0, static_cast<std::size_t>(size));
+        rest_.remove_prefix(taken.size());
+        last_ = taken.empty() ? '\0' : taken.back();
+        return taken;
+    }
+    [[nodiscard]] std::string_view rest() noexcept { return take(rest_.size()); }
+    [[nodiscard]] id identity() noexcept {
+        std::array<std::uint8_t, 16> raw{};
+        const auto content = take(raw.size());
+        for (std::size_t i = 0; i < content.size(); ++i) {
+            raw[i] = static_cast<std::uint8_t>(content[i]);
+        }
+        return id::from_bytes(raw);
+    }
+    [[nodiscard]] time_point time() noexcept { return time_point{duration{static_cast<duration::rep>(number())}}; }
+    void fail() noexcept { ok_ = false; }
+
+  private:
+    std::string_view rest_;
+    char last_ = '\0';
+    bool ok_ = true;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/saga_progress.hpp
+// The progress of a saga, as each checkpoint stores it in the saga's entry: a plain value and its bytes.
+//
+// A reader passes over fields it does not know, so an older runner can read what a newer one of the same format wrote.
+// All other bytes that `encode_progress` did not write are rejected by `decode_progress`.
+//
+// Invariants of a decoded progress: `at` is at most the number of steps that have begun, and `definition` is not empty.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Whether a saga does its steps or undoes them.
+enum class saga_direction : std::uint8_t { forward, back };
+
+[[nodiscard]] constexpr std::string_view name_of(saga_direction d) noexcept {
+    return d == saga_direction::forward ? "forward" : "back";
+}
+
+/// What is known of a step.
+enum class step_state : std::uint8_t {
+    begun,     ///< the current step; whether it has had an effect is not known yet
+    done,      ///< it succeeded, and its result is kept
+    failed,    ///< it is known to have had no effect: it rejected at once, or never started. It is not undone
+    unknown,   ///< it may have had an effect: crash, timeout, attempts used up. It is undone
+    undone,    ///< its compensation succeeded
+    kept,      ///< it was done or unknown, and has no compensation
+    skipped,   ///< its condition was false. It is not undone
+    undecided, ///< the current step; its condition has not answered yet
+};
+
+[[nodiscard]] constexpr std::string_view name_of(step_state s) noexcept {
+    switch (s) {
+    case step_state::begun: return "begun";
+    case step_state::done: return "done";
+    case step_state::failed: return "failed";
+    case step_state::unknown: return "unknown";
+    case step_state::undone: return "undone";
+    case step_state::kept: return "kept";
+    case step_state::skipped: return "skipped";
+    case step_state::undecided: return "undecided";
+    }
+    return "?";
+}
+
+/// A step that has begun.
+struct step_record {
+    std::string name{};
+    step_state state = step_state::begun;
+    std::string result{}; ///< of the forward action
+
+    [[nodiscard]] friend bool operator==(const step_record&, const step_record&) = default;
+};
+
+struct saga_progress {
+    std::string definition{};
+    std::uint32_t version = 0;
+    saga_direction direction = saga_direction::forward;
+    std::size_t at = 0;                   ///< index of the current step; the number of steps if all are done
+    std::vector<step_record> steps{};     ///< the steps that have begun
+    std::string reason{};                 ///< why the saga compensates
+    time_point since{};                   ///< when the current step began
+    std::uint32_t tries = 0;              ///< failed attempts of the current compensation before this checkpoint
+    id command{};                         ///< the command whose reply the saga waits for; nil: none
+    id sender{};                          ///< the entry that sent this command
+    std::optional<time_point> deadline{}; ///< of this command
+    id origin{};                          ///< the saga's first entry; idempotency keys are derived from it
+    id owner{}; ///< the entry that wrote this progress. If it is another one, that entry was resumed
+
+    [[nodiscard]] bool is_waiting() const noexcept { return !command.is_nil(); }
+    [[nodiscard]] friend bool operator==(const saga_progress&, const saga_progress&) = default;
+};
+
+namespace detail {
+
+enum class progress_field : std::uint8_t {
+    definition = 1,
+    version,
+    direction,
+    at,
+    step,
+    reason,
+    since,
+    tries,
+    command,
+    sender,
+    deadline,
+    origin,
+    owner,
+};
+
+[[nodiscard]] inline std::string encode_step(const step_record& record) {
+    std::string out;
+    out.push_back(static_cast<char>(record.state));
+    append_number(out, record.name.size());
+    out += record.name;
+    out += record.result;
+    return out;
+}
+
+[[nodiscard]] inline step_record read_step(field_reader& from) {
+    step_record out;
+    const auto state = from.number();
+    if (state > static_cast<std::uint64_t>(step_state::undecided)) {
+        from.fail();
+    }
+    out.state = static_cast<step_state>(state);
+    out.name = std::string(from.take(from.number()));
+    out.result = std::string(from.rest());
+    return out;
+}
+
+inline void read_field(saga_progress& p, std::uint64_t field, field_reader& from) {
+    switch (static_cast<progress_field>(field)) {
+    case progress_field::definition: p.definition = std::string(from.rest()); break;
+    case progress_field::version: p.version = static_cast<std::uint32_t>(from.number()); break;
+    case progress_field::direction: p.direction = from.number() == 1 ? saga_direction::back : p.direction; break;
+    case progress_field::at: p.at = static_cast<std::size_t>(from.number()); break;
+    case progress_field::step: p.steps.push_back(read_step(from)); break;
+    case progress_field::reason: p.reason = std::string(from.rest()); break;
+    case progress_field::since: p.since = from.time(); break;
+    case progress_field::tries: p.tries = static_cast<std::uint32_t>(from.number()); break;
+    case progress_field::command: p.command = from.identity(); break;
+    case progress_field::sender: p.sender = from.identity(); break;
+    case progress_field::deadline: p.deadline = from.time(); break;
+    case progress_field::origin: p.origin = from.identity(); break;
+    case progress_field::owner: p.owner = from.identity(); break;
+    }
+}
+
+} // namespace detail
+
+[[nodiscard]] inline std::string encode_progress(const saga_progress& p) {
+    using field = detail::progress_field;
+    detail::field_writer out;
+    out.bytes(field::definition, p.definition);
+    out.number(field::version, p.version);
+    out.number(field::direction, static_cast<std::uint64_t>(p.direction));
+    out.number(field::at, p.at);
+    for (const auto& record : p.steps) {
+        out.bytes(field::step, detail::encode_step(record));
+    }
+    out.bytes(field::reason, p.reason);
+    out.time(field::since, p.since);
+    out.number(field::tries, p.tries);
+    out.identity(field::command, p.command);
+    out.identity(field::sender, p.sender);
+    if (p.deadline) {
+        out.time(field::deadline, *p.deadline);
+    }
+    out.identity(field::origin, p.origin);
+    out.identity(field::owner, p.owner);
+    return std::move(out).finish();
+}
+
+/// Returns nothing if the bytes are not what `encode_progress` of this format wrote.
+[[nodiscard]] inline std::optional<saga_progress> decode_progress(std::string_view bytes) {
+    const auto fields = detail::progress_fields(bytes);
+    if (!fields) {
+        return std::nullopt;
+    }
+    saga_progress p;
+    detail::field_reader all(*fields);
+    while (!all.done()) {
+        const auto field = all.number();
+        detail::field_reader content(all.take(all.number()));
+        detail::read_field(p, field, content);
+        if (!content.ok()) {
+            return std::nullopt;
+        }
+    }
+    const bool is_valid = all.ok() && !p.definition.empty() && p.at <= p.steps.size();
+    return is_valid ? std::optional{std::move(p)} : std::nullopt;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/requeue.hpp
+// How a dead entry gets another chance: a successor takes its place. The dead entry itself never changes.
+
+namespace vouch {
+inline namespace v0 {
+
+struct requeue_request {
+    id dead{};      ///< the entry to replace
+    id successor{}; ///< the id of its successor: a fresh one
+    time_point now{};
+};
+
+namespace detail {
+
+/// An entry with a parent is a saga's command. The saga has already acted on its end, so the saga is what can be
+/// continued, not the command.
+template <class Writer>
+receipt replace_dead(Writer& tx, const std::optional<entry>& found, const requeue_request& r, std::string progress) {
+    if (!found || found->state != state::dead || !found->parent.is_nil()) {
+        return {};
+    }
+    const std::array drafts{draft{.id = r.successor,
+                                  .queue = found->queue,
+                                  .topic = found->topic,
+                                  .payload = found->payload,
+                                  .predecessor = found->id,
+                                  .attempts_max = found->attempts_max,
+                                  .trail = found->trail,
+                                  .headers = found->headers,
+                                  .progress = std::move(progress)}};
+    return tx.enqueue(drafts, r.now).front();
+}
+
+} // namespace detail
+
+/// Gives a dead entry a successor that starts from the beginning: attempts 0, due now, no expiry. Returns inserted;
+/// duplicate of the successor it already has; or refused, if the entry is absent, not dead, has a parent, or is a saga:
+/// starting a saga again would repeat its work under other keys. `resume` continues a saga.
+template <class Writer>
+[[nodiscard]] receipt requeue(Writer& tx, const requeue_request& r) {
+    static_assert(explain_writer<Writer>());
+    const auto found = tx.find(r.dead);
+    return found && is_saga(*found) ? receipt{} : detail::replace_dead(tx, found, r, {});
+}
+
+/// Gives a dead saga a successor that is another saga with the same payload: it starts at the first step, under keys of
+/// its own, and repeats what the dead one has done and not undone. `resume` is usually what is wanted. Returns
+/// inserted; duplicate of the successor it already has; or refused, if the entry is absent, not dead, not a saga, or
+/// its progress cannot be read.
+template <class Writer>
+[[nodiscard]] receipt requeue_saga(Writer& tx, const requeue_request& r) {
+    static_assert(explain_writer<Writer>());
+    const auto found = tx.find(r.dead);
+    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
+    if (!progress) {
+        return {};
+    }
+    return detail::replace_dead(tx, found, r,
+                                encode_progress({.definition = progress->definition,
+                                                 .version = progress->version,
+                                                 .origin = r.successor,
+                                                 .owner = r.successor}));
+}
+
+/// Gives a dead entry a successor that continues from the last checkpoint. Returns the same as `requeue`, but does not
+/// refuse sagas.
+template <class Writer>
+[[nodiscard]] receipt resume(Writer& tx, const requeue_request& r) {
+    static_assert(explain_writer<Writer>());
+    const auto found = tx.find(r.dead);
+    return detail::replace_dead(tx, found, r, found ? found->progress : std::string{});
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/saga_origin.hpp
+// The identity of a saga: the id of its first entry. Keys, commands and requests to cancel are derived from it, so it
+// must not change when a dead saga is resumed under another entry.
+
+namespace vouch {
+inline namespace v0 {
+
+/// The idempotency key of a step's action, or of its compensation: the same for every try, however often its command is
+/// sent, and after a resume. `saga` is the saga's first entry.
+[[nodiscard]] constexpr id saga_key(const id& saga, std::string_view step, bool is_compensation) noexcept {
+    return derive(derive(saga, step), is_compensation ? "undo" : "forward");
+}
+
+/// The first entry of the saga that `e` carries on and whose progress names no origin yet, because no claim of it has
+/// reached a checkpoint. A resume copies the progress: predecessors with the same progress are the same saga.
+template <class Reader>
+[[nodiscard]] id first_entry_of(const Reader& from, const entry& e) {
+    auto first = e.id;
+    auto before = e.predecessor;
+    while (!before.is_nil()) {
+        const auto found = from.find(before);
+        if (found && found->progress != e.progress) {
+            break;
+        }
+        first = before;
+        before = found ? found->predecessor : id{};
+    }
+    return first;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/store_adaptor.hpp
+// A base for stores that decorate another store: that log, count, inject faults, rename. It forwards every operation, so
+// a decorator contains only what it changes.
+//
+// To intercept all operations, pass a function object. It receives the operation and the call to make:
+//
+//   vouch::store_adaptor store(vouch::memory::store{}, [](vouch::store_operation what, const auto& call) {
+//       std::puts(name_of(what).data());
+//       return call();
+//   });
+//
+// To change some operations, derive and declare them again; `inner()` is the decorated store or transaction:
+//
+//   struct patient_transaction : vouch::transaction_adaptor<vouch::memory::transaction> {
+//       using transaction_adaptor::transaction_adaptor;
+//       auto claim(vouch::claim_request request) { request.lease *= 2; return inner().claim(request); }
+//   };
+//   struct patient_store : vouch::store_adaptor<vouch::memory::store> {
+//       using store_adaptor::store_adaptor;
+//       using transaction = patient_transaction;
+//       transaction begin() { return transaction(inner().begin()); }
+//   };
+//
+// An adaptor is as thread-safe as the store it decorates, provided that its interceptor is.
+
+namespace vouch {
+inline namespace v0 {
+
+/// The operations of a store and of its transactions that read or change entries.
+enum class store_operation : std::uint8_t {
+    find,
+    list,
+    counts,
+    next_due,
+    begin,
+    enqueue,
+    claim,
+    settle,
+    extend,
+    nudge,
+    cancel,
+    purge,
+    commit,
+};
+
+/// The operation's name, as it is written in code. The text ends with a NUL.
+[[nodiscard]] constexpr std::string_view name_of(store_operation what) noexcept {
+    switch (what) {
+    case store_operation::find: return "find";
+    case store_operation::list: return "list";
+    case store_operation::counts: return "counts";
+    case store_operation::next_due: return "next_due";
+    case store_operation::begin: return "begin";
+    case store_operation::enqueue: return "enqueue";
+    case store_operation::claim: return "claim";
+    case store_operation::settle: return "settle";
+    case store_operation::extend: return "extend";
+    case store_operation::nudge: return "nudge";
+    case store_operation::cancel: return "cancel";
+    case store_operation::purge: return "purge";
+    case store_operation::commit: return "commit";
+    }
+    return "?";
+}
+
+/// The default interceptor: makes the call. Every interceptor has this form:
+///  1. It is called as const, by any thread that uses the store. The store and its transactions share one interceptor.
+///  2. It returns what `call()` returned. Every call returns a value; a commit's value is a `std::monostate`.
+///  3. It may throw instead of calling, or after the call. A transaction is then rolled back and closed, as the contract
+///     requires, unless the error is `invalid_argument`.
+struct pass_through {
+    template <class Call>
+    auto operator()(store_operation, const Call& call) const {
+        return call();
+    }
+};
+
+/// Forwards a transaction's operations to `Inner`, through `Interceptor`. Models `transaction`.
+template <class Inner, class Interceptor = pass_through>
+class transaction_adaptor {
+  public:
+    explicit transaction_adaptor(Inner inner) requires std::same_as<Interceptor, pass_through>
+        : inner_(std::move(inner)) {}
+    transaction_adaptor(Inner inner, std::shared_ptr<const Interceptor> interceptor)
+        : inner_(std::move(inner)), interceptor_(std::move(interceptor)) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return intercept(store_operation::find, [&](const Inner& tx) { return tx.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        return intercept(store_operation::list, [&](const Inner& tx) { return tx.list(q); });
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        return intercept(store_operation::counts, [&](const Inner& tx) { return tx.counts(queue); });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        return intercept(store_operation::next_due, [&](const Inner& tx) { return tx.next_due(queue); });
+    }
+
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        return intercept(store_operation::enqueue, [&](Inner& tx) { return tx.enqueue(drafts, now); });
+    }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
+        return intercept(store_operation::claim, [&](Inner& tx) { return tx.claim(request); });
+    }
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        return intercept(store_operation::settle, [&](Inner& tx) { return tx.settle(settles, now); });
+    }
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
+        return intercept(store_operation::extend, [&](Inner& tx) { return tx.extend(tickets, now, lease); });
+    }
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
+        return intercept(store_operation::nudge, [&](Inner& tx) { return tx.nudge(wanted, now); });
+    }
+    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        return intercept(store_operation::cancel, [&](Inner& tx) { return tx.cancel(wanted, error, now); });
+    }
+    std::size_t purge(const purge_request& request) {
+        return intercept(store_operation::purge, [&](Inner& tx) { return tx.purge(request); });
+    }
+    void commit() {
+        intercept(store_operation::commit, [](Inner& tx) {
+            tx.commit();
+            return std::monostate{};
+        });
+    }
+
+  protected:
+    /// The decorated transaction. Throws `misuse` after `close`. Not const, because even a read that fails closes.
+    [[nodiscard]] Inner& inner() const {
+        if (!inner_) {
+            throw error(error_kind::misuse, "transaction: it is closed; begin another one");
+        }
+        return *inner_;
+    }
+
+    /// Rolls back. Further calls throw `misuse`. A derived class calls it before it throws an error of its own.
+    void close() const noexcept { inner_.reset(); }
+
+  private:
+    template <class Call>
+    auto intercept(store_operation what, const Call& call) const {
+        auto& tx = inner();
+        if constexpr (std::same_as<Interceptor, pass_through>) {
+            return call(tx);
+        } else {
+            try {
+                return (*interceptor_)(what, [&] { return call(tx); });
+            } catch (const error& e) {
+                if (e.kind() != error_kind::invalid_argument) {
+                    close();
+                }
+                throw;
+            } catch (...) {
+                close();
+                throw;
+            }
+        }
+    }
+
+    mutable std::optional<Inner> inner_; ///< empty: closed
+    std::shared_ptr<const Interceptor> interceptor_{};
+};
+
+/// Forwards a store's operations to `Inner`, through `Interceptor`. Models `store`, and `waking_store` if `Inner` does.
+/// A derived class with a transaction type of its own declares `transaction` and `begin` again.
+template <class Inner, class Interceptor = pass_through>
+class store_adaptor {
+    static_assert(explain_store<Inner>());
+
+  public:
+    using transaction = transaction_adaptor<typename Inner::transaction, Interceptor>;
+    static constexpr int contract_level = Inner::contract_level;
+
+    explicit store_adaptor(Inner inner = Inner(), Interceptor interceptor = Interceptor())
+        : inner_(std::move(inner)), interceptor_(std::make_shared<const Interceptor>(std::move(interceptor))) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return (*interceptor_)(store_operation::find, [&] { return inner_.find(wanted); });
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        return (*interceptor_)(store_operation::list, [&] { return inner_.list(q); });
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        return (*interceptor_)(store_operation::counts, [&] { return inner_.counts(queue); });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        return (*interceptor_)(store_operation::next_due, [&] { return inner_.next_due(queue); });
+    }
+    [[nodiscard]] transaction begin() {
+        return (*interceptor_)(store_operation::begin, [&] { return transaction(inner_.begin(), interceptor_); });
+    }
+
+    // What follows is not intercepted: it neither reads nor changes entries.
+
+    [[nodiscard]] vouch::capabilities capabilities() const { return inner_.capabilities(); }
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) requires waking_store<Inner> {
+        return inner_.wakes(queue);
+    }
+    std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
+                       std::stop_token stop) requires waking_store<Inner> {
+        return inner_.wait(queue, seen, at_most, std::move(stop));
+    }
+
+    /// The decorated store.
+    [[nodiscard]] Inner& inner() noexcept { return inner_; }
+    [[nodiscard]] const Inner& inner() const noexcept { return inner_; }
+
+  protected:
+    [[nodiscard]] const Interceptor& interceptor() const noexcept { return *interceptor_; }
+
+  private:
+    Inner inner_;
+    std::shared_ptr<const Interceptor> interceptor_;
+};
 
 } // namespace v0
 } // namespace vouch
@@ -1486,61 +2576,18 @@ std::vector<entry> claim(Store& store, const claim_request& request) {
     return transact(store, [&](auto& tx) { return tx.claim(request); });
 }
 
-namespace detail {
-
-/// `fresh` names the successor, which begins with this progress. An entry with a parent is a command of a saga: its end
-/// has been seen and acted upon, so the saga is what can be carried on.
-template <class Writer>
-receipt replace_dead(Writer& tx, const std::optional<entry>& found, const id& fresh, time_point now,
-                     std::string progress) {
-    if (!found || found->state != state::dead || !found->parent.is_nil()) {
-        return {};
-    }
-    const std::array drafts{draft{.id = fresh,
-                                  .queue = found->queue,
-                                  .topic = found->topic,
-                                  .payload = found->payload,
-                                  .predecessor = found->id,
-                                  .attempts_max = found->attempts_max,
-                                  .trail = found->trail,
-                                  .headers = found->headers,
-                                  .progress = std::move(progress)}};
-    return tx.enqueue(drafts, now).front();
-}
-
-} // namespace detail
-
-/// Gives a dead entry a successor that starts afresh: attempts 0, due now, no expiry. The dead one never changes.
-/// Inserted; duplicate of the successor it already has; or refused, if it is absent, not dead, has a parent, or is a
-/// saga: that would do its work a second time under other keys. `resume` carries a saga on.
-template <class Writer>
-[[nodiscard]] receipt requeue(Writer& tx, const id& dead, const id& fresh, time_point now) {
-    static_assert(explain_writer<Writer>());
-    const auto found = tx.find(dead);
-    return found && is_saga(*found) ? receipt{} : detail::replace_dead(tx, found, fresh, now, {});
-}
-
-/// As `requeue`, but the successor goes on from the dead entry's last checkpoint. Sagas are not refused.
-template <class Writer>
-[[nodiscard]] receipt resume(Writer& tx, const id& dead, const id& fresh, time_point now) {
-    static_assert(explain_writer<Writer>());
-    const auto found = tx.find(dead);
-    return detail::replace_dead(tx, found, fresh, now, found ? found->progress : std::string{});
-}
-
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/contract/validate.hpp
-// Validation at the boundary, in one place, called by every store before it writes anything. What is wrong is refused
-// with `invalid_argument` (or `unsupported`), naming the field, the limit and the size given; never the content.
+// ---- vouch/contract/detail/field_checks.hpp
+// Checks of single fields. A check that fails throws `invalid_argument` and names the field, the limit and the size
+// given, never the content.
 
 namespace vouch {
 inline namespace v0 {
-
 namespace detail {
 
-/// Says where in the arguments a field stands, but only once something is wrong with it: the way past is free.
+/// Names a field of an argument, for the message of a refusal. The text is made only when something is refused.
 struct field {
     std::string_view of;   // "draft", "settle", "claim" ...
     std::string_view name; // "queue", "error" ...
@@ -1571,7 +2618,8 @@ struct field {
     refuse(f, "has a control character at byte " + std::to_string(at));
 }
 
-// What a refusal says is put together apart from the checks: every entry passes a dozen of them, so they are inlined.
+// The messages are made outside the checks: each draft passes a dozen checks, so these must stay small enough to
+// inline.
 
 inline void check_size(const field& f, std::size_t given, std::size_t limit, std::string_view unit) {
     if (given > limit) {
@@ -1605,17 +2653,28 @@ inline void check_empty(const field& f, bool empty, std::string_view because) {
 inline void check_lease(const field& f, duration lease, const limits& limit) {
     if (lease < limit.lease_min || lease > limit.lease_max) {
         refuse(f, "is " + std::to_string(lease.count()) + " us, it must be from " +
-                      std::to_string(limit.lease_min.count()) + " to " + std::to_string(limit.lease_max.count()) +
+                      std::to_string(limit.lease_min.count()) + " us to " + std::to_string(limit.lease_max.count()) +
                       " us");
     }
 }
 
-/// So that `now + lease` is a time: a lease must end after it began.
+/// Checks that `now + lease` can be represented.
 inline void check_room(const field& f, time_point now, duration lease) {
     if (now > time_point::max() - lease) {
-        refuse(f, "is too late, the lease would end after the last representable time");
+        refuse(f, "is too late, the lease would end after the last time that can be stored");
     }
 }
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/detail/argument_checks.hpp
+// The checks of arguments that have parts: the headers and the combination of fields of a draft, and each outcome.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
 
 inline void check_headers(const draft& d, std::size_t index, const limits& limit) {
     check_size({"draft", "headers", index}, d.headers.size(), limit.headers_max, "headers");
@@ -1627,13 +2686,13 @@ inline void check_headers(const draft& d, std::size_t index, const limits& limit
 
 inline void check_combination(const draft& d, std::size_t index) {
     if (!d.predecessor.is_nil()) {
-        constexpr std::string_view because = "is taken over from the predecessor and must be empty";
+        constexpr std::string_view because = "must be empty: a successor takes it over from its predecessor";
         check_empty({"draft", "key", index}, d.key.empty(), because);
         check_empty({"draft", "group", index}, d.group.empty(), because);
         check_empty({"draft", "lane", index}, d.lane.empty(), because);
     }
     if (d.result) {
-        constexpr std::string_view because = "cannot be set on a draft that carries a result";
+        constexpr std::string_view because = "must be empty: the draft carries a result, so it is stored as succeeded";
         check_empty({"draft", "group", index}, d.group.empty(), because);
         check_empty({"draft", "lane", index}, d.lane.empty(), because);
         check_empty({"draft", "parent", index}, d.parent.is_nil(), because);
@@ -1643,7 +2702,8 @@ inline void check_combination(const draft& d, std::size_t index) {
 
 inline void check_capable(const draft& d, std::size_t index, const capabilities& can) {
     const auto unsupported = [&](std::string_view name) {
-        throw error(error_kind::unsupported, field{"draft", name, index}.str() + " is not supported by this store");
+        throw error(error_kind::unsupported,
+                    field{"draft", name, index}.str() + " is not supported by this store (see its capabilities)");
     };
     if (!d.group.empty() && !can.groups) {
         unsupported("group");
@@ -1652,44 +2712,6 @@ inline void check_capable(const draft& d, std::size_t index, const capabilities&
         unsupported("lane");
     }
 }
-
-} // namespace detail
-
-inline void validate(const draft& d, const capabilities& can, std::size_t index = 0) {
-    const auto& limit = can.limits;
-    if (d.id.is_nil()) {
-        detail::refuse({"draft", "id", index}, "is nil");
-    }
-    detail::check_required_name({"draft", "queue", index}, d.queue, limit.name_max);
-    detail::check_required_name({"draft", "topic", index}, d.topic, limit.name_max);
-    detail::check_name({"draft", "key", index}, d.key, limit.name_max);
-    detail::check_name({"draft", "group", index}, d.group, limit.name_max);
-    detail::check_name({"draft", "lane", index}, d.lane, limit.name_max);
-    detail::check_size({"draft", "payload", index}, d.payload.size(), limit.payload_max, "bytes");
-    detail::check_size({"draft", "progress", index}, d.progress.size(), limit.progress_max, "bytes");
-    detail::check_size({"draft", "result", index}, d.result ? d.result->size() : 0, limit.result_max, "bytes");
-    detail::check_size({"draft", "trail", index}, d.trail.size(), limit.trail_max, "ids");
-    detail::check_headers(d, index, limit);
-    detail::check_combination(d, index);
-    detail::check_capable(d, index, can);
-}
-
-inline void validate(std::span<const draft> drafts, const capabilities& can) {
-    detail::check_size({"enqueue", "drafts"}, drafts.size(), can.limits.batch_max, "items");
-    for (std::size_t i = 0; i < drafts.size(); ++i) {
-        validate(drafts[i], can, i);
-    }
-}
-
-inline void validate(const claim_request& r, const limits& limit) {
-    detail::check_required_name({"claim", "queue"}, r.queue, limit.name_max);
-    detail::check_name({"claim", "worker"}, r.worker, limit.name_max);
-    detail::check_size({"claim", "limit"}, r.limit, limit.batch_max, "items");
-    detail::check_lease({"claim", "lease"}, r.lease, limit);
-    detail::check_room({"claim", "now"}, r.now, r.lease);
-}
-
-namespace detail {
 
 struct check_outcome {
     std::size_t index;
@@ -1711,7 +2733,56 @@ struct check_outcome {
 };
 
 } // namespace detail
+} // namespace v0
+} // namespace vouch
 
+// ---- vouch/contract/validate.hpp
+// Validation of every argument of the contract, in one place. A store calls it before it writes anything.
+//
+// An argument that breaks a rule throws `invalid_argument`; a draft that needs a capability the store lacks throws
+// `unsupported`. The message names the field, the limit and the size given, never the content.
+
+namespace vouch {
+inline namespace v0 {
+
+/// One draft. `index` is its place in the batch, for the message.
+inline void validate(const draft& d, const capabilities& can, std::size_t index = 0) {
+    const auto& limit = can.limits;
+    if (d.id.is_nil()) {
+        detail::refuse({"draft", "id", index}, "is nil");
+    }
+    detail::check_required_name({"draft", "queue", index}, d.queue, limit.name_max);
+    detail::check_required_name({"draft", "topic", index}, d.topic, limit.name_max);
+    detail::check_name({"draft", "key", index}, d.key, limit.name_max);
+    detail::check_name({"draft", "group", index}, d.group, limit.name_max);
+    detail::check_name({"draft", "lane", index}, d.lane, limit.name_max);
+    detail::check_size({"draft", "payload", index}, d.payload.size(), limit.payload_max, "bytes");
+    detail::check_size({"draft", "progress", index}, d.progress.size(), limit.progress_max, "bytes");
+    detail::check_size({"draft", "result", index}, d.result ? d.result->size() : 0, limit.result_max, "bytes");
+    detail::check_size({"draft", "trail", index}, d.trail.size(), limit.trail_max, "ids");
+    detail::check_headers(d, index, limit);
+    detail::check_combination(d, index);
+    detail::check_capable(d, index, can);
+}
+
+/// For `enqueue`.
+inline void validate(std::span<const draft> drafts, const capabilities& can) {
+    detail::check_size({"enqueue", "drafts"}, drafts.size(), can.limits.batch_max, "items");
+    for (std::size_t i = 0; i < drafts.size(); ++i) {
+        validate(drafts[i], can, i);
+    }
+}
+
+/// For `claim`.
+inline void validate(const claim_request& r, const limits& limit) {
+    detail::check_required_name({"claim", "queue"}, r.queue, limit.name_max);
+    detail::check_name({"claim", "worker"}, r.worker, limit.name_max);
+    detail::check_size({"claim", "limit"}, r.limit, limit.batch_max, "items");
+    detail::check_lease({"claim", "lease"}, r.lease, limit);
+    detail::check_room({"claim", "now"}, r.now, r.lease);
+}
+
+/// For `settle`.
 inline void validate(std::span<const settle> settles, const limits& limit) {
     detail::check_size({"settle", "settles"}, settles.size(), limit.batch_max, "items");
     for (std::size_t i = 0; i < settles.size(); ++i) {
@@ -1736,17 +2807,19 @@ inline void validate_queue(std::string_view queue, const limits& limit) {
     detail::check_required_name({"read", "queue"}, queue, limit.name_max);
 }
 
+/// For `purge`.
 inline void validate(const purge_request& r, const limits& limit) {
     detail::check_required_name({"purge", "queue"}, r.queue, limit.name_max);
     detail::check_size({"purge", "limit"}, r.limit, limit.batch_max, "items");
     if (r.state && !is_terminal(*r.state)) {
         detail::refuse({"purge", "state"},
-                       "is " + std::string(name_of(*r.state)) + ", only terminal entries are purged");
+                       "is " + std::string(name_of(*r.state)) + ", only succeeded and dead entries can be purged");
     }
 }
 
+/// For `list`.
 inline void validate(const query& q, const limits& limit) {
-    constexpr std::string_view foreign = "is not part of this path and must be empty";
+    constexpr std::string_view foreign = "must be empty: it is not part of this query's path";
     const auto part = [&](std::string_view name, const std::string& value, bool wanted) {
         if (wanted) {
             detail::check_required_name({"query", name}, value, limit.name_max);
@@ -1768,113 +2841,178 @@ inline void validate(const query& q, const limits& limit) {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/memory/hash_index.hpp
-// A flat hash multi-index of items: open addressing, linear probing, no allocation per item. Erasing closes the gap, so
-// it never allocates and never throws.
+// ---- vouch/contract/validated_reader.hpp
+// A base class for stores: the operations of `reader`, with their arguments checked before the store sees them. A
+// store derives from it, and so can anything else that reads entries. Writers derive from `validated_writer`, which
+// includes this class.
+//
+//   class my_store : public vouch::validated_reader<my_store> {
+//       friend class vouch::validated_reader<my_store>;
+//       const vouch::capabilities& expect_open() const { return my_capabilities; }
+//       template <class Operation>
+//       auto read(const Operation& operation) const { return operation(my_unchecked_reader()); }
+//   };
+//
+// `Self` provides two members, which may be private if `Self` befriends this class:
+//  1. `const capabilities& expect_open() const` returns the capabilities that validation uses. Throw here if `Self`
+//     cannot be used now, for instance because its file has failed.
+//  2. `read(operation) const` calls `operation(r)` and returns its result. `r` has the operations of `reader` and
+//     receives valid arguments only.
+//
+// Adds no state, no virtual function and no synchronization: it is as safe for threads as `Self` is.
 
 namespace vouch {
 inline namespace v0 {
-namespace memory::detail {
 
-template <class Item>
-class hash_index {
+template <class Self>
+class validated_reader {
   public:
-    void insert(std::size_t hash, Item& item) {
-        if ((size_ + 1) * 8 > cells_.size() * 5) {
-            grow();
-        }
-        place(cells_, {hash, &item});
-        ++size_;
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        return self().guard(
+            [&](const capabilities&) { return self().read([&](auto&& unchecked) { return unchecked.find(wanted); }); });
+    }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        return self().guard([&](const capabilities& can) {
+            validate(q, can.limits);
+            return self().read([&](auto&& unchecked) { return unchecked.list(q); });
+        });
+    }
+    [[nodiscard]] state_counts counts(std::string_view queue) const {
+        return self().guard([&](const capabilities& can) {
+            validate_queue(queue, can.limits);
+            return self().read([&](auto&& unchecked) { return unchecked.counts(queue); });
+        });
+    }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
+        return self().guard([&](const capabilities& can) {
+            validate_queue(queue, can.limits);
+            return self().read([&](auto&& unchecked) { return unchecked.next_due(queue); });
+        });
     }
 
-    /// Not an error if it is not there.
-    void erase(std::size_t hash, const Item& item) noexcept {
-        if (cells_.empty()) {
-            return;
-        }
-        auto hole = home(cells_, hash);
-        while (cells_[hole].item != &item) {
-            if (cells_[hole].item == nullptr) {
-                return;
-            }
-            hole = next(cells_, hole);
-        }
-        close(hole);
-        --size_;
-    }
+  protected:
+    validated_reader() = default;
 
-    /// The first item with this hash for which `wanted(item)` holds, or null.
-    template <class Wanted>
-    [[nodiscard]] Item* find(std::size_t hash, Wanted&& wanted) const {
-        if (cells_.empty()) {
-            return nullptr;
-        }
-        for (auto at = home(cells_, hash); cells_[at].item != nullptr; at = next(cells_, at)) {
-            if (cells_[at].hash == hash && wanted(*cells_[at].item)) {
-                return cells_[at].item;
-            }
-        }
-        return nullptr;
+    /// A reader has nothing to close after an error. `validated_writer` hides this function.
+    template <class Operation>
+    auto guard(const Operation& operation) const {
+        return operation(self().expect_open());
     }
 
   private:
-    struct cell {
-        std::size_t hash = 0;
-        Item* item = nullptr;
-    };
-    using cell_list = std::vector<cell>;
-
-    [[nodiscard]] static std::size_t home(const cell_list& cells, std::size_t hash) noexcept {
-        return hash & (cells.size() - 1);
-    }
-    [[nodiscard]] static std::size_t next(const cell_list& cells, std::size_t at) noexcept {
-        return (at + 1) & (cells.size() - 1);
-    }
-
-    static void place(cell_list& cells, const cell& c) noexcept {
-        auto at = home(cells, c.hash);
-        while (cells[at].item != nullptr) {
-            at = next(cells, at);
-        }
-        cells[at] = c;
-    }
-
-    void grow() {
-        cell_list larger(cells_.empty() ? 16 : cells_.size() * 2);
-        for (const auto& c : cells_) {
-            if (c.item != nullptr) {
-                place(larger, c);
-            }
-        }
-        cells_ = std::move(larger);
-    }
-
-    /// Moves later cells of the run back over the hole, unless that would put one before its home.
-    void close(std::size_t hole) noexcept {
-        const auto mask = cells_.size() - 1;
-        for (auto at = next(cells_, hole); cells_[at].item != nullptr; at = next(cells_, at)) {
-            const auto from_home = (at - home(cells_, cells_[at].hash)) & mask;
-            const auto from_hole = (at - hole) & mask;
-            if (from_home >= from_hole) {
-                cells_[hole] = cells_[at];
-                hole = at;
-            }
-        }
-        cells_[hole] = {};
-    }
-
-    cell_list cells_;
-    std::size_t size_ = 0;
+    [[nodiscard]] const Self& self() const noexcept { return static_cast<const Self&>(*this); }
 };
 
-} // namespace memory::detail
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/memory/sequence_list.hpp
-// Items in order of their sequence: the members of a queue, a group, a lane, or the children of a parent. New items
-// come at the end, because sequences only grow. Erasing leaves a gap that `restore` can fill again without allocating;
-// `tidy` closes the gaps once nobody can want them back.
+// ---- vouch/contract/validated_writer.hpp
+// A base class for transactions: the operations of `writer`, with everything around them that is the same in every
+// store. A store's transaction derives from it and implements only the unchecked operations.
+//
+//   class my_transaction : public vouch::validated_writer<my_transaction> { ... void commit(); };
+//
+// The base guarantees, for every operation:
+//  1. A closed transaction throws `misuse`, whatever the arguments are.
+//  2. Arguments are validated before anything is read or written: `invalid_argument`, or `unsupported` for a
+//     capability that the store does not have.
+//  3. After any error but `invalid_argument` the transaction is closed.
+//
+// `Self` provides four members, which may be private if `Self` befriends this class and `validated_reader<Self>`:
+//  1. `const capabilities& expect_open() const` throws `misuse` if the transaction is closed or moved from. Otherwise
+//     it returns the store's capabilities.
+//  2. `void close() const noexcept` rolls back and closes. It is called after an error and does nothing if the
+//     transaction is closed already. It is const because a read that fails closes the transaction, too.
+//  3. `read(operation) const` calls `operation(r)` and returns its result. `r` has the operations of `reader`.
+//  4. `write(operation)` calls `operation(w)` and returns its result. `w` has the operations of `writer` that
+//     `reader` does not have.
+// `r` and `w` receive valid arguments only. They may throw anything; `invalid_argument` only before they have written
+// anything, because it leaves the transaction open.
+//
+// Moving, the destructor (which rolls back) and `commit` remain with `Self`: `commit` calls `expect_open` first and
+// closes the transaction, whether it succeeds or not. A transaction is used by one thread at a time.
+
+namespace vouch {
+inline namespace v0 {
+
+template <class Self>
+class validated_writer : public validated_reader<Self> {
+  public:
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        return guard([&](const capabilities& can) {
+            validate(drafts, can);
+            return self().write([&](auto&& unchecked) { return unchecked.enqueue(drafts, now); });
+        });
+    }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
+        return guard([&](const capabilities& can) {
+            validate(request, can.limits);
+            return self().write([&](auto&& unchecked) { return unchecked.claim(request); });
+        });
+    }
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        return guard([&](const capabilities& can) {
+            validate(settles, can.limits);
+            return self().write([&](auto&& unchecked) { return unchecked.settle(settles, now); });
+        });
+    }
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
+        return guard([&](const capabilities& can) {
+            validate(tickets, now, lease, can.limits);
+            return self().write([&](auto&& unchecked) { return unchecked.extend(tickets, now, lease); });
+        });
+    }
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
+        return guard([&](const capabilities&) {
+            return self().write([&](auto&& unchecked) { return unchecked.nudge(wanted, now); });
+        });
+    }
+    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
+        return guard([&](const capabilities& can) {
+            validate_error_code(error, can.limits);
+            return self().write([&](auto&& unchecked) { return unchecked.cancel(wanted, error, now); });
+        });
+    }
+    std::size_t purge(const purge_request& request) {
+        return guard([&](const capabilities& can) {
+            validate(request, can.limits);
+            return self().write([&](auto&& unchecked) { return unchecked.purge(request); });
+        });
+    }
+
+  protected:
+    validated_writer() = default;
+
+  private:
+    friend class validated_reader<Self>;
+
+    [[nodiscard]] Self& self() noexcept { return static_cast<Self&>(*this); }
+    [[nodiscard]] const Self& self() const noexcept { return static_cast<const Self&>(*this); }
+
+    template <class Operation>
+    auto guard(const Operation& operation) const {
+        const capabilities& can = self().expect_open();
+        try {
+            return operation(can);
+        } catch (const error& e) {
+            if (e.kind() != error_kind::invalid_argument) {
+                self().close();
+            }
+            throw;
+        } catch (...) {
+            self().close();
+            throw;
+        }
+    }
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/detail/sequence_list.hpp
+// Items ordered by sequence: the members of a queue, a group or a lane, or the children of a parent. New items are
+// appended, because sequences only grow. `erase` leaves a gap, which `restore` fills again without allocating. `tidy`
+// closes the gaps; call it when no erased item can be restored any more.
 
 namespace vouch {
 inline namespace v0 {
@@ -1893,13 +3031,13 @@ class sequence_list {
 
     void append(std::uint64_t sequence, Item& item) { places_.push_back({sequence, &item}); }
 
-    /// A place that `restore` will fill.
+    /// Appends a gap for `restore` to fill.
     void append_gap(std::uint64_t sequence) {
         places_.push_back({sequence, nullptr});
         ++gaps_;
     }
 
-    /// Not an error if it is not there.
+    /// Not an error if the item is not in the list.
     void erase(std::uint64_t sequence) noexcept {
         const auto at = at_or_after(sequence);
         if (at == places_.end() || at->sequence != sequence || at->item == nullptr) {
@@ -1959,9 +3097,9 @@ class sequence_list {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/memory/heap.hpp
-// An eight-way heap by (time, sequence) whose items know their place, so that any of them can be taken out in O(log n).
-// Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
+// ---- vouch/memory/detail/heap.hpp
+// An eight-way heap ordered by (time, sequence). Each item stores its position, so that any item can be erased in
+// O(log n). `make_room` reserves memory; after that, no function allocates or throws, except `walk`.
 
 namespace vouch {
 inline namespace v0 {
@@ -1976,13 +3114,13 @@ struct moment {
     [[nodiscard]] friend constexpr auto operator<=>(const moment&, const moment&) noexcept = default;
 };
 
-/// `Item` has a public `place` with the `moment when` it is ordered by and its index `in_heap`, `nowhere` while it is
-/// in no heap.
+/// `Item` has a public `place` with a `moment when`, its order, and an index `in_heap`, which is `nowhere` while the item
+/// is in no heap.
 template <class Item>
 class heap {
   public:
     struct node {
-        moment when; // beside the item, so that a comparison touches no item
+        moment when; // a copy, so that a comparison does not touch the item
         Item* item;
 
         [[nodiscard]] friend bool operator<(const node& a, const node& b) noexcept { return a.when < b.when; }
@@ -2094,12 +3232,12 @@ class heap {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/memory/timeline.hpp
-// Items by (time, sequence), the earliest at hand. Work mostly comes in order: what is enqueued is due now, leases end
-// in the order they were taken, retries wait equally long. So an item first tries to stand near the end of one of a few
-// sorted lists, where coming and going is O(1); only one that fits in none of them goes into the heap behind, O(log n).
+// ---- vouch/memory/detail/timeline.hpp
+// Items ordered by (time, sequence), with fast access to the earliest. Times are mostly added in order: new entries are
+// due now, leases end in the order they were taken, retries wait equally long. So an item is first inserted near the
+// end of one of a few sorted lists, in O(1). If it fits into none of them, it goes into a heap, in O(log n).
 //
-// Room is made ahead with `make_room`; after that nothing allocates and nothing throws.
+// `make_room` reserves memory; after that, no function allocates or throws, except `walk`.
 
 namespace vouch {
 inline namespace v0 {
@@ -2109,9 +3247,9 @@ namespace memory::detail {
 template <class Item>
 struct timeline_place {
     moment when{};
-    Item* before = nullptr; ///< in its list
+    Item* before = nullptr; ///< the neighbours in its list
     Item* after = nullptr;
-    std::size_t in_heap = nowhere; ///< `nowhere`: it is in a list, or not in a timeline at all
+    std::size_t in_heap = nowhere; ///< `nowhere`: it is in a list, or in no timeline
 };
 
 template <class Item>
@@ -2180,10 +3318,10 @@ class timeline {
     }
 
   private:
-    static constexpr std::size_t lists = 3; // what is due now, leases, retries
-    static constexpr int patience = 8;      // steps from the end of a list
+    static constexpr std::size_t lists = 3; // for entries due now, leases and retries
+    static constexpr int steps_max = 8;     // from the end of a list
 
-    /// An item comes before none.
+    /// Null is after every item.
     [[nodiscard]] static bool is_before(const Item* a, const Item* b) noexcept {
         return a != nullptr && (b == nullptr || a->place.when < b->place.when);
     }
@@ -2195,7 +3333,7 @@ class timeline {
         [[nodiscard]] bool take(Item& item) noexcept {
             auto* before = last;
             for (int step = 0; before != nullptr && item.place.when < before->place.when; ++step) {
-                if (step == patience) {
+                if (step == steps_max) {
                     return false;
                 }
                 before = before->place.before;
@@ -2217,14 +3355,14 @@ class timeline {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/memory/row.hpp
-// A stored entry with its places in the indexes, and the indexes it has places in.
+// ---- vouch/memory/detail/layout.hpp
+// The rows of a memory store and the index structures that hold them.
 
 namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
-/// Looks up by `std::string_view` without making a string.
+/// Allows lookup by `std::string_view` without making a string.
 struct name_hash {
     using is_transparent = void;
     [[nodiscard]] std::size_t operator()(std::string_view name) const noexcept {
@@ -2234,10 +3372,10 @@ struct name_hash {
 template <class T>
 using by_name = std::unordered_map<std::string, T, name_hash, std::equal_to<>>;
 
-/// The rows and indexes of a store with this seam: one template, so that who includes the store without using it does
-/// not pay for it.
+/// The types for a store with this seam. They are members of a template so that a program that includes the store
+/// without using it does not compile them.
 template <class Seam>
-struct shelf {
+struct layout {
     struct queue_index;
     struct lane_index;
     struct group_index;
@@ -2245,55 +3383,55 @@ struct shelf {
 
     struct row {
         row() = default;
-        /// The entry comes into being where it stays: it is too large to be moved for nothing.
+        /// Makes the entry in place: it is large, so a move would cost time.
         template <class Make>
         explicit row(const Make& make) : entry(make()) {}
 
         vouch::entry entry;
 
         queue_index* queue = nullptr;
-        lane_index* lane = nullptr;     ///< null: none, or terminal since an earlier commit
+        lane_index* lane = nullptr;     ///< null: none, or the row was terminal before this transaction
         group_index* group = nullptr;   ///< null: none
         family_index* family = nullptr; ///< null: no parent
         row* successor = nullptr;
         timeline_place<row> place;         ///< in the queue's `gates` while live, in `ended_in` while terminal
         timeline<row>* ended_in = nullptr; ///< one of the queue's `ended`
-        bool entered = false;              ///< counts and timelines know of it
+        bool entered = false;              ///< it is in the counts and timelines
 
-        // Towards the open transaction.
-        std::size_t record = nowhere; ///< in the journal, if it touched the row
-        bool fresh = false;           ///< it inserted the row: readers do not see it
-        bool purged = false;          ///< it purged the row: it does not see it, readers do
+        // In relation to the open transaction.
+        std::size_t record = nowhere; ///< in the journal, if the transaction touched the row
+        bool fresh = false;           ///< the transaction inserted the row: readers do not see it
+        bool purged = false;          ///< the transaction purged the row: only readers see it
 
         row* next_free = nullptr;
     };
 
-    /// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have none.
+    /// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have no gate.
     struct lane_index {
         sequence_list<row> live;
-        row* head = nullptr;  ///< the first, whose gate is in the queue's `gates`
-        std::size_t rows = 0; ///< that point here
+        row* head = nullptr;  ///< the first row; its gate is in the queue's `gates`
+        std::size_t rows = 0; ///< the number of rows that point here
     };
 
     /// Members of one group, across queues.
     struct group_index {
         sequence_list<row> members;
         std::size_t live = 0;
-        /// Not yet succeeded; a dead member with a successor does not count, its successor does.
+        /// Members that have not succeeded. A dead member with a successor does not count; its successor does.
         std::size_t unfinished = 0;
     };
 
-    /// Entries with the same parent.
+    /// The children of one parent.
     struct family_index {
         sequence_list<row> children;
         std::size_t live = 0;
     };
 
-    /// Terminal entries of one state, by (updated_at, sequence). Purges look at them in rounds, so that those which are
-    /// still needed are not looked at again before all others were.
+    /// Terminal entries of one state, by (updated_at, sequence). Purges look at them in rounds: an entry that is still
+    /// needed is looked at again only after all others.
     struct ended_index {
-        [[nodiscard]] timeline<row>& waiting() noexcept { return lines[round]; }    ///< to be looked at in this round
-        [[nodiscard]] timeline<row>& passed() noexcept { return lines[1 - round]; } ///< looked at, and needed
+        [[nodiscard]] timeline<row>& waiting() noexcept { return lines[round]; }    ///< not yet looked at in this round
+        [[nodiscard]] timeline<row>& passed() noexcept { return lines[1 - round]; } ///< looked at and still needed
 
         std::array<timeline<row>, 2> lines;
         std::size_t round = 0;
@@ -2301,12 +3439,12 @@ struct shelf {
 
     struct queue_index {
         sequence_list<row> all;
-        timeline<row> gates; ///< what a claim looks at: live entries that are not blocked, by (gate, sequence)
+        timeline<row> gates; ///< what a claim reads: live entries that are not blocked, by (gate, sequence)
         ended_index succeeded;
         ended_index dead;
         by_name<lane_index> lanes;
         state_counts counts;
-        std::uint64_t wakes = 0; ///< grows with every commit that may have brought work nearer
+        std::uint64_t wakes = 0; ///< grows with every commit that may have made work due sooner
 
         [[nodiscard]] ended_index& ended(state as) noexcept { return as == state::dead ? dead : succeeded; }
 
@@ -2315,19 +3453,19 @@ struct shelf {
             return first == nullptr ? std::nullopt : std::optional{first->place.when.at};
         }
 
-        /// The first row a claim may take, or null.
+        /// The first row that a claim may take, or null.
         [[nodiscard]] row* first_open(time_point now) const noexcept {
             auto* const first = gates.first();
             return first != nullptr && first->place.when.at <= now ? first : nullptr;
         }
 
-        /// What readers see while a transaction that touched the queue is open.
+        /// The committed values, for readers, while a transaction that touched the queue is open.
         struct snapshot {
             state_counts counts;
             std::optional<time_point> next_due;
         };
         std::optional<snapshot> committed;
-        bool stirred = false; ///< that transaction may have brought work nearer
+        bool is_woken = false; ///< that transaction may have made work due sooner
     };
 };
 
@@ -2335,102 +3473,158 @@ struct shelf {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/memory/seam.hpp
-// Where a test may step in between two internal steps of the store: a seam is called after each row that was inserted,
-// changed or removed, and may throw. The default does nothing and costs nothing. A seam that has `looked()` hears of
-// every row a purge looks at, and one that has a static `begin_limit` says how long `begin` waits.
-
-namespace vouch {
-inline namespace v0 {
-namespace memory {
-
-struct no_seam {
-    void operator()(std::string_view) const noexcept {}
-};
-
-} // namespace memory
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/memory/ledger.hpp
-// All rows, their indexes, and the journal of the one open transaction. Three primitives change it: `insert`, `change`
-// and `remove`; `commit` forgets the journal and `roll_back` undoes it. It knows nothing of verbs and takes no lock.
-//
-// Rows change in place. Readers of the committed state meanwhile see each touched row as the journal remembers it.
-//
-// `Seam` is for tests (`seam.hpp`).
-//
-// Invariants: 1. A row is in `gates` exactly if it is live and not blocked, in one of `ended` exactly if it is
-// terminal.
-//             2. Whatever may throw comes before the first index is touched, or leaves what `roll_back` can undo.
-//             3. `commit` and `roll_back` neither throw nor allocate.
+// ---- vouch/memory/detail/hash_index.hpp
+// A flat hash multi-index of items: open addressing, linear probing, no allocation per item. `erase` moves later cells
+// back instead of leaving a tombstone, so it neither allocates nor throws.
 
 namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
-enum class view : bool {
-    committed, ///< of everybody outside the open transaction
-    own,       ///< of the open transaction
-};
-
-template <class Seam>
-class ledger {
+template <class Item>
+class hash_index {
   public:
-    using row = typename shelf<Seam>::row;
-    using queue_index = typename shelf<Seam>::queue_index;
-    using lane_index = typename shelf<Seam>::lane_index;
-    using group_index = typename shelf<Seam>::group_index;
-    using family_index = typename shelf<Seam>::family_index;
-
-    explicit ledger(Seam seam = {}) : seam_(std::move(seam)) {}
-
-    // Looking.
-
-    /// What the view sees of a row: its life, or null if the row does not exist for it.
-    [[nodiscard]] const life* seen(const row& r, view v) const noexcept {
-        if (v == view::own) {
-            return r.purged ? nullptr : &r.entry;
+    void insert(std::size_t hash, Item& item) {
+        if ((size_ + 1) * 8 > cells_.size() * 5) {
+            grow();
         }
-        if (r.fresh) {
+        place(cells_, {hash, &item});
+        ++size_;
+    }
+
+    /// Not an error if the item is not in the index.
+    void erase(std::size_t hash, const Item& item) noexcept {
+        if (cells_.empty()) {
+            return;
+        }
+        auto hole = home(cells_, hash);
+        while (cells_[hole].item != &item) {
+            if (cells_[hole].item == nullptr) {
+                return;
+            }
+            hole = next(cells_, hole);
+        }
+        close(hole);
+        --size_;
+    }
+
+    /// The first item with this hash for which `wanted(item)` holds, or null.
+    template <class Wanted>
+    [[nodiscard]] Item* find(std::size_t hash, Wanted&& wanted) const {
+        if (cells_.empty()) {
             return nullptr;
         }
-        const auto before = r.record == nowhere ? nowhere : journal_[r.record].before;
-        return before == nowhere ? &r.entry : &lives_[before];
+        for (auto at = home(cells_, hash); cells_[at].item != nullptr; at = next(cells_, at)) {
+            if (cells_[at].hash == hash && wanted(*cells_[at].item)) {
+                return cells_[at].item;
+            }
+        }
+        return nullptr;
     }
 
-    [[nodiscard]] row* find(const id& wanted, view v) const {
-        return by_id_.find(std::hash<id>{}(wanted),
-                           [&](const row& r) { return r.entry.id == wanted && seen(r, v) != nullptr; });
+  private:
+    struct cell {
+        std::size_t hash = 0;
+        Item* item = nullptr;
+    };
+    using cell_list = std::vector<cell>;
+
+    [[nodiscard]] static std::size_t home(const cell_list& cells, std::size_t hash) noexcept {
+        return hash & (cells.size() - 1);
+    }
+    [[nodiscard]] static std::size_t next(const cell_list& cells, std::size_t at) noexcept {
+        return (at + 1) & (cells.size() - 1);
     }
 
-    /// The newest generation of (queue, key).
-    [[nodiscard]] row* find(const queue_index& queue, std::string_view key, view v) const {
-        return by_key_.find(key_hash(queue, key), [&](const row& r) {
-            return r.queue == &queue && r.entry.key == key && seen(r, v) != nullptr && !has_successor(r, v);
-        });
+    static void place(cell_list& cells, const cell& c) noexcept {
+        auto at = home(cells, c.hash);
+        while (cells[at].item != nullptr) {
+            at = next(cells, at);
+        }
+        cells[at] = c;
     }
 
-    [[nodiscard]] bool has_successor(const row& r, view v) const noexcept {
-        return r.successor != nullptr && seen(*r.successor, v) != nullptr;
+    void grow() {
+        cell_list larger(cells_.empty() ? 16 : cells_.size() * 2);
+        for (const auto& c : cells_) {
+            if (c.item != nullptr) {
+                place(larger, c);
+            }
+        }
+        cells_ = std::move(larger);
     }
 
-    /// The dead row this one replaced, or null: there was none, it is purged, or another row has its id now.
-    [[nodiscard]] row* predecessor_of(const row& r, view v) const {
-        auto* const found = r.entry.predecessor.is_nil() ? nullptr : find(r.entry.predecessor, v);
-        return found != nullptr && found->successor == &r ? found : nullptr;
+    /// Fills the hole with later cells of the same run, but never moves a cell to a position before its home.
+    void close(std::size_t hole) noexcept {
+        const auto mask = cells_.size() - 1;
+        for (auto at = next(cells_, hole); cells_[at].item != nullptr; at = next(cells_, at)) {
+            const auto from_home = (at - home(cells_, cells_[at].hash)) & mask;
+            const auto from_hole = (at - hole) & mask;
+            if (from_home >= from_hole) {
+                cells_[hole] = cells_[at];
+                hole = at;
+            }
+        }
+        cells_[hole] = {};
+    }
+
+    cell_list cells_;
+    std::size_t size_ = 0;
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/detail/indexes.hpp
+// All indexes of a memory store, and the two steps that put a row into them. `link` adds a row to the indexes on what
+// never changes: id, key, queue, group, parent, lane. `enter` adds it to those that depend on its state: gates, ended
+// entries, counts, the head of its lane. `unlink` and `leave` undo them.
+//
+// Takes no lock and knows nothing of transactions.
+//
+// Invariants: 1. A row is in `gates` exactly if it is live and not blocked, and in one of `ended` exactly if it is
+//                terminal.
+//             2. Only `link` and `queue` allocate or throw. What a `link` that throws leaves, `unlink` removes.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+template <class Seam>
+class indexes {
+  public:
+    using row = typename layout<Seam>::row;
+    using queue_index = typename layout<Seam>::queue_index;
+    using lane_index = typename layout<Seam>::lane_index;
+    using group_index = typename layout<Seam>::group_index;
+    using family_index = typename layout<Seam>::family_index;
+
+    /// The row with this id for which `wanted(row)` holds, or null.
+    template <class Wanted>
+    [[nodiscard]] row* find(const id& which, const Wanted& wanted) const {
+        return by_id_.find(std::hash<id>{}(which), [&](const row& r) { return r.entry.id == which && wanted(r); });
+    }
+
+    /// The row with this queue and key for which `wanted(row)` holds, or null.
+    template <class Wanted>
+    [[nodiscard]] row* find(const queue_index& queue, std::string_view key, const Wanted& wanted) const {
+        return by_key_.find(key_hash(queue, key),
+                            [&](const row& r) { return r.queue == &queue && r.entry.key == key && wanted(r); });
     }
 
     [[nodiscard]] queue_index* find_queue(std::string_view name) { return find_in(queues_, name); }
     [[nodiscard]] group_index* find_group(std::string_view name) { return find_in(groups_, name); }
     [[nodiscard]] family_index* find_family(const id& parent) { return find_in(families_, parent); }
 
-    [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
-        const auto* const found = find_queue(queue);
-        return found == nullptr ? 0 : found->wakes;
+    /// The queue of this name, created if there is none.
+    [[nodiscard]] queue_index& queue(std::string_view name) {
+        if (last_queue_ == nullptr || last_queue_->first != name) {
+            last_queue_ = &*queues_.try_emplace(std::string(name)).first;
+        }
+        return last_queue_->second;
     }
 
-    /// Names of queues that have held anything.
     [[nodiscard]] std::vector<std::string> queue_names() const {
         std::vector<std::string> names;
         for (const auto& [name, queue] : queues_) {
@@ -2439,202 +3633,7 @@ class ledger {
         return names;
     }
 
-    [[nodiscard]] queue_index& queue(std::string_view name) {
-        if (last_queue_ == nullptr || last_queue_->first != name) {
-            last_queue_ = &*queues_.try_emplace(std::string(name)).first;
-        }
-        return last_queue_->second;
-    }
-
-    // Changing.
-
-    /// Stores what `make() -> entry` gives, an entry of this queue, with the next sequence. `predecessor` is the dead
-    /// row it replaces, or null.
-    template <class Make>
-    void insert(std::string_view queue_name, const Make& make, row* predecessor) {
-        auto& in = queue(queue_name);
-        touch(in);
-        row& r = allocate(make);
-        try {
-            remember(r);
-        } catch (...) {
-            free(r);
-            throw;
-        }
-        r.fresh = true;
-        r.queue = &in;
-        r.entry.sequence = ++last_sequence_;
-        link(r);
-        enter(r);
-        if (predecessor != nullptr) {
-            remember(*predecessor);
-            set_successor(*predecessor, &r);
-        }
-        seam_("inserted");
-    }
-
-    /// Lets `verb(life&) -> verdict` change a row and brings its places up to date. If the verb throws, only
-    /// `roll_back` can follow.
-    template <class Verb>
-    verdict change(row& r, Verb&& verb) {
-        touch(*r.queue);
-        auto& remembered = remember(r);
-        if (!r.fresh && remembered.before == nowhere) {
-            lives_.push_back(r.entry);
-            remembered.before = lives_.size() - 1;
-        }
-        leave(r);
-        const verdict answer = verb(static_cast<life&>(r.entry));
-        enter(r);
-        seam_("changed");
-        return answer;
-    }
-
-    /// Takes a terminal row out.
-    void remove(row& r) {
-        touch(*r.queue);
-        remember(r);
-        leave(r);
-        r.purged = true;
-        seam_("removed");
-    }
-
-    /// Notes that a purge has looked at these terminal rows, of this queue and state, and left them.
-    void pass(queue_index& in, state as, const std::vector<row*>& looked_at) {
-        auto& to = in.ended(as).passed();
-        to.make_room(in.all.size());
-        for (auto* const r : looked_at) {
-            r->ended_in->erase(*r);
-            r->ended_in = &to;
-            to.push(*r, r->place.when);
-        }
-    }
-
-    /// All have been looked at; the next purge begins again with the oldest.
-    void begin_round(queue_index& in, state as) {
-        in.ended(as).passed().make_room(in.all.size());
-        in.ended(as).round = 1 - in.ended(as).round;
-    }
-
-    /// For tests that count what a purge looks at.
-    void looked_at(const row&) {
-        if constexpr (requires { seam_.looked(); }) {
-            seam_.looked();
-        }
-    }
-
-    // Ending.
-
-    void commit() noexcept {
-        for (auto& remembered : journal_) {
-            auto& r = *remembered.target;
-            r.record = nowhere;
-            r.fresh = false;
-            if (r.purged) {
-                unlink(r);
-                free(r);
-            } else if (is_terminal(r.entry.state)) {
-                leave_lane(r);
-            }
-        }
-        for (auto* q : touched_queues_) {
-            q->wakes += q->stirred ? 1U : 0U;
-            q->all.tidy();
-        }
-        forget();
-    }
-
-    void roll_back() noexcept {
-        for (auto at = journal_.rbegin(); at != journal_.rend(); ++at) {
-            restore(*at);
-        }
-        for (auto& remembered : journal_) {
-            auto& r = *remembered.target;
-            r.record = nowhere;
-            if (r.fresh) {
-                unlink(r);
-                free(r);
-            }
-        }
-        for (auto* q : touched_queues_) {
-            q->all.tidy();
-        }
-        forget();
-    }
-
-    /// Whether the open transaction may have brought work nearer in any queue.
-    [[nodiscard]] bool is_stirred() const noexcept {
-        for (const auto* q : touched_queues_) {
-            if (q->stirred) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-  private:
-    struct record {
-        row* target = nullptr;
-        std::size_t before = nowhere; ///< in `lives_`: the committed life, if it may have changed
-    };
-
-    template <class Map, class Key>
-    [[nodiscard]] static auto find_in(Map& map, const Key& key) -> typename Map::mapped_type* {
-        const auto found = map.find(key);
-        return found == map.end() ? nullptr : &found->second;
-    }
-
-    [[nodiscard]] static std::size_t key_hash(const queue_index& queue, std::string_view key) noexcept {
-        return vouch::detail::mix(std::hash<std::string_view>{}(key) ^ std::hash<const void*>{}(&queue));
-    }
-
-    // The journal.
-
-    void touch(queue_index& queue) {
-        if (!queue.committed) {
-            touched_queues_.push_back(&queue);
-            queue.committed = {queue.counts, queue.next_due()};
-        }
-    }
-
-    record& remember(row& r) {
-        if (r.record == nowhere) {
-            journal_.push_back({.target = &r});
-            r.record = journal_.size() - 1;
-        }
-        return journal_[r.record];
-    }
-
-    void restore(record& what) noexcept {
-        auto& r = *what.target;
-        if (r.entered) {
-            leave(r);
-        }
-        if (r.fresh) {
-            if (auto* const predecessor = predecessor_of(r, view::committed)) {
-                set_successor(*predecessor, nullptr);
-            }
-            return; // unlinked once every other row is what it was
-        }
-        r.purged = false;
-        if (what.before != nowhere) {
-            std::swap(static_cast<life&>(r.entry), lives_[what.before]);
-        }
-        enter(r);
-    }
-
-    void forget() noexcept {
-        for (auto* q : touched_queues_) {
-            q->committed.reset();
-            q->stirred = false;
-        }
-        touched_queues_.clear();
-        journal_.clear();
-        lives_.clear();
-    }
-
-    // Places that depend on what never changes.
-
+    /// Requires that the row has its entry, queue and sequence.
     void link(row& r) {
         const auto& e = r.entry;
         by_id_.insert(std::hash<id>{}(e.id), r);
@@ -2660,7 +3659,7 @@ class ledger {
         }
     }
 
-    /// Not an error if `link` did not come to its end.
+    /// Not an error if `link` threw before it was done.
     void unlink(row& r) noexcept {
         const auto& e = r.entry;
         by_id_.erase(std::hash<id>{}(e.id), r);
@@ -2677,6 +3676,7 @@ class ledger {
         leave_lane(r);
     }
 
+    /// Removes the row from its lane for good. Not an error if it has none.
     void leave_lane(row& r) noexcept {
         if (auto* const lane = std::exchange(r.lane, nullptr)) {
             lane->rows -= 1;
@@ -2686,19 +3686,6 @@ class ledger {
                 lane->live.tidy();
             }
         }
-    }
-
-    /// Says whether the list is empty now.
-    static bool take_out(sequence_list<row>& list, std::uint64_t sequence) noexcept {
-        list.erase(sequence);
-        list.tidy();
-        return list.empty();
-    }
-
-    // Places and counts that depend on a row's life: `leave` takes back exactly what `enter` did.
-
-    [[nodiscard]] static std::size_t unfinished(const row& r) noexcept {
-        return r.entry.state == state::succeeded || (r.entry.state == state::dead && r.successor != nullptr) ? 0U : 1U;
     }
 
     void enter(row& r) noexcept {
@@ -2744,9 +3731,42 @@ class ledger {
         }
     }
 
+    void set_successor(row& predecessor, row* successor) noexcept {
+        const bool entered = predecessor.entered;
+        if (entered) {
+            leave(predecessor);
+        }
+        predecessor.successor = successor;
+        if (entered) {
+            enter(predecessor);
+        }
+    }
+
+  private:
+    template <class Map, class Key>
+    [[nodiscard]] static auto find_in(Map& map, const Key& key) -> typename Map::mapped_type* {
+        const auto found = map.find(key);
+        return found == map.end() ? nullptr : &found->second;
+    }
+
+    [[nodiscard]] static std::size_t key_hash(const queue_index& queue, std::string_view key) noexcept {
+        return vouch::detail::mix(std::hash<std::string_view>{}(key) ^ std::hash<const void*>{}(&queue));
+    }
+
+    /// Returns whether the list is empty now.
+    static bool take_out(sequence_list<row>& list, std::uint64_t sequence) noexcept {
+        list.erase(sequence);
+        list.tidy();
+        return list.empty();
+    }
+
+    [[nodiscard]] static std::size_t unfinished(const row& r) noexcept {
+        return r.entry.state == state::succeeded || (r.entry.state == state::dead && r.successor != nullptr) ? 0U : 1U;
+    }
+
     void open_gate(row& r) noexcept {
         r.queue->gates.push(r, {*gate_of(r.entry), r.entry.sequence});
-        r.queue->stirred |= r.entry.state != state::claimed;
+        r.queue->is_woken |= r.entry.state != state::claimed;
     }
 
     /// Moves the lane's gate to its first live row.
@@ -2764,21 +3784,33 @@ class ledger {
         }
     }
 
-    void set_successor(row& predecessor, row* successor) noexcept {
-        const bool entered = predecessor.entered;
-        if (entered) {
-            leave(predecessor);
-        }
-        predecessor.successor = successor;
-        if (entered) {
-            enter(predecessor);
-        }
-    }
+    hash_index<row> by_id_;
+    hash_index<row> by_key_;
+    by_name<queue_index> queues_;                                     // queues are never removed
+    typename by_name<queue_index>::value_type* last_queue_ = nullptr; // a batch is usually for one queue
+    by_name<group_index> groups_;
+    std::unordered_map<id, family_index> families_;
+};
 
-    // Rows stay where they are; free ones are used again.
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
 
+// ---- vouch/memory/detail/row_pool.hpp
+// Memory for rows. A row never moves, so pointers to it stay valid until it is freed; freed rows are used again.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+/// `Row` is constructed from nothing or from a function that makes its entry, and has a public `entry` and
+/// `Row* next_free`.
+template <class Row>
+class row_pool {
+  public:
+    /// A row with the entry that `make()` returns. If `make` throws, the pool is unchanged.
     template <class Make>
-    row& allocate(const Make& make) {
+    Row& allocate(const Make& make) {
         if (auto* const r = free_) {
             r->entry = make();
             free_ = std::exchange(r->next_free, nullptr);
@@ -2790,23 +3822,294 @@ class ledger {
         return blocks_.back().emplace_back(make);
     }
 
-    void free(row& r) noexcept {
-        r = row();
+    void free(Row& r) noexcept {
+        r = Row();
         r.next_free = free_;
         free_ = &r;
     }
 
+  private:
     static constexpr std::size_t rows_per_block = 64;
-    std::vector<std::vector<row>> blocks_; // full but the last; none ever grows beyond what it reserved
-    row* free_ = nullptr;
-    std::uint64_t last_sequence_ = 0;
+    std::vector<std::vector<Row>> blocks_; // all but the last are full; none grows beyond its reserved size
+    Row* free_ = nullptr;
+};
 
-    hash_index<row> by_id_;
-    hash_index<row> by_key_;
-    by_name<queue_index> queues_;                                     // none is ever removed
-    typename by_name<queue_index>::value_type* last_queue_ = nullptr; // a batch is mostly for one queue
-    by_name<group_index> groups_;
-    std::unordered_map<id, family_index> families_;
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/seam.hpp
+// A hook for tests of the memory store. The store calls its seam after each row that it inserts, changes or removes;
+// the seam may throw. If a seam has `looked()`, the store calls it for every row that a purge looks at. If a seam has a
+// static `begin_limit`, `begin` waits at most that long. Called under the store's lock.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory {
+
+/// The default: does nothing and costs nothing.
+struct no_seam {
+    void operator()(std::string_view) const noexcept {}
+};
+
+} // namespace memory
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/detail/ledger.hpp
+// All rows of a memory store and the journal of the open transaction. Three functions change rows: `insert`, `change`
+// and `remove`. `commit` forgets the journal, `roll_back` undoes it. The ledger knows nothing of verbs and takes no
+// lock.
+//
+// Rows change in place. While a transaction is open, readers of the committed state see the journal's copy of every row
+// that the transaction has touched.
+//
+// Invariants: 1. Whatever may throw happens before the first index changes, or leaves what `roll_back` can undo.
+//             2. `commit` and `roll_back` neither throw nor allocate.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+/// Whose view of the rows.
+enum class view : bool {
+    committed, ///< without the changes of the open transaction
+    own,       ///< with them
+};
+
+template <class Seam>
+class ledger {
+  public:
+    using row = typename layout<Seam>::row;
+    using queue_index = typename layout<Seam>::queue_index;
+    using group_index = typename layout<Seam>::group_index;
+    using family_index = typename layout<Seam>::family_index;
+
+    explicit ledger(Seam seam = {}) : seam_(std::move(seam)) {}
+
+    // Reading.
+
+    /// The life of a row in this view; null if the row does not exist in it.
+    [[nodiscard]] const life* seen(const row& r, view v) const noexcept {
+        if (v == view::own) {
+            return r.purged ? nullptr : &r.entry;
+        }
+        if (r.fresh) {
+            return nullptr;
+        }
+        const auto before = r.record == nowhere ? nowhere : journal_[r.record].before;
+        return before == nowhere ? &r.entry : &lives_[before];
+    }
+
+    [[nodiscard]] row* find(const id& wanted, view v) const {
+        return indexes_.find(wanted, [&](const row& r) { return seen(r, v) != nullptr; });
+    }
+
+    /// The newest generation of (queue, key).
+    [[nodiscard]] row* find(const queue_index& queue, std::string_view key, view v) const {
+        return indexes_.find(queue, key, [&](const row& r) { return seen(r, v) != nullptr && !has_successor(r, v); });
+    }
+
+    [[nodiscard]] bool has_successor(const row& r, view v) const noexcept {
+        return r.successor != nullptr && seen(*r.successor, v) != nullptr;
+    }
+
+    /// The dead row that this one replaced. Null if there was none, if it is purged, or if its id belongs to another
+    /// row now.
+    [[nodiscard]] row* predecessor_of(const row& r, view v) const {
+        auto* const found = r.entry.predecessor.is_nil() ? nullptr : find(r.entry.predecessor, v);
+        return found != nullptr && found->successor == &r ? found : nullptr;
+    }
+
+    [[nodiscard]] queue_index* find_queue(std::string_view name) { return indexes_.find_queue(name); }
+    [[nodiscard]] group_index* find_group(std::string_view name) { return indexes_.find_group(name); }
+    [[nodiscard]] family_index* find_family(const id& parent) { return indexes_.find_family(parent); }
+    [[nodiscard]] queue_index& queue(std::string_view name) { return indexes_.queue(name); }
+    [[nodiscard]] std::vector<std::string> queue_names() const { return indexes_.queue_names(); }
+
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
+        const auto* const found = find_queue(queue);
+        return found == nullptr ? 0 : found->wakes;
+    }
+
+    // Changing.
+
+    /// Stores the entry that `make()` returns, an entry of this queue, with the next sequence. `predecessor` is the
+    /// dead row that it replaces, or null.
+    template <class Make>
+    void insert(std::string_view queue_name, const Make& make, row* predecessor) {
+        auto& in = queue(queue_name);
+        touch(in);
+        row& r = rows_.allocate(make);
+        try {
+            remember(r);
+        } catch (...) {
+            rows_.free(r);
+            throw;
+        }
+        r.fresh = true;
+        r.queue = &in;
+        r.entry.sequence = ++last_sequence_;
+        indexes_.link(r);
+        indexes_.enter(r);
+        if (predecessor != nullptr) {
+            remember(*predecessor);
+            indexes_.set_successor(*predecessor, &r);
+        }
+        seam_("inserted");
+    }
+
+    /// Lets `verb(life&) -> verdict` change a row and updates the indexes. If the verb throws, the transaction must be
+    /// rolled back.
+    template <class Verb>
+    verdict change(row& r, Verb&& verb) {
+        touch(*r.queue);
+        auto& remembered = remember(r);
+        if (!r.fresh && remembered.before == nowhere) {
+            lives_.push_back(r.entry);
+            remembered.before = lives_.size() - 1;
+        }
+        indexes_.leave(r);
+        const verdict answer = verb(static_cast<life&>(r.entry));
+        indexes_.enter(r);
+        seam_("changed");
+        return answer;
+    }
+
+    /// Requires that the row is terminal.
+    void remove(row& r) {
+        touch(*r.queue);
+        remember(r);
+        indexes_.leave(r);
+        r.purged = true;
+        seam_("removed");
+    }
+
+    /// Notes that a purge has looked at these terminal rows of this queue and state, and kept them.
+    void pass(queue_index& in, state as, const std::vector<row*>& looked_at) {
+        auto& to = in.ended(as).passed();
+        to.make_room(in.all.size());
+        for (auto* const r : looked_at) {
+            r->ended_in->erase(*r);
+            r->ended_in = &to;
+            to.push(*r, r->place.when);
+        }
+    }
+
+    /// Starts the next round: the next purge begins with the oldest row again.
+    void begin_round(queue_index& in, state as) {
+        in.ended(as).passed().make_room(in.all.size());
+        in.ended(as).round = 1 - in.ended(as).round;
+    }
+
+    /// For tests that count the rows a purge looks at.
+    void looked_at(const row&) {
+        if constexpr (requires { seam_.looked(); }) {
+            seam_.looked();
+        }
+    }
+
+    // Ending the transaction.
+
+    void commit() noexcept {
+        for (auto& remembered : journal_) {
+            auto& r = *remembered.target;
+            r.record = nowhere;
+            r.fresh = false;
+            if (r.purged) {
+                indexes_.unlink(r);
+                rows_.free(r);
+            } else if (is_terminal(r.entry.state)) {
+                indexes_.leave_lane(r);
+            }
+        }
+        for (auto* q : touched_queues_) {
+            q->wakes += q->is_woken ? 1U : 0U;
+            q->all.tidy();
+        }
+        forget();
+    }
+
+    void roll_back() noexcept {
+        for (auto at = journal_.rbegin(); at != journal_.rend(); ++at) {
+            restore(*at);
+        }
+        for (auto& remembered : journal_) {
+            auto& r = *remembered.target;
+            r.record = nowhere;
+            if (r.fresh) {
+                indexes_.unlink(r);
+                rows_.free(r);
+            }
+        }
+        for (auto* q : touched_queues_) {
+            q->all.tidy();
+        }
+        forget();
+    }
+
+    /// Whether the open transaction may have made work due sooner in any queue.
+    [[nodiscard]] bool has_wakes() const noexcept {
+        for (const auto* q : touched_queues_) {
+            if (q->is_woken) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+  private:
+    struct record {
+        row* target = nullptr;
+        std::size_t before = nowhere; ///< in `lives_`: the committed life, if the transaction may have changed it
+    };
+
+    void touch(queue_index& queue) {
+        if (!queue.committed) {
+            touched_queues_.push_back(&queue);
+            queue.committed = {queue.counts, queue.next_due()};
+        }
+    }
+
+    record& remember(row& r) {
+        if (r.record == nowhere) {
+            journal_.push_back({.target = &r});
+            r.record = journal_.size() - 1;
+        }
+        return journal_[r.record];
+    }
+
+    void restore(record& what) noexcept {
+        auto& r = *what.target;
+        if (r.entered) {
+            indexes_.leave(r);
+        }
+        if (r.fresh) {
+            if (auto* const predecessor = predecessor_of(r, view::committed)) {
+                indexes_.set_successor(*predecessor, nullptr);
+            }
+            return; // unlinked after every other row is restored
+        }
+        r.purged = false;
+        if (what.before != nowhere) {
+            std::swap(static_cast<life&>(r.entry), lives_[what.before]);
+        }
+        indexes_.enter(r);
+    }
+
+    void forget() noexcept {
+        for (auto* q : touched_queues_) {
+            q->committed.reset();
+            q->is_woken = false;
+        }
+        touched_queues_.clear();
+        journal_.clear();
+        lives_.clear();
+    }
+
+    row_pool<row> rows_;
+    indexes<Seam> indexes_;
+    std::uint64_t last_sequence_ = 0;
 
     std::vector<record> journal_;
     std::vector<life> lives_;
@@ -2818,151 +4121,19 @@ class ledger {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/memory/purging.hpp
-// Purge: the newest generations that ended long enough ago, oldest first, each with the dead ones it replaced; none of
-// them if a live entry still needs one.
-//
-// It looks at a bounded number of rows, in two parts: the oldest, and those that purges have not looked at in this
-// round. So any number of rows that are still needed costs a purge no more than its limit allows, and hides nothing for
-// good.
+// ---- vouch/memory/detail/entry_reader.hpp
+// The operations of `reader` on one view of the ledger. Requires valid arguments and the store's lock.
 
 namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
 template <class Seam>
-class purging {
+class entry_reader {
   public:
-    using row = typename shelf<Seam>::row;
-    using queue_index = typename shelf<Seam>::queue_index;
+    using row = typename layout<Seam>::row;
 
-    purging(ledger<Seam>& in, const purge_request& what) : ledger_(in), request_(what) {}
-
-    [[nodiscard]] std::size_t purge() {
-        auto* const queue = ledger_.find_queue(request_.queue);
-        if (queue == nullptr || request_.limit == 0) {
-            return 0;
-        }
-        std::vector<row*> front;
-        for (const auto as : states()) {
-            auto& ended = queue->ended(as);
-            add_oldest(ended.waiting(), front);
-            add_oldest(ended.passed(), front);
-        }
-        const bool is_all = front.size() <= looks_;
-        cut(front);
-        std::size_t gone = remove_of(front, request_.limit).gone;
-        for (const auto as : states()) {
-            if (!is_all && gone < request_.limit) {
-                gone += go_on(*queue, as, request_.limit - gone);
-            }
-        }
-        return gone;
-    }
-
-  private:
-    struct looked {
-        std::size_t at = 0;
-        std::size_t gone = 0;
-    };
-
-    [[nodiscard]] std::vector<state> states() const {
-        return request_.state ? std::vector{*request_.state} : std::vector{state::succeeded, state::dead};
-    }
-
-    /// Looks at rows of this round, and leaves those behind that are still needed.
-    std::size_t go_on(queue_index& queue, state as, std::size_t limit) {
-        std::vector<row*> rows;
-        add_oldest(queue.ended(as).waiting(), rows);
-        const bool is_rest = rows.size() <= looks_;
-        cut(rows);
-        const auto done = remove_of(rows, limit);
-        rows.resize(done.at);
-        std::erase_if(rows, [](const row* r) { return r->purged; });
-        ledger_.pass(queue, as, rows);
-        if (is_rest && done.gone < limit) {
-            ledger_.begin_round(queue, as);
-        }
-        return done.gone;
-    }
-
-    /// One more than may be looked at, if there are so many.
-    void add_oldest(const timeline<row>& of, std::vector<row*>& to) const {
-        std::size_t added = 0;
-        of.walk([&](row& r) {
-            if (r.entry.updated_at >= request_.before || added > looks_) {
-                return false;
-            }
-            to.push_back(&r);
-            ++added;
-            return true;
-        });
-    }
-
-    /// The oldest of them, in order, as many as may be looked at.
-    void cut(std::vector<row*>& rows) const {
-        std::sort(rows.begin(), rows.end(), [](const row* a, const row* b) { return a->place.when < b->place.when; });
-        rows.resize(std::min(rows.size(), looks_));
-    }
-
-    /// Removes at most `limit`, of the newest generations among `rows` and their predecessors.
-    looked remove_of(const std::vector<row*>& rows, std::size_t limit) {
-        std::vector<row*> going;
-        std::size_t at = 0;
-        for (; at < rows.size() && going.size() < limit; ++at) {
-            ledger_.looked_at(*rows[at]);
-            if (rows[at]->successor == nullptr) {
-                add_generations(*rows[at], going);
-            }
-        }
-        going.resize(std::min(going.size(), limit)); // the elder generations go first
-        for (auto* const r : going) {
-            ledger_.remove(*r);
-        }
-        return {at, going.size()};
-    }
-
-    /// Whether a live entry still needs this terminal one.
-    [[nodiscard]] bool is_needed(const row& r) const {
-        const auto* const children = ledger_.find_family(r.entry.id);
-        return (r.group != nullptr && r.group->live > 0) || (children != nullptr && children->live > 0);
-    }
-
-    /// Adds the newest generation with its predecessors, eldest first; none of them if one is needed.
-    void add_generations(row& newest, std::vector<row*>& going) const {
-        const auto first = going.size();
-        for (auto* r = &newest; r != nullptr; r = ledger_.predecessor_of(*r, view::own)) {
-            going.push_back(r);
-            if (is_needed(*r)) {
-                going.resize(first);
-                return;
-            }
-        }
-        std::reverse(going.begin() + static_cast<std::ptrdiff_t>(first), going.end());
-    }
-
-    ledger<Seam>& ledger_;
-    const purge_request& request_;
-    std::size_t looks_ = vouch::detail::purge_looks(request_.limit);
-};
-
-} // namespace memory::detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/memory/reading.hpp
-// The reader's operations, as a view of the ledger sees them.
-
-namespace vouch {
-inline namespace v0 {
-namespace memory::detail {
-
-template <class Seam>
-class reading {
-  public:
-    using row = typename shelf<Seam>::row;
-
-    reading(ledger<Seam>& in, view as) noexcept : ledger_(in), view_(as) {}
+    entry_reader(ledger<Seam>& in, view as) noexcept : ledger_(in), view_(as) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
         const auto* const r = ledger_.find(wanted, view_);
@@ -3030,7 +4201,7 @@ class reading {
         return on_path && (!q.state || l->state == *q.state) && (q.topic.empty() || r.entry.topic == q.topic);
     }
 
-    /// The rows of every path but `key`, in sequence.
+    /// The rows of any path but `key`, in the order of their sequences.
     [[nodiscard]] const sequence_list<row>* path(const query& q) const {
         if (q.by == query::path::group) {
             const auto* const group = ledger_.find_group(q.group);
@@ -3069,20 +4240,171 @@ class reading {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/memory/writing.hpp
-// The writer's operations on the ledger but for purge, each as the contract says it. Arguments are valid when they come
-// here.
+// ---- vouch/contract/detail/purge_looks.hpp
+// How much of a queue one purge of our stores reads, so that a purge costs no more than its limit allows even if most
+// ended entries are still needed.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// The number of ended entries that a purge with this limit reads in each of its two parts: among the oldest, and among
+/// those that earlier purges have not read.
+[[nodiscard]] constexpr std::size_t purge_looks(std::size_t limit) noexcept { return 1000 + 2 * limit; }
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/detail/purger.hpp
+// Removes ended entries, oldest first. Generations of one entry go together: the newest decides, and none is removed if
+// a live entry still needs one of them.
+//
+// A purge looks at a bounded number of rows: first the oldest, then those that no purge has looked at in this round. So
+// its cost depends on its limit, however many rows are still needed, and every row is looked at eventually.
 
 namespace vouch {
 inline namespace v0 {
 namespace memory::detail {
 
 template <class Seam>
-class writing {
+class purger {
   public:
-    using row = typename shelf<Seam>::row;
+    using row = typename layout<Seam>::row;
+    using queue_index = typename layout<Seam>::queue_index;
 
-    explicit writing(ledger<Seam>& in) noexcept : ledger_(in) {}
+    purger(ledger<Seam>& in, const purge_request& what) : ledger_(in), request_(what) {}
+
+    [[nodiscard]] std::size_t purge() {
+        auto* const queue = ledger_.find_queue(request_.queue);
+        if (queue == nullptr || request_.limit == 0) {
+            return 0;
+        }
+        std::vector<row*> front;
+        for (const auto as : states()) {
+            auto& ended = queue->ended(as);
+            add_oldest(ended.waiting(), front);
+            add_oldest(ended.passed(), front);
+        }
+        const bool is_all = front.size() <= looks_;
+        cut(front);
+        std::size_t gone = remove_of(front, request_.limit).gone;
+        for (const auto as : states()) {
+            if (!is_all && gone < request_.limit) {
+                gone += continue_round(*queue, as, request_.limit - gone);
+            }
+        }
+        return gone;
+    }
+
+  private:
+    struct looked {
+        std::size_t at = 0;
+        std::size_t gone = 0;
+    };
+
+    [[nodiscard]] std::vector<state> states() const {
+        return request_.state ? std::vector{*request_.state} : std::vector{state::succeeded, state::dead};
+    }
+
+    /// Looks at the next rows of this round. Marks those that are still needed as passed.
+    std::size_t continue_round(queue_index& queue, state as, std::size_t limit) {
+        std::vector<row*> rows;
+        add_oldest(queue.ended(as).waiting(), rows);
+        const bool is_rest = rows.size() <= looks_;
+        cut(rows);
+        const auto done = remove_of(rows, limit);
+        rows.resize(done.at);
+        std::erase_if(rows, [](const row* r) { return r->purged; });
+        ledger_.pass(queue, as, rows);
+        if (is_rest && done.gone < limit) {
+            ledger_.begin_round(queue, as);
+        }
+        return done.gone;
+    }
+
+    /// Adds up to one row more than may be looked at, so that the caller knows whether these are all.
+    void add_oldest(const timeline<row>& of, std::vector<row*>& to) const {
+        std::size_t added = 0;
+        of.walk([&](row& r) {
+            if (r.entry.updated_at >= request_.before || added > looks_) {
+                return false;
+            }
+            to.push_back(&r);
+            ++added;
+            return true;
+        });
+    }
+
+    /// Keeps the oldest rows, in order, as many as may be looked at.
+    void cut(std::vector<row*>& rows) const {
+        std::sort(rows.begin(), rows.end(), [](const row* a, const row* b) { return a->place.when < b->place.when; });
+        rows.resize(std::min(rows.size(), looks_));
+    }
+
+    /// Removes the newest generations among `rows` with their predecessors, at most `limit` rows.
+    looked remove_of(const std::vector<row*>& rows, std::size_t limit) {
+        std::vector<row*> going;
+        std::size_t at = 0;
+        for (; at < rows.size() && going.size() < limit; ++at) {
+            ledger_.looked_at(*rows[at]);
+            if (rows[at]->successor == nullptr) {
+                add_generations(*rows[at], going);
+            }
+        }
+        going.resize(std::min(going.size(), limit)); // older generations go first
+        for (auto* const r : going) {
+            ledger_.remove(*r);
+        }
+        return {at, going.size()};
+    }
+
+    /// Whether a live entry still needs this terminal one.
+    [[nodiscard]] bool is_needed(const row& r) const {
+        const auto* const children = ledger_.find_family(r.entry.id);
+        return (r.group != nullptr && r.group->live > 0) || (children != nullptr && children->live > 0);
+    }
+
+    /// Adds the newest generation with its predecessors, oldest first; none of them if one is still needed.
+    void add_generations(row& newest, std::vector<row*>& going) const {
+        const auto first = going.size();
+        for (auto* r = &newest; r != nullptr; r = ledger_.predecessor_of(*r, view::own)) {
+            going.push_back(r);
+            if (is_needed(*r)) {
+                going.resize(first);
+                return;
+            }
+        }
+        std::reverse(going.begin() + static_cast<std::ptrdiff_t>(first), going.end());
+    }
+
+    ledger<Seam>& ledger_;
+    const purge_request& request_;
+    std::size_t looks_ = vouch::detail::purge_looks(request_.limit);
+};
+
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/detail/entry_writer.hpp
+// The operations of `writer` on the ledger, as the contract defines them. Requires valid arguments and the store's
+// lock.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory::detail {
+
+template <class Seam>
+class entry_writer {
+  public:
+    using row = typename layout<Seam>::row;
+
+    explicit entry_writer(ledger<Seam>& in) noexcept : ledger_(in) {}
+
+    [[nodiscard]] std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        return answers(drafts, [&](const draft& d) { return enqueue(d, now); });
+    }
 
     [[nodiscard]] receipt enqueue(const draft& d, time_point now) {
         if (const auto* const stored = find(d.id)) {
@@ -3146,6 +4468,10 @@ class writing {
         return copies_by_due(std::move(taken));
     }
 
+    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
+        return answers(settles, [&](const vouch::settle& s) { return settle(s, now); });
+    }
+
     [[nodiscard]] settlement settle(const vouch::settle& s, time_point now) {
         auto* const r = find(s.ticket.id);
         if (r == nullptr) {
@@ -3160,8 +4486,10 @@ class writing {
         return {answer, completed};
     }
 
-    [[nodiscard]] verdict extend(const ticket& t, time_point now, duration lease) {
-        return change(t.id, [&](life& l) { return apply(l, vouch::extend{t, lease}, now); });
+    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
+        return answers(tickets, [&](const ticket& t) {
+            return change(t.id, [&](life& l) { return apply(l, vouch::extend{t, lease}, now); });
+        });
     }
 
     [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
@@ -3176,16 +4504,29 @@ class writing {
         return answer;
     }
 
+    [[nodiscard]] std::size_t purge(const purge_request& request) { return purger(ledger_, request).purge(); }
+
   private:
+    /// `answer(item)` for each item, in order.
+    template <class Item, class Answer>
+    [[nodiscard]] static auto answers(std::span<const Item> items, const Answer& answer) {
+        std::vector<decltype(answer(items.front()))> out;
+        out.reserve(items.size());
+        for (const auto& item : items) {
+            out.push_back(answer(item));
+        }
+        return out;
+    }
+
     [[nodiscard]] row* find(const id& wanted) const { return ledger_.find(wanted, view::own); }
 
-    /// Whether a claim may take the row: it has a gate and the gate is open.
+    /// Whether a claim may take the row: it has a gate, and the gate is not after `now`.
     [[nodiscard]] static bool is_open(const row& r, time_point now) noexcept {
         const bool is_blocked = r.lane != nullptr && r.lane->head != &r;
         return is_live(r.entry.state) && !is_blocked && *gate_of(r.entry) <= now;
     }
 
-    /// Sorts before it copies: an entry is large.
+    /// Sorts pointers, because entries are large, and then copies.
     [[nodiscard]] static std::vector<entry> copies_by_due(std::vector<row*> rows) {
         std::sort(rows.begin(), rows.end(), [](const row* a, const row* b) {
             return std::tie(a->entry.due_at, a->entry.sequence) < std::tie(b->entry.due_at, b->entry.sequence);
@@ -3217,23 +4558,16 @@ class writing {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/memory/store.hpp
-// The memory store and its transaction: validation, locking and misuse around the ledger.
-//
-// A store is a handle: copies share the same work, so a second handle is a copy. One transaction is open at a time;
-// `begin` waits for it. On the thread that used it last, and has not moved it since, `begin` would wait for itself and
-// says `misuse`; after a minute it says `busy`. Each operation holds the lock only while it runs, so readers see the
-// committed state at any time and wait for no transaction.
+// ---- vouch/memory/detail/shared_state.hpp
+// The state that all handles and transactions of one memory store share.
 
 namespace vouch {
 inline namespace v0 {
-namespace memory {
+namespace memory::detail {
 
-namespace detail {
+inline constexpr capabilities supported{.groups = true, .lanes = true, .wakes = true, .shared = true};
 
-inline constexpr vouch::capabilities can{.groups = true, .lanes = true, .wakes = true, .shared = true};
-
-/// How long `begin` waits. A minute is longer than any transaction that ends by itself; a seam may say otherwise.
+/// How long `begin` waits. A minute is longer than any transaction that ends by itself. A seam may set another limit.
 template <class Seam>
 [[nodiscard]] constexpr std::chrono::milliseconds begin_limit() noexcept {
     if constexpr (requires { Seam::begin_limit; }) {
@@ -3243,250 +4577,172 @@ template <class Seam>
     }
 }
 
-/// What all handles and transactions of one store share.
 template <class Seam>
-struct shared {
-    explicit shared(Seam seam) : ledger(std::move(seam)) {}
+struct shared_state {
+    explicit shared_state(Seam seam) : ledger(std::move(seam)) {}
 
     std::mutex mutex; ///< guards everything below
     detail::ledger<Seam> ledger;
-    bool writing = false;                ///< a transaction is open
-    std::thread::id writer;              ///< the thread that used it last; none after a move
-    std::condition_variable idle;        ///< no transaction is open
-    std::condition_variable_any stirred; ///< some queue's `wakes` has grown
+    bool writing = false;              ///< a transaction is open
+    std::thread::id writer;            ///< the thread that used it last; none after a move
+    std::condition_variable idle;      ///< signalled when no transaction is open any more
+    std::condition_variable_any woken; ///< signalled when the `wakes` of some queue has grown
 
-    /// Made ahead, because there may be no memory left to say so: copying it allocates nothing.
+    /// Made in advance, because copying it allocates nothing.
     const error out_of_memory{error_kind::full, "memory: out of memory"};
 
     void end(bool committed) noexcept {
-        const bool wake = committed && ledger.is_stirred();
+        const bool wakes = committed && ledger.has_wakes();
         committed ? ledger.commit() : ledger.roll_back();
         writing = false;
         idle.notify_one();
-        if (wake) {
-            stirred.notify_all();
+        if (wakes) {
+            woken.notify_all();
         }
     }
 };
 
-} // namespace detail
+} // namespace memory::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/store.hpp
+// The memory store and its transaction.
+//
+// A store is a handle: copies share the same entries, so a second handle is a copy. One transaction is open at a time;
+// `begin` waits for it to end. Each operation holds a lock only while it runs, so reads on the store see the committed
+// state at any time and never wait for a transaction. Safe for any number of threads; a transaction is used by one
+// thread at a time.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory {
 
 template <class Seam>
 class basic_store;
 
+/// A transaction, made by `basic_store::begin`. The operations are those of the concept `transaction`.
 template <class Seam = no_seam>
-class basic_transaction {
-    using shared = detail::shared<Seam>;
+class basic_transaction : public validated_writer<basic_transaction<Seam>> {
+  public:
+    basic_transaction(basic_transaction&& other) noexcept : shared_(std::move(other.shared_)) { forget_thread(); }
+    basic_transaction& operator=(basic_transaction&& other) noexcept {
+        if (this != &other) {
+            close();
+            shared_ = std::move(other.shared_);
+            forget_thread();
+        }
+        return *this;
+    }
+    ~basic_transaction() { close(); }
+
+    void commit() {
+        static_cast<void>(expect_open());
+        end(true);
+    }
+
+  private:
+    using shared_state = detail::shared_state<Seam>;
 
     friend class basic_store<Seam>;
-    explicit basic_transaction(std::shared_ptr<shared> s) noexcept : shared_(std::move(s)) {}
+    friend class validated_reader<basic_transaction>;
+    friend class validated_writer<basic_transaction>;
 
-    [[nodiscard]] shared& opened() const {
+    explicit basic_transaction(std::shared_ptr<shared_state> shared) noexcept : shared_(std::move(shared)) {}
+
+    [[nodiscard]] const vouch::capabilities& expect_open() const {
         if (!shared_) {
-            throw error(error_kind::misuse, "memory: the transaction is closed");
+            throw error(error_kind::misuse, "memory: the transaction is closed; call begin() for a new one");
         }
-        return *shared_;
+        return detail::supported;
     }
 
-    /// What validation goes by; a closed transaction says so before it looks at any argument.
-    [[nodiscard]] const vouch::capabilities& can() const {
-        std::ignore = opened();
-        return detail::can;
+    void close() const noexcept {
+        if (shared_) {
+            end(false);
+        }
     }
 
-    /// Runs one operation under the lock. An exception in it rolls everything back and closes the transaction.
+    void end(bool committed) const noexcept {
+        const auto ended = std::exchange(shared_, nullptr);
+        const std::lock_guard lock(ended->mutex);
+        ended->end(committed);
+    }
+
     template <class Operation>
-    auto use(Operation&& operation) const {
-        std::exception_ptr fault;
-        {
-            auto& open = opened();
-            const std::lock_guard lock(open.mutex);
-            open.writer = std::this_thread::get_id();
-            try {
-                return operation(open.ledger);
-            } catch (const std::bad_alloc&) {
-                open.end(false);
-            } catch (...) {
-                open.end(false);
-                fault = std::current_exception();
-            }
+    auto read(const Operation& operation) const {
+        return use([&](auto& ledger) { return operation(detail::entry_reader(ledger, detail::view::own)); });
+    }
+
+    template <class Operation>
+    auto write(const Operation& operation) {
+        return use([&](auto& ledger) { return operation(detail::entry_writer(ledger)); });
+    }
+
+    template <class Use>
+    auto use(const Use& use) const {
+        const std::lock_guard lock(shared_->mutex);
+        shared_->writer = std::this_thread::get_id();
+        try {
+            return use(shared_->ledger);
+        } catch (const std::bad_alloc&) {
+            throw shared_->out_of_memory;
         }
-        const auto closed = std::exchange(shared_, nullptr);
-        if (fault) {
-            std::rethrow_exception(fault);
-        }
-        throw closed->out_of_memory;
     }
 
-    template <class Item, class Operation>
-    auto each(std::span<const Item> items, Operation&& operation) {
-        return use([&](auto& ledger) {
-            detail::writing writing(ledger);
-            std::vector<decltype(operation(writing, items.front()))> answers;
-            answers.reserve(items.size());
-            for (const auto& item : items) {
-                answers.push_back(operation(writing, item));
-            }
-            return answers;
-        });
-    }
-
-    template <class Look>
-    auto look(Look&& look) const {
-        return use([&](auto& ledger) { return look(detail::reading(ledger, detail::view::own)); });
-    }
-
-    /// Whose it is shows when it is used next.
-    void hand_over() const noexcept {
+    /// After a move, the thread that uses the transaction next is its thread.
+    void forget_thread() const noexcept {
         if (shared_) {
             const std::lock_guard lock(shared_->mutex);
             shared_->writer = {};
         }
     }
 
-    void roll_back() noexcept {
-        if (shared_) {
-            const std::lock_guard lock(shared_->mutex);
-            shared_->end(false);
-        }
-    }
-
-    mutable std::shared_ptr<shared> shared_; // null: closed; a read that fails closes too
-
-  public:
-    basic_transaction(basic_transaction&& other) noexcept : shared_(std::move(other.shared_)) { hand_over(); }
-    basic_transaction& operator=(basic_transaction&& other) noexcept {
-        if (this != &other) {
-            roll_back();
-            shared_ = std::move(other.shared_);
-            hand_over();
-        }
-        return *this;
-    }
-    ~basic_transaction() { roll_back(); }
-
-    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
-        return look([&](const auto& reading) { return reading.find(wanted); });
-    }
-    [[nodiscard]] std::vector<entry> list(const query& q) const {
-        validate(q, can().limits);
-        return look([&](const auto& reading) { return reading.list(q); });
-    }
-    [[nodiscard]] state_counts counts(std::string_view queue) const {
-        validate_queue(queue, can().limits);
-        return look([&](const auto& reading) { return reading.counts(queue); });
-    }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        validate_queue(queue, can().limits);
-        return look([&](const auto& reading) { return reading.next_due(queue); });
-    }
-
-    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
-        validate(drafts, can());
-        return each(drafts, [&](auto& writing, const draft& d) { return writing.enqueue(d, now); });
-    }
-    [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
-        validate(request, can().limits);
-        return use([&](auto& ledger) { return detail::writing(ledger).claim(request); });
-    }
-    [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
-        validate(settles, can().limits);
-        return each(settles, [&](auto& writing, const vouch::settle& s) { return writing.settle(s, now); });
-    }
-    [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
-        validate(tickets, now, lease, can().limits);
-        return each(tickets, [&](auto& writing, const ticket& t) { return writing.extend(t, now, lease); });
-    }
-    [[nodiscard]] verdict nudge(const id& wanted, time_point now) {
-        return use([&](auto& ledger) { return detail::writing(ledger).nudge(wanted, now); });
-    }
-    [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
-        validate_error_code(error, can().limits);
-        return use([&](auto& ledger) { return detail::writing(ledger).cancel(wanted, error, now); });
-    }
-    std::size_t purge(const purge_request& request) {
-        validate(request, can().limits);
-        return use([&](auto& ledger) { return detail::purging(ledger, request).purge(); });
-    }
-
-    void commit() {
-        auto& open = opened();
-        {
-            const std::lock_guard lock(open.mutex);
-            open.end(true);
-        }
-        shared_.reset();
-    }
+    mutable std::shared_ptr<shared_state> shared_; // null: closed; a read that fails closes, too
 };
 
+/// The store. `Seam` is for tests (`seam.hpp`); everything else uses `memory::store`.
 template <class Seam = no_seam>
-class basic_store {
-    using shared = detail::shared<Seam>;
-
-    template <class Look>
-    auto look(Look&& look) const {
-        const std::lock_guard lock(shared_->mutex);
-        try {
-            return look(detail::reading(shared_->ledger, detail::view::committed));
-        } catch (const std::bad_alloc&) {
-            throw shared_->out_of_memory;
-        }
-    }
-
-    std::shared_ptr<shared> shared_;
-
+class basic_store : public validated_reader<basic_store<Seam>> {
   public:
     using transaction = basic_transaction<Seam>;
     static constexpr int contract_level = vouch::contract_level;
 
-    explicit basic_store(Seam seam = {}) : shared_(std::make_shared<shared>(std::move(seam))) {}
-    // Copied where others are moved, so that a handle is never without its work.
+    explicit basic_store(Seam seam = {}) : shared_(std::make_shared<shared_state>(std::move(seam))) {}
+    // Moving copies, so that a handle always has a store.
     basic_store(const basic_store&) = default;
     basic_store& operator=(const basic_store&) = default;
     ~basic_store() = default;
 
-    [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::can; }
+    [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::supported; }
 
+    /// Waits until no transaction is open. Throws `misuse` if the open transaction was last used by this thread and
+    /// not moved since, because it would wait for itself; `busy` after a minute.
     [[nodiscard]] transaction begin() {
         std::unique_lock lock(shared_->mutex);
         const auto me = std::this_thread::get_id();
         if (shared_->writing && shared_->writer == me) {
-            throw error(error_kind::misuse, "memory: begin while this thread has a transaction open would wait for "
-                                            "itself; end that one first, or write through it");
+            throw error(error_kind::misuse, "memory: begin: this thread has a transaction open and would wait for "
+                                            "itself; end that transaction first, or write through it");
         }
         if (!shared_->idle.wait_for(lock, detail::begin_limit<Seam>(), [&] { return !shared_->writing; })) {
-            throw error(error_kind::busy, "memory: begin: the open transaction did not end in time; one that is this "
-                                          "thread's own, or waits for it, never will");
+            throw error(error_kind::busy, "memory: begin: the open transaction did not end in time; if it belongs to "
+                                          "this thread, or waits for it, it never will");
         }
         shared_->writing = true;
         shared_->writer = me;
         return transaction(shared_);
     }
 
-    [[nodiscard]] std::optional<entry> find(const id& wanted) const {
-        return look([&](const auto& reading) { return reading.find(wanted); });
-    }
-    [[nodiscard]] std::vector<entry> list(const query& q) const {
-        validate(q, detail::can.limits);
-        return look([&](const auto& reading) { return reading.list(q); });
-    }
-    [[nodiscard]] state_counts counts(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
-        return look([&](const auto& reading) { return reading.counts(queue); });
-    }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
-        return look([&](const auto& reading) { return reading.next_due(queue); });
-    }
-
-    /// Every queue something was ever enqueued to, in no order. Not part of the contract.
+    /// Every queue that has ever held an entry, in no particular order. Not part of the contract.
     [[nodiscard]] std::vector<std::string> queues() const {
         const std::lock_guard lock(shared_->mutex);
         return shared_->ledger.queue_names();
     }
 
+    /// A number that grows with every commit that may have made work in this queue due sooner.
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
-        validate_queue(queue, detail::can.limits);
+        validate_queue(queue, detail::supported.limits);
         const std::lock_guard lock(shared_->mutex);
         return shared_->ledger.wakes(queue);
     }
@@ -3495,14 +4751,33 @@ class basic_store {
     /// `wakes`.
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
-        validate_queue(queue, detail::can.limits);
-        // The longest waits would lead past the last time there is, and the most negative before the first.
-        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::can.limits.lease_max);
+        validate_queue(queue, detail::supported.limits);
+        // Extreme durations would overflow the clock.
+        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::supported.limits.lease_max);
         std::unique_lock lock(shared_->mutex);
         auto& ledger = shared_->ledger;
-        shared_->stirred.wait_for(lock, stop, at_most, [&] { return ledger.wakes(queue) != seen; });
+        shared_->woken.wait_for(lock, stop, at_most, [&] { return ledger.wakes(queue) != seen; });
         return ledger.wakes(queue);
     }
+
+  private:
+    using shared_state = detail::shared_state<Seam>;
+
+    friend class validated_reader<basic_store>;
+
+    [[nodiscard]] const vouch::capabilities& expect_open() const noexcept { return detail::supported; }
+
+    template <class Operation>
+    auto read(const Operation& operation) const {
+        const std::lock_guard lock(shared_->mutex);
+        try {
+            return operation(detail::entry_reader(shared_->ledger, detail::view::committed));
+        } catch (const std::bad_alloc&) {
+            throw shared_->out_of_memory;
+        }
+    }
+
+    std::shared_ptr<shared_state> shared_;
 };
 
 using store = basic_store<>;
@@ -3513,73 +4788,36 @@ using transaction = basic_transaction<>;
 } // namespace vouch
 
 // ---- vouch/memory.hpp
-// The memory store: the whole contract in one process, with nothing kept on disk. For unit tests, for work that may die
-// with the process, and as the executable explanation of the contract.
-
-// ---- vouch/observe/audit.hpp
-// The audit trail: one line per terminal outcome and per completed group, appended inside the settling transaction,
-// before the change of state where the outcome is known before. So no outcome is recorded without its line, and no line
-// without its outcome. Failed attempts that will be retried are not audited; the entry's own `last_error` tells of
-// them.
-
-namespace vouch {
-inline namespace v0 {
-
-struct audit_line {
-    enum class kind : std::uint8_t { succeeded, dead, group_completed };
-    audit_line::kind what{};
-    time_point at{};
-    vouch::id id{}; ///< the entry; for a group the one that completed it
-    std::string queue{};
-    std::string topic{};
-    std::string group{};
-    std::string worker{};
-    std::string error{}; ///< a code, never a message
-    std::uint32_t attempts = 0;
-};
-
-[[nodiscard]] constexpr std::string_view name_of(audit_line::kind kind) noexcept {
-    switch (kind) {
-    case audit_line::kind::succeeded: return "succeeded";
-    case audit_line::kind::dead: return "dead";
-    case audit_line::kind::group_completed: return "group_completed";
-    }
-    return "?";
-}
-
-/// Appends a line through the settling transaction. If it throws, nothing of the outcome is recorded: it is kept and
-/// settled again later, and if the process dies before, the entry's lease heals it.
-template <class Transaction>
-using audit_sink = std::function<void(Transaction&, const audit_line&)>;
-
-} // namespace v0
-} // namespace vouch
+// The memory store: the whole contract in one process, with nothing on disk. Use it in unit tests, and for work that may
+// be lost when the process ends.
 
 // ---- vouch/observe/observer.hpp
-// What happened, for observers that log, count or record it. Events are reported after the fact and never throw: an
-// observer can watch, not interfere. They carry names and codes, never payloads; the text of an exception only where
-// the runner or the worker was asked for it.
+// Events for observers that log, count or record what happens. An event is reported after the fact, so an observer can
+// watch but not interfere, and its `on` must not throw. Events carry names, ids and codes, never payloads. They carry
+// the text of an exception only if the runner or worker has `exception_text` set.
 
 namespace vouch {
 inline namespace v0 {
 
+/// What happened.
 enum class event_kind : std::uint8_t {
-    enqueued, ///< and committed: by a handler (then with its worker), or by an outbox that has observers
+    enqueued, ///< and committed, by a handler (then `worker` is set) or by an outbox with observers
     claimed,
-    started,
+    started, ///< the handler is called
     succeeded,
     advanced,
     retried,
     dead,
     released,
-    stale,       ///< an outcome came too late: another claim had taken over
-    unsettled,   ///< the outcome was given up; the entry stays claimed until its lease is over
-    hook_failed, ///< an audit sink or a group callback threw; the outcome is kept and settled again later
+    stale,       ///< the outcome was refused: another claim had taken over
+    unsettled,   ///< the outcome could not be recorded; the entry stays claimed until its lease expires
+    hook_failed, ///< an audit sink or a group callback threw; the outcome is kept and settled later
     group_completed,
-    lease_lost,  ///< a claim was taken over while in hand; its handler is told, or (tag `unstarted`) never called
-    purged,      ///< `count` ended entries were removed
-    store_error, ///< the store failed; the worker tries again, or stops if that makes no sense
-    polled,      ///< the worker went to the store, and came back with `count` claims
+    lease_lost,  ///< another worker has taken the claim over; the handler's stop token is set, or (tag
+                 ///< `unstarted`) the handler is never called
+    purged,      ///< `count` terminal entries were removed
+    store_error, ///< the store failed; the worker tries again, or stops if that cannot help
+    polled,      ///< the worker asked the store for work and claimed `count` entries
 };
 
 [[nodiscard]] constexpr std::string_view name_of(event_kind kind) noexcept {
@@ -3606,13 +4844,13 @@ enum class event_kind : std::uint8_t {
 
 /// Why an entry is dead.
 enum class death : std::uint8_t {
-    none,       ///< it is not
-    rejected,   ///< its handler threw `reject`
-    buried,     ///< its handler returned `bury`
-    exhausted,  ///< its attempts are used up
-    expired,    ///< its time is over
-    no_handler, ///< no route fits its topic
-    invalid,    ///< its outcome or an emission is one the store would refuse
+    none,       ///< the entry is not dead
+    rejected,   ///< the handler threw `reject`
+    buried,     ///< the handler returned `bury`
+    exhausted,  ///< the attempts are used up
+    expired,    ///< `expires_at` has passed
+    no_handler, ///< no route matches the topic
+    invalid,    ///< the store would refuse the outcome or an emission
 };
 
 [[nodiscard]] constexpr std::string_view name_of(death why) noexcept {
@@ -3628,7 +4866,7 @@ enum class death : std::uint8_t {
     return "?";
 }
 
-/// Views are good during the call only. What does not apply to an event is empty.
+/// One event. The views are valid during the call only. Fields that do not apply to the event are empty.
 struct event {
     event_kind what{};
     time_point at{};
@@ -3637,40 +4875,42 @@ struct event {
     std::string_view worker{};
     std::string_view group{};
     std::string_view error{}; ///< a code, never a message
-    std::string_view tag{};   ///< what the handler has to say of its outcome, such as `compensated`
-    std::string_view text{};  ///< of the exception, only if asked for: may carry other people's data
+    std::string_view tag{};   ///< a word from the handler about its outcome, such as `compensated`
+    std::string_view text{};  ///< of the exception, only with `exception_text`: it may contain personal data
     vouch::id id{};
     std::uint32_t attempt = 0;
     std::size_t count = 1;
     death reason{};       ///< dead: why
-    bool is_saga = false; ///< claimed, and all that ends a claim: the entry's progress is a saga's
-    duration age{};       ///< claimed, and all that ends a claim: since the entry was enqueued
-    duration late{};      ///< claimed: since it was due
-    duration delay{};     ///< retried: until the next try
-    /// All that ends a claim: what the handler took, none if it was not called. Polled, purged: what the store took.
+    bool is_saga = false; ///< claimed, and every end of a claim: the entry is a saga
+    duration age{};       ///< claimed, and every end of a claim: time since the entry was enqueued
+    duration late{};      ///< claimed: time since it was due
+    duration delay{};     ///< retried: time until the next attempt
+    /// Every end of a claim: how long the handler ran, none if it was not called. Polled, purged: how long the store
+    /// took.
     std::optional<duration> took{};
 };
 
+/// Receives events. Workers call `on` from several threads at the same time.
 template <class O>
 concept observer = requires(O& o, const event& e) {
     { o.on(e) }
     noexcept;
 };
 
-/// An observer that keeps something back until it is told.
+/// An observer that buffers events and writes them when `flush` is called.
 template <class O>
 concept flushing_observer = observer<O> && requires(O& o) {
     { o.flush() }
     noexcept;
 };
 
-/// An observer that writes a log. A worker that has one does not log by itself.
+/// An observer that writes a log. A worker that has one writes no log of its own.
 template <class O>
 concept logging_observer = observer<O> && requires {
     requires O::writes_log;
 };
 
-/// Several observers as one; each outlives the list. Not to be changed while events are being reported.
+/// Several observers as one. Each must outlive the list. `add` must not be called while events are reported.
 class observer_list {
   public:
     template <observer O>
@@ -3688,7 +4928,7 @@ class observer_list {
         }
     }
 
-    /// Whether one of them writes a log.
+    /// Whether one of the observers writes a log.
     [[nodiscard]] bool has_log() const noexcept { return has_log_; }
 
     void on(const event& e) const noexcept {
@@ -3719,15 +4959,15 @@ class observer_list {
 } // namespace vouch
 
 // ---- vouch/outbox/topic.hpp
-// Topics are words joined by dots; patterns may have `*` for exactly one word and `#` for any number of words, none
-// included. The rules are RabbitMQ's. Matching allocates nothing.
+// Topics are words joined by dots. In a pattern `*` stands for exactly one word and `#` for zero or more words. The rules
+// are RabbitMQ's. Matching allocates nothing.
 
 namespace vouch {
 inline namespace v0 {
 
 namespace detail {
 
-/// Walks the words of a topic; `a..b` has an empty word in the middle.
+/// Iterates over the words of a topic; `a..b` has an empty word in the middle.
 class word_cursor {
   public:
     constexpr explicit word_cursor(std::string_view text) noexcept : rest_(text) {}
@@ -3747,12 +4987,12 @@ class word_cursor {
 
 } // namespace detail
 
-/// Whether the topic fits the pattern. Both are taken as they are; `topic_pattern` validates.
+/// Whether the topic fits the pattern. Neither is validated; `topic_pattern` validates patterns.
 [[nodiscard]] constexpr bool topic_matches(std::string_view pattern, std::string_view topic) noexcept {
     detail::word_cursor p(pattern);
     detail::word_cursor t(topic);
-    // Where to go on from if what follows the last `#` does not fit: let it swallow one word more. Going back to the
-    // last one is enough, because an earlier `#` could only swallow what the last one can.
+    // If the words after the last `#` do not fit, match again with that `#` taking one word more. Only the last `#` needs
+    // this: an earlier one could only take what the last one can take.
     bool has_hash = false;
     auto after_hash = p;
     auto swallowed = t;
@@ -3779,7 +5019,8 @@ class word_cursor {
     return p.done();
 }
 
-/// How narrow a pattern is. Less is narrower: fewer `#` first, then fewer `*`, then more words spelled out.
+/// How specific a pattern is. The more specific pattern compares less: fewer `#`, then fewer `*`, then more literal
+/// words.
 struct specificity {
     std::size_t hashes = 0;
     std::size_t stars = 0;
@@ -3798,8 +5039,8 @@ struct specificity {
     [[nodiscard]] friend constexpr bool operator==(const specificity&, const specificity&) noexcept = default;
 };
 
-/// A validated pattern: not empty, within the limit of a name, no control character, no empty word, and a wildcard only
-/// as a whole word (`a*` is taken for a slip, not for a word).
+/// A validated pattern: not empty, within the length limit of a name, without control characters or empty words, and with
+/// wildcards only as whole words (`a*` is an error). The constructor throws `invalid_argument` otherwise.
 class topic_pattern {
   public:
     explicit topic_pattern(std::string text) : text_(std::move(text)) {
@@ -3810,7 +5051,7 @@ class topic_pattern {
                 detail::refuse({"topic", "pattern"}, "has an empty word");
             }
             if (word.size() > 1 && word.find_first_of("*#") != std::string_view::npos) {
-                detail::refuse({"topic", "pattern"}, "has a wildcard that is not a word of its own");
+                detail::refuse({"topic", "pattern"}, "has a wildcard inside a word; a wildcard must be a whole word");
             }
             (word == "#" ? specificity_.hashes : word == "*" ? specificity_.stars : specificity_.spelled) += 1;
         }
@@ -3829,15 +5070,16 @@ class topic_pattern {
 } // namespace vouch
 
 // ---- vouch/outbox/bindings.hpp
-// One event, many listeners: which queues get a copy of an emission that names none. Each copy is an entry with its own
-// retries and its own dead letter.
+// Which queues receive a copy of an emission that names no queue: one event, many listeners. Each copy is an entry with
+// its own retries and its own dead letter.
 
 namespace vouch {
 inline namespace v0 {
 
 class bindings {
   public:
-    /// Sends emissions whose topic fits `pattern` to `queue` too.
+    /// Adds `queue` to the queues that receive emissions whose topic fits `pattern`. Throws `invalid_argument` for an
+    /// invalid pattern or name.
     bindings& bind(std::string pattern, std::string queue) {
         detail::check_required_name({"binding", "queue"}, queue, limits{}.name_max);
         bound_.emplace_back(topic_pattern(std::move(pattern)), std::move(queue));
@@ -3846,7 +5088,7 @@ class bindings {
 
     [[nodiscard]] bool empty() const noexcept { return bound_.empty(); }
 
-    /// The queues bound to the topic, each once, in the order they were first bound.
+    /// The queues bound to the topic, each once, in the order of their first binding.
     [[nodiscard]] std::vector<std::string> queues_for(std::string_view topic) const {
         std::vector<std::string> queues;
         for (const auto& [pattern, queue] : bound_) {
@@ -3864,13 +5106,64 @@ class bindings {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/outbox/cancel.hpp
+// Cancelling a saga. A saga is never killed with work done: cancelling it is a request, stored as a mark whose id is
+// derived from the saga's, together with a nudge so that the saga sees it soon. The saga then undoes what it has done
+// and ends compensated.
+//
+// Marks are entries of the queue `saga_marks_queue`, which no worker serves, so a purge of the saga's queue cannot
+// remove a mark before the saga has seen it. One small entry stays per request: purge that queue by age, with a limit
+// longer than any saga takes.
+
+namespace vouch {
+inline namespace v0 {
+
+inline constexpr std::string_view saga_marks_queue = "saga.marks";
+
+/// The id of the mark that asks a saga to turn round. `origin` is the saga's first entry, so a resume keeps the request.
+[[nodiscard]] constexpr id cancel_mark_of(const id& origin) noexcept { return derive(origin, "saga.cancel"); }
+
+/// Asks a saga to undo what it has done, within the caller's transaction. Returns applied, or repeated if the saga was
+/// due anyway or had been asked before: it sees the mark before it completes. A saga that is already being undone is
+/// undone as before. Returns stale if the saga has ended, and unknown if there is no such entry or it is not a saga
+/// (`is_saga`); then nothing is written. Throws `unsupported` if this version cannot read the saga's progress.
+template <class Writer>
+[[nodiscard]] verdict request_cancel(Writer& tx, const id& saga, time_point now) {
+    static_assert(explain_writer<Writer>());
+    const auto found = tx.find(saga);
+    if (!found || !is_saga(*found)) {
+        return verdict::unknown;
+    }
+    if (is_terminal(found->state)) {
+        return verdict::stale;
+    }
+    const auto progress = decode_progress(found->progress);
+    if (!progress) {
+        throw error(error_kind::unsupported, "saga: this version cannot read the progress of " + to_string(saga) +
+                                                 "; use the version that wrote it");
+    }
+    const auto answer = tx.nudge(saga, now);
+    if (answer == verdict::applied || answer == verdict::repeated) {
+        const auto origin = progress->origin.is_nil() ? first_entry_of(tx, *found) : progress->origin;
+        const std::array mark{draft{.id = cancel_mark_of(origin),
+                                    .queue = std::string(saga_marks_queue),
+                                    .topic = "saga.cancel",
+                                    .result = std::string{}}};
+        tx.enqueue(mark, now);
+    }
+    return answer;
+}
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/outbox/codec.hpp
-// How typed values become payload bytes and back. Specialise `codec<T>` for your own types, with whatever library you
-// like; strings and bytes are built in.
+// Converts typed values to payload bytes and back. Specialise `codec<T>` for your own types, with any serialisation
+// library. Strings and vectors of bytes are built in.
 //
 //   template <> struct vouch::codec<user> {
 //       static std::string encode(const user&);
-//       static user decode(std::string_view);   // throws what it likes if the bytes are no user
+//       static user decode(std::string_view);   // throws if the bytes are not a user
 //   };
 
 namespace vouch {
@@ -3885,7 +5178,7 @@ struct codec<std::string> {
     [[nodiscard]] static std::string decode(std::string_view bytes) { return std::string(bytes); }
 };
 
-template <std::same_as<std::byte> Byte> // a template, so that only who uses it pays for it
+template <std::same_as<std::byte> Byte> // a template, so that unused it costs nothing
 struct codec<std::vector<Byte>> {
     [[nodiscard]] static std::string encode(const std::vector<Byte>& value) {
         return value.empty() ? std::string{} : std::string(reinterpret_cast<const char*>(value.data()), value.size());
@@ -3913,14 +5206,40 @@ template <encodable T>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/outbox/trail.hpp
-// A trail tells how work came about: the ids of the emissions that led to an entry, outermost first, its own last.
+// ---- vouch/outbox/emission.hpp
+// What a producer wants done: a draft without the parts that the emitter fills in (id, times, trail).
 
 namespace vouch {
 inline namespace v0 {
 
-/// The trail below `above`, one emission further. A trail that grows too long keeps its first id, where everything
-/// began, and its last 31.
+struct emission {
+    std::string queue{};                    ///< empty: every queue bound to the topic
+    std::string topic{};                    ///< required
+    std::string payload{};                  ///< `encode(value)` for typed ones
+    std::string key{};                      ///< dedup key, unique in its queue; empty: none
+    std::string group{};                    ///< entries that complete together; empty: none
+    std::string lane{};                     ///< entries of one lane run one at a time, in order; empty: none
+    vouch::id parent{};                     ///< the entry to wake when this one ends
+    std::optional<time_point> due_at{};     ///< not before this time
+    std::optional<duration> due_in{};       ///< not before this long from now; not together with `due_at`
+    std::optional<time_point> expires_at{}; ///< no attempt from this time on; must be later than the due time
+    std::optional<duration> expires_in{};   ///< the same, counted from the due time; not together with `expires_at`
+    std::uint32_t attempts_max = 0;         ///< 0: the route's limit
+    header_list headers{};
+    std::string progress{}; ///< the first checkpoint of a handler that advances
+    id_list trail{};        ///< the trail to continue; empty: the trail of the `tracking` scope, if there is one
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/outbox/trail.hpp
+// A trail records what led to an entry: the ids of the emissions, from the first cause to the entry's own.
+
+namespace vouch {
+inline namespace v0 {
+
+/// The trail `above`, extended by one emission. A trail that grows too long keeps its first id and its last 31.
 [[nodiscard]] inline id_list trail_below(const id_list& above, const id& emission) {
     const auto most = limits{}.trail_max;
     id_list out;
@@ -3939,24 +5258,24 @@ inline namespace v0 {
 
 // ---- vouch/outbox/tracking.hpp
 // A scope around an entry point of the application: everything that is emitted inside it continues one trail, without
-// handing the trail to each `emit`.
+// passing the trail to each `emit`.
 //
 //   const vouch::tracking scope(outbox);
-//   outbox.emit(tx, {.topic = "user.created"}); // below the trail of the scope
+//   outbox.emit(tx, {.topic = "user.created"}); // continues the trail of the scope
 //
-// A scope belongs to the thread that opened it, and ends there. A thread started inside it has no scope of its own;
-// give it one with the same trail: `vouch::tracking again(scope.trail())`. Nor does a coroutine take a scope along when
-// another thread resumes it. Scopes nest: an inner one continues the trail of the outer one, and the outer one is back
-// when the inner one ends. A trail handed to `emit` goes before the scope's; a handler has the scope of its delivery.
+// A scope belongs to the thread that opens it and must end on that thread. A thread started inside it has no scope; give
+// it one with the same trail: `vouch::tracking again(scope.trail())`. A coroutine that another thread resumes leaves its
+// scope behind. Scopes nest: an inner scope continues the trail of the outer one. `emission::trail` takes precedence over
+// the scope. A handler runs in a scope with the trail of its delivery.
 
 namespace vouch {
 inline namespace v0 {
 
-class outbox;
+class emitter;
 
 namespace detail {
 
-/// Of the innermost scope of this thread; null where there is none.
+/// The trail of this thread's innermost scope; null if there is none.
 inline thread_local const id_list* trail_here = nullptr;
 
 /// A scope with a trail that outlives it.
@@ -3975,10 +5294,10 @@ class trail_scope {
 
 class tracking {
   public:
-    /// Opens a trail with an id of the outbox, below the trail of the scope this one is in.
-    explicit tracking(const outbox& from);
+    /// Opens a trail with a fresh id, which continues the trail of the enclosing scope.
+    explicit tracking(const emitter& from);
 
-    /// Continues this trail, whatever the scope this one is in.
+    /// Continues this trail instead of that of the enclosing scope.
     explicit tracking(id_list trail) : trail_(std::move(trail)) {}
 
     tracking(const tracking&) = delete;
@@ -3987,7 +5306,7 @@ class tracking {
 
     [[nodiscard]] const id_list& trail() const noexcept { return trail_; }
 
-    /// The trail of the innermost scope of this thread; empty where there is none.
+    /// The trail of this thread's innermost scope; empty if there is none.
     [[nodiscard]] static id_list current() { return detail::trail_here == nullptr ? id_list{} : *detail::trail_here; }
 
   private:
@@ -3999,12 +5318,13 @@ class tracking {
 } // namespace vouch
 
 // ---- vouch/policy/clock.hpp
-// Where the `now` of a call comes from. A clock is any callable that gives a time; the core asks it at its edges and
-// hands the answer down.
+// Where `now` comes from. A clock is any callable that returns a time. Runners, workers and outboxes have one; stores
+// do not.
 
 namespace vouch {
 inline namespace v0 {
 
+/// Must be callable from several threads if its user is.
 using clock = std::function<time_point()>;
 
 /// The machine's UTC time, in whole microseconds.
@@ -4012,14 +5332,16 @@ using clock = std::function<time_point()>;
     return std::chrono::time_point_cast<duration>(std::chrono::system_clock::now());
 }
 
-/// A clock that moves only when told. Copies share one time, so a test keeps one and hands others out. Thread-safe.
+/// A clock for tests, which moves only when the test says so. Copies share one time. Thread-safe.
 class manual_clock {
   public:
     explicit manual_clock(time_point start = time_point{std::chrono::hours{24 * 365 * 50}})
         : now_(std::make_shared<std::atomic<duration::rep>>(start.time_since_epoch().count())) {}
 
     [[nodiscard]] time_point operator()() const noexcept { return time_point{duration{now_->load()}}; }
+    /// Sets the time, forwards or backwards.
     void set(time_point now) const noexcept { now_->store(now.time_since_epoch().count()); }
+    /// Moves the time by `by`.
     void pass(duration by) const noexcept {
         auto seen = now_->load();
         while (!now_->compare_exchange_weak(seen, later(time_point{duration{seen}}, by).time_since_epoch().count())) {
@@ -4034,9 +5356,10 @@ class manual_clock {
 } // namespace vouch
 
 // ---- vouch/policy/id_source.hpp
-// Where fresh ids come from. An id source is any callable that gives a new id; stores never make one.
+// Where new ids come from. An id source is any callable that returns a new id. Runners and outboxes have one; stores do
+// not.
 
-// <random> would cost every including file more than this one call is worth.
+// <random> takes long to compile, so it is not used where the system call exists.
 #if __has_include(<sys/random.h>)
 #include <sys/random.h>
 #include <unistd.h>
@@ -4047,16 +5370,17 @@ class manual_clock {
 namespace vouch {
 inline namespace v0 {
 
+/// Must be callable from several threads if its user is.
 using id_source = std::function<id()>;
 
 namespace detail {
 
-/// 64 bits nobody else has.
+/// 64 random bits from the operating system.
 [[nodiscard]] inline std::uint64_t system_seed() {
 #if __has_include(<sys/random.h>)
     std::uint64_t seed = 0;
     if (getentropy(&seed, sizeof seed) != 0) {
-        throw error(error_kind::io, "id_source: the system gives no random bits");
+        throw error(error_kind::io, "id_source: the operating system returned no random bits (getentropy failed)");
     }
     return seed;
 #else
@@ -4065,7 +5389,7 @@ namespace detail {
 #endif
 }
 
-/// Tells a forked child from its parent.
+/// Differs between a process and its forked child.
 [[nodiscard]] inline std::int64_t process_id() noexcept {
 #if __has_include(<sys/random.h>)
     return getpid();
@@ -4076,14 +5400,14 @@ namespace detail {
 
 } // namespace detail
 
-/// UUIDv7: 48 bits of milliseconds, then a 12-bit count within the millisecond, then 62 random bits. Ids of one source
-/// only grow, also when its clock stands still or runs back. Copies share one state. Thread-safe.
+/// UUIDv7: 48 bits of milliseconds, a 12-bit count within the millisecond, and 62 random bits. Each id of a source is
+/// greater than the one before, even if the clock stands still or runs backwards. Copies share one state. Thread-safe.
 class uuid7_source {
   public:
-    /// Random bits from the system; a forked child gets its own.
+    /// Random bits come from the operating system. A forked child gets bits of its own.
     explicit uuid7_source(clock now = system_now)
         : shared_(std::make_shared<shared>(std::move(now), detail::system_seed(), detail::process_id())) {}
-    /// The same clock and seed give the same ids.
+    /// Repeatable: the same clock and seed give the same ids.
     uuid7_source(clock now, std::uint64_t seed)
         : shared_(std::make_shared<shared>(std::move(now), seed, std::nullopt)) {}
 
@@ -4099,14 +5423,14 @@ class uuid7_source {
 
         [[nodiscard]] id next() {
             const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
-            // The count overflows into the milliseconds: order is kept, and time catches up.
+            // A count that overflows runs into the milliseconds. The order is kept, and the time catches up.
             const auto tick = static_cast<std::uint64_t>(since > 0 ? since : 0) << 12;
             last = tick > last ? tick : last + 1;
             return {.high = ((last >> 12) << 16) | 0x7000U | (last & 0x0fffU),
                     .low = 0x8000000000000000U | (random() >> 2)};
         }
 
-        /// SplitMix64: ids must differ, not be secret.
+        /// SplitMix64. Ids must differ; they need not be secret.
         [[nodiscard]] std::uint64_t random() {
             if (process && *process != detail::process_id()) {
                 process = detail::process_id();
@@ -4118,14 +5442,14 @@ class uuid7_source {
         std::mutex mutex;
         clock now;
         std::uint64_t state;
-        std::optional<std::int64_t> process; ///< unset: seeded by the caller, the same in every process
+        std::optional<std::int64_t> process; ///< unset: the caller gave the seed
         std::uint64_t last = 0;
     };
 
     std::shared_ptr<shared> shared_;
 };
 
-/// 1, 2, 3 ...: ids a person can tell apart in a test. Copies share one count. Thread-safe.
+/// Ids for tests: 1, 2, 3 and so on. Copies share one count. Thread-safe.
 class counting_ids {
   public:
     explicit counting_ids(std::uint64_t first = 1) : next_(std::make_shared<std::atomic<std::uint64_t>>(first)) {}
@@ -4138,45 +5462,29 @@ class counting_ids {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/outbox/outbox.hpp
-// The producer's side: turns emissions into drafts, with id, time and trail filled in, and enqueues them through
-// whatever writer the caller has. The outbox never commits: what is emitted lives or dies with the caller's
-// transaction. Only emitting to a store is a commit, and only that is told to the outbox's observers; what went into a
-// transaction of the caller's is told when the caller says that it is committed (`tell`).
+// ---- vouch/outbox/emitter.hpp
+// The producer's side without a store: turns emissions into drafts, fills in id, time and trail, and enqueues them
+// through any writer. Use it where the process has a connection of its own and no store; `outbox` is an emitter that
+// is bound to a store.
 //
-// An outbox is immutable after construction and may be used from several threads, if its clock and ids may.
+// An emitter never commits: what it enqueues commits or rolls back with the caller's transaction.
+//
+// Register all observers before the first use. After that any number of threads may use the emitter, if its clock, its
+// id source and its observers allow that.
 
 namespace vouch {
 inline namespace v0 {
 
-/// What a producer says: a draft without the parts the outbox fills in.
-struct emission {
-    std::string queue{};   ///< empty: every queue bound to the topic
-    std::string topic{};   ///< required
-    std::string payload{}; ///< `encode(value)` for typed ones
-    std::string key{};
-    std::string group{};
-    std::string lane{};
-    vouch::id parent{};
-    std::optional<time_point> due_at{};     ///< not before this time
-    std::optional<duration> due_in{};       ///< not before this long from now; not together with `due_at`
-    std::optional<time_point> expires_at{}; ///< no further try from this time on; later than the time it is due
-    std::optional<duration> expires_in{};   ///< the same, counted from when it is due; not together with `expires_at`
-    std::uint32_t attempts_max = 0;
-    header_list headers{};
-    std::string progress{};
-};
-
-struct outbox_options {
+struct emitter_options {
     vouch::clock clock = system_now;
-    id_source ids{}; ///< empty: UUIDv7 from the clock
-    vouch::bindings bindings{};
-    std::optional<duration> expires_in{}; ///< for emissions without an expiry; counted from when they are due
-    observer_list observers{};            ///< of what the application itself enqueues; handlers' emissions are told to
-                                          ///< the runner's or worker's. All outlive the outbox
+    id_source ids{};                      ///< empty: UUIDv7 from the clock
+    vouch::bindings bindings{};           ///< which queues receive an emission that names none
+    std::optional<duration> expires_in{}; ///< for emissions without an expiry; counted from the due time
 };
 
-/// What an observer is told of a draft that was stored, or of the entry it became.
+namespace detail {
+
+/// The event that reports a stored draft, or the entry it has become.
 template <class Stored>
 [[nodiscard]] event enqueued_event(const Stored& stored, time_point at, std::string_view worker = {}) noexcept {
     return {.what = event_kind::enqueued,
@@ -4188,90 +5496,117 @@ template <class Stored>
             .id = stored.id};
 }
 
-class outbox {
+} // namespace detail
+
+class emitter {
   public:
-    explicit outbox(outbox_options options = {}) : options_(std::move(options)) {
+    explicit emitter(emitter_options options = {}) : options_(std::move(options)) {
         if (!options_.ids) {
             options_.ids = uuid7_source(options_.clock);
         }
     }
 
+    [[nodiscard]] const vouch::clock& clock() const noexcept { return options_.clock; }
     [[nodiscard]] time_point now() const { return options_.clock(); }
     [[nodiscard]] id fresh_id() const { return options_.ids(); }
 
-    /// A trail for an entry point of the application, so that all it emits can be traced back to it. `tracking` is the
-    /// same as a scope.
+    /// A new trail, for `emission::trail`: everything emitted with it can be traced back to one entry point of the
+    /// application. `tracking` does the same for a scope.
     [[nodiscard]] id_list open_trail() const { return {fresh_id()}; }
 
-    /// Enqueues an emission below the trail `above`, or if that is empty below the trail of the `tracking` scope this
-    /// thread is in, if any: one entry in the named queue, or one per bound queue. One receipt
-    /// per entry. Throws `unrouted` if it names no queue and none is bound, and `invalid_argument` if it expires before
-    /// it is due; then nothing is written.
-    ///
-    /// Through a writer it becomes part of that transaction. Given a store it commits by itself, and resolves a commit
-    /// in doubt: the drafts are made once and enqueued once, and observers hear of those that were inserted.
-    template <class Target>
-    std::vector<receipt> emit(Target& to, const emission& e, const id_list& above = {}) const {
-        return emit(to, std::span(&e, 1), above);
+    /// Reports every event to `o`, which must outlive the emitter. Runners and workers report to the observers of their
+    /// outbox too, so one call covers producers and consumers.
+    template <observer O>
+    void observe(O& o) {
+        observers_.add(o);
     }
+    [[nodiscard]] const observer_list& observers() const noexcept { return observers_; }
 
-    /// Many emissions in one operation.
-    template <class Target>
-    std::vector<receipt> emit(Target& to, std::initializer_list<emission> emissions, const id_list& above = {}) const {
-        return emit(to, std::span(emissions.begin(), emissions.size()), above);
+    /// Enqueues an emission in the writer's transaction: one entry in the named queue, or one per bound queue. Returns
+    /// one receipt per entry. Throws `unrouted` if the emission names no queue and no binding fits its topic, and
+    /// `invalid_argument` if it expires before it is due; then nothing is written.
+    template <class Writer>
+    std::vector<receipt> emit(Writer& tx, const emission& e) const {
+        return emit(tx, std::span(&e, 1));
     }
-    template <class Target>
-    std::vector<receipt> emit(Target& to, std::span<const emission> emissions, const id_list& above = {}) const {
+    template <class Writer>
+    std::vector<receipt> emit(Writer& tx, std::initializer_list<emission> emissions) const {
+        return emit(tx, std::span(emissions.begin(), emissions.size()));
+    }
+    template <class Writer>
+    std::vector<receipt> emit(Writer& tx, std::span<const emission> emissions) const {
+        static_assert(explain_writer<Writer>());
         const auto at = now();
-        const auto& below = above.empty() && detail::trail_here != nullptr ? *detail::trail_here : above;
-        std::vector<draft> all;
-        for (const auto& e : emissions) {
-            append_drafts(all, e, below, fresh_id(), at);
-        }
-        if constexpr (requires {
-                          to.begin();
-                      }) { // a store; `Target::transaction` would be true of a class of that name
-            auto receipts = enqueue(to, all, at);
-            for (std::size_t i = 0; i < receipts.size(); ++i) {
-                if (receipts[i].what == receipt::kind::inserted) {
-                    options_.observers.on(enqueued_event(all[i], at));
-                }
-            }
-            return receipts;
-        } else {
-            static_assert(explain_writer<Target>());
-            return to.enqueue(all, at);
-        }
+        return tx.enqueue(drafts_of(emissions, at), at);
     }
 
-    /// Tells the observers of what was emitted into a transaction of the caller's, which is committed by now. They hear
-    /// of what was inserted and is stored: not of duplicates, nor of what was rolled back after all. Throws the
-    /// reader's faults.
+    /// Starts a saga in the writer's transaction and returns its id. `how` names its queue, and whatever else an
+    /// emission may say (a key, a lane, an expiry); topic, payload and progress come from the saga.
+    template <class Writer, class Saga, class Context>
+    id start(Writer& tx, const Saga& saga, emission how, const Context& context) const {
+        return emit(tx, saga.begin(*this, std::move(how), context)).front().id;
+    }
+    template <class Writer, class Saga, std::convertible_to<std::string> Queue, class Context>
+    id start(Writer& tx, const Saga& saga, Queue&& queue, const Context& context) const {
+        return start(tx, saga, emission{.queue = std::forward<Queue>(queue)}, context);
+    }
+
+    /// Gives a dead entry a successor, as the functions of `requeue.hpp` do.
+    template <class Writer>
+    receipt requeue(Writer& tx, const id& dead) const {
+        return vouch::requeue(tx, {.dead = dead, .successor = fresh_id(), .now = now()});
+    }
+    template <class Writer>
+    receipt resume(Writer& tx, const id& dead) const {
+        return vouch::resume(tx, {.dead = dead, .successor = fresh_id(), .now = now()});
+    }
+
+    /// Reports what was enqueued through a writer of the caller's. Call it after that transaction has committed: only
+    /// the caller knows when. Observers see the entries that were inserted and are stored; duplicates and entries that
+    /// were rolled back are left out. Throws the reader's faults.
     template <class Reader>
-    void tell(const Reader& store, std::span<const receipt> receipts) const {
+    void report_committed(const Reader& from, std::span<const receipt> receipts) const {
         for (const auto& r : receipts) {
             if (r.what != receipt::kind::inserted) {
                 continue;
             }
-            if (const auto stored = store.find(r.id)) {
-                options_.observers.on(enqueued_event(*stored, stored->created_at));
+            if (const auto stored = from.find(r.id)) {
+                observers_.on(detail::enqueued_event(*stored, stored->created_at));
             }
         }
     }
 
-    /// Appends the drafts of an emission, for callers that may have to enqueue the very same ones again (a commit in
-    /// doubt). If it goes to one queue, the entry's id is the emission's own; if to several, each is derived from it
-    /// and the queue's name.
-    void append_drafts(std::vector<draft>& out, const emission& e, const id_list& above, const id& emission_id,
-                       time_point at) const {
-        auto d = draft_of(e, at);
-        d.trail = trail_below(above, emission_id);
+    /// The drafts of some emissions, for callers that may have to enqueue exactly the same ones again after a commit in
+    /// doubt.
+    [[nodiscard]] std::vector<draft> drafts_of(std::span<const emission> emissions, time_point at) const {
+        const auto* const scope = detail::trail_here;
+        std::vector<draft> out;
+        for (const auto& e : emissions) {
+            append_drafts(out, e, {.emission = fresh_id(), .at = at}, scope == nullptr ? id_list{} : *scope);
+        }
+        return out;
+    }
+
+  protected:
+    friend class delivery;
+
+    /// What an emission gets at the moment it is made.
+    struct stamp {
+        id emission{};
+        time_point at{};
+    };
+
+    /// An emission that goes to one queue gives its id to the entry. If it goes to several, each entry's id is derived
+    /// from it and the queue's name.
+    void append_drafts(std::vector<draft>& out, const emission& e, const stamp& s, const id_list& trail) const {
+        auto d = draft_of(e, s.at);
+        d.trail = trail_below(e.trail.empty() ? trail : e.trail, s.emission);
         const auto queues = e.queue.empty() ? options_.bindings.queues_for(e.topic) : std::vector{e.queue};
         if (queues.empty()) {
             throw error(error_kind::unrouted, "emission: it names no queue and no binding fits its topic");
         }
         for (const auto& queue : queues) {
-            d.id = queues.size() == 1 ? emission_id : derive(emission_id, queue);
+            d.id = queues.size() == 1 ? s.emission : derive(s.emission, queue);
             d.queue = queue;
             out.push_back(d);
         }
@@ -4293,14 +5628,13 @@ class outbox {
                 .progress = e.progress};
     }
 
-    /// An entry that expires before its first try could only die, so such an emission is refused.
+    /// An entry that expires before its first attempt could only die, so such an emission is refused.
     [[nodiscard]] std::optional<time_point> expiry(const emission& e, time_point due) const {
         const auto expires_in = e.expires_in || e.expires_at ? e.expires_in : options_.expires_in;
         const auto expires = either("expires", e.expires_at, expires_in, due);
         if (expires && *expires <= due) {
-            detail::refuse({"emission", "expires_at"}, "is not after the time it is due, which is " +
-                                                           std::to_string((due - *expires).count()) +
-                                                           " us later; give a later one");
+            detail::refuse({"emission", "expires_at"}, "is " + std::to_string((due - *expires).count()) +
+                                                           " us before the due time; it must be later than that");
         }
         return expires;
     }
@@ -4308,37 +5642,204 @@ class outbox {
     [[nodiscard]] static std::optional<time_point> either(std::string_view what, std::optional<time_point> at,
                                                           std::optional<duration> in, time_point from) {
         if (at && in) {
-            detail::refuse({"emission", what}, "is given both as a time and as a length of time");
+            detail::refuse({"emission", what}, "is given both as a time and as a duration; give one of them");
         }
         return in ? std::optional{later(from, *in)} : at;
     }
 
-    outbox_options options_;
+    emitter_options options_;
+    observer_list observers_{};
 };
 
-inline tracking::tracking(const outbox& from) : trail_(trail_below(current(), from.fresh_id())) {}
+inline tracking::tracking(const emitter& from) : trail_(trail_below(current(), from.fresh_id())) {}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/outbox/inbox.hpp
+// Processes each message once: a table of the messages that a consumer has processed, stored as entries that are born
+// succeeded. A message that arrives again, from another store or from a broker that delivers at least once, runs
+// nothing and gets the stored result.
+//
+//   vouch::transact(store, [&](auto& tx) {
+//       vouch::inbox::once(tx, {.consumer = "billing", .message = message_id, .now = now}, [&] { return charge(tx); });
+//   });
+//
+// A saga's participant uses the command's key, not its id, because a compensating command that is sent again has another
+// id: `.message = vouch::command_of(d.entry())->key`.
+//
+// Everything happens in the caller's transaction: the work's writes, the mark and the result are one commit, so a crash
+// leaves nothing half done. If two transactions process the same message, one commits; the other gets `conflict`, is
+// repeated by `transact` or the runner, and finds the result. The dedup window is as long as the marks are stored: purge
+// the consumer's queue by age.
+
+namespace vouch {
+inline namespace v0 {
+namespace inbox {
+
+/// The queue of a consumer's marks. No worker serves it.
+[[nodiscard]] inline std::string queue_of(std::string_view consumer) { return "inbox." + std::string(consumer); }
+
+struct request {
+    std::string_view consumer{}; ///< required; each consumer processes a message once
+    id message{};                ///< identifies the message, for this consumer
+    time_point now{};
+};
+
+/// Runs `work()`, which returns nothing or a string, unless this consumer has processed this message. Returns what the
+/// work returned, now or the first time. If the work throws, the exception passes through, and the caller must roll its
+/// transaction back. Throws `invalid_argument` if the consumer is empty.
+template <class Writer, class Work>
+std::string once(Writer& tx, const request& r, Work&& work) {
+    static_assert(explain_writer<Writer>());
+    if (r.consumer.empty()) {
+        detail::refuse({"inbox", "consumer"}, "is empty");
+    }
+    const auto mark = derive(r.message, queue_of(r.consumer));
+    if (const auto stored = tx.find(mark)) {
+        return stored->result.value_or(std::string{});
+    }
+    std::string result;
+    if constexpr (std::is_void_v<std::invoke_result_t<Work&>>) {
+        work();
+    } else {
+        static_assert(std::convertible_to<std::invoke_result_t<Work&>, std::string>,
+                      "vouch: the work of inbox::once returns nothing or a string");
+        result = work();
+    }
+    const std::array drafts{draft{.id = mark, .queue = queue_of(r.consumer), .topic = "processed", .result = result}};
+    if (tx.enqueue(drafts, r.now).front().what != receipt::kind::inserted) {
+        throw error(error_kind::conflict, "inbox: another transaction has processed the message meanwhile");
+    }
+    return result;
+}
+
+} // namespace inbox
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/outbox/outbox.hpp
+// The application's handle on a store: a store together with the clock, ids, bindings and observers that everything
+// else uses. Producers emit through it; routers, runners and workers are built from it; operators requeue and cancel
+// with it.
+//
+//   vouch::memory::store store;
+//   vouch::outbox outbox(store);
+//   outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"});    // commits by itself
+//   outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"}); // in the caller's transaction
+//
+// Register all observers before the first use. After that any number of threads may use the outbox, if its clock, its
+// id source and its observers allow that.
+
+namespace vouch {
+inline namespace v0 {
+
+template <class Store>
+class outbox : public emitter {
+    static_assert(explain_store<Store>());
+
+  public:
+    using store_type = Store;
+
+    /// The store must outlive the outbox.
+    explicit outbox(Store& store, emitter_options options = {}) : emitter(std::move(options)), store_(store) {}
+    outbox(const outbox&) = delete;
+    outbox& operator=(const outbox&) = delete;
+
+    [[nodiscard]] Store& store() const noexcept { return store_; }
+
+    // Through a writer: ours, or one that has joined the application's transaction.
+
+    using emitter::emit;
+    using emitter::report_committed;
+    using emitter::requeue;
+    using emitter::resume;
+    using emitter::start;
+
+    // In a transaction of its own. A commit in doubt is resolved by repeating it with the same ids, so the drafts are
+    // stored once. Observers see what was inserted.
+
+    std::vector<receipt> emit(const emission& e) const { return emit(std::span(&e, 1)); }
+    std::vector<receipt> emit(std::initializer_list<emission> emissions) const {
+        return emit(std::span(emissions.begin(), emissions.size()));
+    }
+    std::vector<receipt> emit(std::span<const emission> emissions) const {
+        const auto at = now();
+        const auto drafts = drafts_of(emissions, at);
+        auto receipts = enqueue(store_, drafts, at);
+        for (std::size_t i = 0; i < receipts.size(); ++i) {
+            if (receipts[i].what == receipt::kind::inserted) {
+                observers().on(detail::enqueued_event(drafts[i], at));
+            }
+        }
+        return receipts;
+    }
+
+    /// Starts a saga and returns its id, as `emitter::start` does.
+    template <class Saga, class Context>
+    id start(const Saga& saga, emission how, const Context& context) const {
+        return emit(saga.begin(*this, std::move(how), context)).front().id;
+    }
+    template <class Saga, std::convertible_to<std::string> Queue, class Context>
+    id start(const Saga& saga, Queue&& queue, const Context& context) const {
+        return start(saga, emission{.queue = std::forward<Queue>(queue)}, context);
+    }
+
+    /// Gives a dead entry a successor that starts from the beginning. Inserted; duplicate of the successor it already
+    /// has; or refused if it is absent, not dead, a saga's command, or a saga: use `resume` for sagas.
+    receipt requeue(const id& dead) const {
+        return replace([&](auto& tx) { return emitter::requeue(tx, dead); });
+    }
+    /// Gives a dead entry a successor that continues from the last checkpoint.
+    receipt resume(const id& dead) const {
+        return replace([&](auto& tx) { return emitter::resume(tx, dead); });
+    }
+
+    /// Ends an entry that no worker holds; it becomes dead with this error. A saga is not ended: it is asked to undo
+    /// what it has done (see `request_cancel`). Applied or repeated: the entry is dead, or the saga will see the
+    /// request. Stale: a worker holds the entry, or it has ended. Unknown: there is no such entry.
+    verdict cancel(const id& which, std::string_view error = "cancelled") const {
+        return transact(store_, [&](auto& tx) {
+            const auto found = tx.find(which);
+            return found && is_saga(*found) ? request_cancel(tx, which, now()) : tx.cancel(which, error, now());
+        });
+    }
+
+    /// As `emitter::report_committed`, with this outbox's store as the reader.
+    void report_committed(std::span<const receipt> receipts) const { report_committed(store_, receipts); }
+
+  private:
+    template <class Replace>
+    receipt replace(Replace&& with) const {
+        const auto got = transact(store_, with);
+        report_committed(std::span(&got, 1));
+        return got;
+    }
+
+    Store& store_;
+};
 
 } // namespace v0
 } // namespace vouch
 
 // ---- vouch/policy/backoff.hpp
-// How long to wait after the n-th attempt. Pure functions: the same entry and attempt always give the same delay,
-// jitter included, so that a schedule can be replayed and a test can pin it. Nothing overflows for any attempt.
+// How long to wait between attempts. The functions are pure: the same entry and attempt always give the same delay,
+// jitter included, so a run can be replayed and a test can expect an exact time. No attempt number overflows.
 
 namespace vouch {
 inline namespace v0 {
 
-/// min(base * 2^(n-1), max).
+/// `base` after the first attempt, then twice as long after each one, up to `max`.
 struct exponential {
     duration base = std::chrono::seconds{30};
     duration max = std::chrono::hours{1};
-    double jitter = 0; ///< 0 to 1: the share of the delay that may be taken off it
+    double jitter = 0; ///< 0 to 1: up to this share of the delay is taken off
 };
 
-/// The n-th delay of a list; after its end there is no further try. An empty list means none at all.
+/// The delays in order. After the last one the entry is not tried again; an empty list allows one attempt.
 struct schedule {
     std::vector<duration> delays{};
-    double jitter = 0;
+    double jitter = 0; ///< as in `exponential`
 
     schedule() = default;
     schedule(std::initializer_list<duration> list, double with_jitter = 0) : delays(list), jitter(with_jitter) {}
@@ -4346,13 +5847,13 @@ struct schedule {
         : delays(std::move(list)), jitter(with_jitter) {}
 };
 
-/// Always the same.
+/// The same delay after every attempt.
 struct fixed {
     duration delay{};
-    double jitter = 0;
+    double jitter = 0; ///< as in `exponential`
 };
 
-/// Any of the three.
+/// Any of the three. A default one is a default `exponential`.
 class backoff {
   public:
     backoff() = default;
@@ -4361,7 +5862,7 @@ class backoff {
     backoff(schedule s)
         : doubling_{.jitter = s.jitter}, delays_(std::move(s.delays)), listed_(true) {} // NOLINT: implicit
 
-    /// How many attempts a schedule has delays for, and one; nothing if there is no such end.
+    /// The number of attempts that a schedule allows, which is one more than its delays; nothing if there is no end.
     [[nodiscard]] std::optional<std::uint32_t> attempts() const noexcept {
         return listed_ ? std::optional{static_cast<std::uint32_t>(delays_.size() + 1)} : std::nullopt;
     }
@@ -4377,7 +5878,7 @@ class backoff {
         return delay;
     }
 
-    /// Takes up to `jitter` of the delay off, by a number in [0, 1) that (entry, attempt) alone decides.
+    /// Takes up to `jitter` of the delay off. How much depends on the entry and the attempt only.
     [[nodiscard]] duration jittered(duration delay, const id& entry, std::uint32_t attempt) const noexcept {
         const auto share = std::clamp(doubling_.jitter, 0.0, 1.0);
         if (!(share > 0) || delay <= duration::zero()) {
@@ -4391,10 +5892,11 @@ class backoff {
 
     exponential doubling_{};
     std::vector<duration> delays_{};
-    bool listed_ = false; ///< by `delays_`; else doubling
+    bool listed_ = false; ///< uses `delays_`, else `doubling_`
 };
 
-/// The wait after attempt `attempt` (counted from 1) of this entry; nothing if there is to be no further one.
+/// The delay after attempt number `attempt`, counted from 1; nothing if the entry is not to be tried again. Throws
+/// `invalid_argument` if `attempt` is 0.
 [[nodiscard]] inline std::optional<duration> delay_after(const backoff& how, const id& entry, std::uint32_t attempt) {
     if (attempt == 0) {
         throw error(error_kind::invalid_argument, "backoff: attempt is 0, attempts count from 1");
@@ -4409,24 +5911,25 @@ class backoff {
 } // namespace vouch
 
 // ---- vouch/policy/retention.hpp
-// How long terminal entries stay. Retention is also the dedup window: once an entry is purged its key is free again.
-// Dead entries wait for a person, so both rules say `never` until told otherwise.
+// How long terminal entries are kept. Retention is also the dedup window: when an entry is purged, its key is free
+// again. The default is to keep everything.
 
 namespace vouch {
 inline namespace v0 {
 
+/// When an entry is old enough to be purged. Its age counts from its end.
 class purge_rule {
   public:
     [[nodiscard]] static constexpr purge_rule immediately() noexcept { return purge_rule{duration::zero()}; }
     [[nodiscard]] static constexpr purge_rule never() noexcept { return purge_rule{std::nullopt}; }
     [[nodiscard]] static constexpr purge_rule after(duration age) noexcept { return purge_rule{age}; }
 
-    /// The `before` of a purge at `now`; nothing if there is to be none.
+    /// The `purge_request::before` of a purge at `now`; nothing if the rule is `never`.
     [[nodiscard]] constexpr std::optional<time_point> before(time_point now) const noexcept {
         if (!age_) {
             return std::nullopt;
         }
-        // A purge spares what ended at `before` itself; one tick more lets an entry go when its age is reached.
+        // A purge keeps an entry that ended exactly at `before`; one tick more removes it when it reaches its age.
         return later(later(now, -*age_), duration{1});
     }
 
@@ -4435,6 +5938,7 @@ class purge_rule {
     std::optional<duration> age_;
 };
 
+/// Rules for the two terminal states.
 struct retention {
     purge_rule succeeded = purge_rule::never();
     purge_rule dead = purge_rule::never();
@@ -4444,46 +5948,48 @@ struct retention {
 } // namespace vouch
 
 // ---- vouch/policy/retry.hpp
-// Whether a failed attempt is tried again, and when. Policy lives here and in the runner; the store carries none.
-// What an entry says goes before what its handler says, and that before the default.
+// Whether a failed attempt is tried again, and when. The runner applies the policy; a store has none. The entry's own
+// limit comes first, then the policy of its route, then that of the runner, then the defaults.
 
 namespace vouch {
 inline namespace v0 {
 
+/// The number of attempts where neither the entry nor a policy sets one.
 inline constexpr std::uint32_t default_attempts_max = 8;
 
-/// What is left open is decided elsewhere: for a route by the runner's policy, for a runner by the defaults.
+/// When and how often to retry. A route takes the fields it leaves unset from its runner, a runner from the defaults.
 struct retry_policy {
-    std::optional<vouch::backoff> backoff{}; ///< unset, in the end: exponential, from 30 s to 1 h
-    std::uint32_t attempts_max = 0; ///< 0: as many as a schedule has delays, and one; else `default_attempts_max`
+    std::optional<vouch::backoff> backoff{}; ///< default: exponential, from 30 s to 1 h
+    std::uint32_t attempts_max = 0;          ///< default: what a schedule allows, else `default_attempts_max`
 
-    // Presets, by the kind of work.
+    // Presets by kind of work.
 
-    /// Calls of other systems, for hours: 30 s, doubling up to 1 h, 8 attempts. The same as a default `retry_policy`.
+    /// For calls of other systems, over hours: 30 s, doubling up to 1 h, 8 attempts. These are the defaults.
     [[nodiscard]] static retry_policy external_call() {
         return {.backoff = exponential{.base = std::chrono::seconds{30}, .max = std::chrono::hours{1}},
                 .attempts_max = default_attempts_max};
     }
-    /// Listeners of events, for minutes: after 1, 10, 60 and 300 s, 5 attempts.
+    /// For listeners to events, over minutes: after 1, 10, 60 and 300 s, 5 attempts.
     [[nodiscard]] static retry_policy listener() {
         using std::chrono::seconds;
         return {.backoff = schedule{seconds{1}, seconds{10}, seconds{60}, seconds{300}}};
     }
-    /// Deliveries to subscribers: `base`, doubling without end, as many attempts as are configured.
+    /// For deliveries to subscribers: `base`, doubling without a limit, `attempts_max` attempts.
     [[nodiscard]] static retry_policy webhook(duration base, std::uint32_t attempts_max) {
         return {.backoff = exponential{.base = base, .max = duration::max()}, .attempts_max = attempts_max};
     }
-    /// Compensations of a saga: 5 retries after the first try, 1 s doubling up to 1 min; then the saga is dead.
+    /// For the compensations of a saga: 1 s, doubling up to 1 min, 6 attempts; then the saga is dead.
     [[nodiscard]] static retry_policy compensation() {
         return {.backoff = exponential{.base = std::chrono::seconds{1}, .max = std::chrono::minutes{1}},
                 .attempts_max = 6};
     }
-    /// One attempt: an entry that fails is dead at once.
+    /// One attempt. An entry that fails is dead at once.
     [[nodiscard]] static retry_policy none() { return {.backoff = schedule{}}; }
 };
 
-/// `own`, with what it leaves open taken from `fallback`. A schedule of its own brings its own number of attempts.
-[[nodiscard]] inline retry_policy filled_up(retry_policy own, const retry_policy& fallback) {
+/// `own`, with the fields it leaves unset taken from `fallback`. If `own` has a schedule, that sets the number of
+/// attempts.
+[[nodiscard]] inline retry_policy with_fallback(retry_policy own, const retry_policy& fallback) {
     const bool is_counted = own.backoff && own.backoff->attempts();
     if (!own.backoff) {
         own.backoff = fallback.backoff;
@@ -4494,13 +6000,13 @@ struct retry_policy {
     return own;
 }
 
-/// The wait after attempt `attempt` of this entry; nothing if there is to be no further one.
+/// The delay after attempt number `attempt`, counted from 1; nothing if the entry is not to be tried again.
 [[nodiscard]] inline std::optional<duration> delay_after(const retry_policy& policy, const id& entry,
                                                          std::uint32_t attempt) {
     return policy.backoff ? delay_after(*policy.backoff, entry, attempt) : delay_after(backoff{}, entry, attempt);
 }
 
-/// How often this entry may be claimed between two checkpoints.
+/// How many attempts this entry has before it is dead. A checkpoint sets its count back to 0.
 [[nodiscard]] inline std::uint32_t attempts_max_of(const entry& e, const retry_policy& policy) noexcept {
     if (e.attempts_max != 0) {
         return e.attempts_max;
@@ -4511,7 +6017,7 @@ struct retry_policy {
     return policy.backoff ? policy.backoff->attempts().value_or(default_attempts_max) : default_attempts_max;
 }
 
-/// What a failed attempt of a claimed entry comes to: a retry, or a burial when its attempts or its time are used up.
+/// The outcome of a failed attempt of a claimed entry: a retry, or a bury if its attempts or its schedule are used up.
 [[nodiscard]] inline outcome after_failure(const entry& e, std::string error, const retry_policy& policy,
                                            time_point now) {
     if (e.attempts >= attempts_max_of(e, policy)) {
@@ -4527,9 +6033,47 @@ struct retry_policy {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/run/audit.hpp
+// The audit trail: one line per terminal outcome and per completed group, appended inside the settling transaction. So
+// an outcome and its line are committed together or not at all. Failed attempts that will be retried are not audited;
+// the entry's `last_error` shows the last one.
+
+namespace vouch {
+inline namespace v0 {
+
+struct audit_line {
+    enum class kind : std::uint8_t { succeeded, dead, group_completed };
+    audit_line::kind what{};
+    time_point at{};
+    vouch::id id{}; ///< the entry; for a group the entry that completed it
+    std::string queue{};
+    std::string topic{};
+    std::string group{};
+    std::string worker{};
+    std::string error{}; ///< a code, never a message
+    std::uint32_t attempts = 0;
+};
+
+[[nodiscard]] constexpr std::string_view name_of(audit_line::kind kind) noexcept {
+    switch (kind) {
+    case audit_line::kind::succeeded: return "succeeded";
+    case audit_line::kind::dead: return "dead";
+    case audit_line::kind::group_completed: return "group_completed";
+    }
+    return "?";
+}
+
+/// Appends a line through the settling transaction. If it throws, the outcome is not stored: the runner keeps it and
+/// settles it again later. If the process dies before that, the entry is claimed again when its lease ends.
+template <class Transaction>
+using audit_sink = std::function<void(Transaction&, const audit_line&)>;
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/run/failure.hpp
-// How a handler says that it failed, and what is kept of any exception: a code of the handler's choosing or the name of
-// the exception's class. Its message is never kept, because messages carry other people's data.
+// The exceptions with which a handler reports failure, and what is stored of any exception: a code that the handler
+// chose, or the name of the exception's class. Messages are never stored, because they contain other people's data.
 
 #if defined(__GXX_RTTI) || defined(__cpp_rtti) || defined(_CPPRTTI)
 #include <typeinfo>
@@ -4546,7 +6090,7 @@ struct retry_policy {
 namespace vouch {
 inline namespace v0 {
 
-/// Thrown by a handler: try again later, by policy, and remember this code.
+/// Throw this from a handler to fail the attempt with a code. The entry is retried by policy.
 class failure : public std::exception {
   public:
     explicit failure(std::string code) : code_(std::move(code)) {}
@@ -4557,13 +6101,15 @@ class failure : public std::exception {
     std::string code_;
 };
 
-/// Thrown by a handler: never try again. To a saga whose command it handles it says that this attempt has done nothing.
+/// Throw this from a handler to fail for good: the entry is dead and not retried. A saga whose command is rejected on its
+/// first attempt knows that nothing was done.
 class reject : public failure {
   public:
     explicit reject(std::string code = "rejected") : failure(std::move(code)) {}
 };
 
-/// A code fit for storing: within the limit, no control characters, not cut inside a UTF-8 character.
+/// Makes a text fit to be stored as an error code: within the limit, without control characters, not cut inside a UTF-8
+/// character.
 [[nodiscard]] inline std::string error_code(std::string_view text) {
     auto size = text.size() < limits{}.error_max ? text.size() : limits{}.error_max;
     if (size < text.size()) {
@@ -4579,7 +6125,7 @@ class reject : public failure {
     return code;
 }
 
-/// The name of an exception's class, as written in the source where the platform can tell.
+/// The name of an exception's class, demangled if the platform can do that.
 [[nodiscard]] inline std::string class_of([[maybe_unused]] const std::exception& e) {
 #if defined(__GXX_RTTI) || defined(__cpp_rtti) || defined(_CPPRTTI)
     const char* const raw = typeid(e).name();
@@ -4602,24 +6148,25 @@ class reject : public failure {
 } // namespace vouch
 
 // ---- vouch/run/delivery.hpp
-// What a handler is handed: the claimed entry, and a way to emit follow-ups that are enqueued in the transaction that
-// settles it, so that there is never an outcome without its follow-ups nor the other way round.
+// The argument of a handler: the claimed entry, and a way to emit follow-ups. Follow-ups are enqueued in the transaction
+// that settles the entry, so an outcome and its follow-ups are committed together or not at all.
 //
-// A delivery belongs to one call of one handler; it is used by one thread.
+// A delivery belongs to one call of one handler and is used by one thread.
 
 namespace vouch {
 inline namespace v0 {
 
 class delivery {
   public:
-    delivery(const vouch::entry& claimed, const outbox& from, time_point now, std::stop_token stop = {})
-        : entry_(claimed), outbox_(from), now_(now), stop_(std::move(stop)) {}
+    /// Entry and emitter must outlive the delivery.
+    delivery(const vouch::entry& claimed, const emitter& from, time_point now, std::stop_token stop = {})
+        : entry_(claimed), emitter_(from), now_(now), stop_(std::move(stop)) {}
 
     delivery(const delivery&) = delete; // an emission on a copy would be lost
     delivery& operator=(const delivery&) = delete;
 
     [[nodiscard]] const vouch::entry& entry() const noexcept { return entry_; }
-    /// The idempotency key to hand on; of a saga's command that is the header `saga-key`.
+    /// Use this as the idempotency key in other systems; for a saga's command use the header `saga-key`.
     [[nodiscard]] const vouch::id& id() const noexcept { return entry_.id; }
     [[nodiscard]] const std::string& queue() const noexcept { return entry_.queue; }
     [[nodiscard]] const std::string& topic() const noexcept { return entry_.topic; }
@@ -4627,9 +6174,9 @@ class delivery {
     [[nodiscard]] const id_list& trail() const noexcept { return entry_.trail; }
     [[nodiscard]] std::uint32_t attempt() const noexcept { return entry_.attempts; } ///< counted from 1
     [[nodiscard]] time_point now() const noexcept { return now_; }                   ///< when the handler was called
-    [[nodiscard]] time_point time() const { return outbox_.now(); }                  ///< what the clock says now
+    [[nodiscard]] time_point time() const { return emitter_.now(); }                 ///< the present time
 
-    /// Asked to stop: what can be cut short should be. Nobody kills a handler.
+    /// Requested when the worker stops or the claim is lost: return early if possible. Handlers are never killed.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
     [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
@@ -4641,13 +6188,13 @@ class delivery {
         return std::nullopt;
     }
 
-    /// The payload as a value. Bytes the codec rejects end the entry as dead with `undecodable`.
+    /// The payload as a value. An entry whose bytes the codec rejects is dead, with the error `undecodable`.
     template <decodable T>
     [[nodiscard]] T as() const {
         try {
             return codec<T>::decode(entry_.payload);
         } catch (const failure&) {
-            throw; // the codec chose its own words
+            throw; // the codec chose its own code
         } catch (const std::bad_alloc&) {
             throw; // says nothing about the bytes
         } catch (...) {
@@ -4655,19 +6202,19 @@ class delivery {
         }
     }
 
-    /// Emits below this delivery's trail, if the handler ends well (succeed or advance). Returns the emission's id. An
-    /// emission that turns out invalid ends the entry as dead with `invalid_emission` or `unrouted`.
+    /// Emits a follow-up that continues this delivery's trail, if the outcome is succeed or advance. Returns the
+    /// emission's id. An entry whose follow-up is invalid is dead, with the error `invalid_emission` or `unrouted`.
     vouch::id emit(emission e) {
-        emissions_.push_back({std::move(e), outbox_.fresh_id(), outbox_.now()});
-        return emissions_.back().id;
+        emissions_.push_back({std::move(e), {.emission = emitter_.fresh_id(), .at = emitter_.now()}});
+        return emissions_.back().stamp.emission;
     }
 
-    /// A word about the outcome, for the event that reports it. Nothing of it is stored.
+    /// A word about the outcome, for the event that reports it. It is not stored.
     void tag(std::string word) { tag_ = std::move(word); }
     [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
 
-    /// The text of an exception that the handler turned into an outcome itself. It reaches observers where the runner
-    /// or the worker was asked for exception texts, and nothing else.
+    /// The text of an exception that the handler has converted into an outcome itself. Only observers see it, and only
+    /// with the option `exception_text`.
     void explain(std::string text) { text_ = std::move(text); }
     [[nodiscard]] const std::string& explanation() const noexcept { return text_; }
 
@@ -4675,7 +6222,7 @@ class delivery {
     [[nodiscard]] std::vector<draft> emitted() const {
         std::vector<draft> out;
         for (const auto& e : emissions_) {
-            outbox_.append_drafts(out, e.what, entry_.trail, e.id, e.at);
+            emitter_.append_drafts(out, e.what, e.stamp, entry_.trail);
         }
         return out;
     }
@@ -4683,12 +6230,11 @@ class delivery {
   private:
     struct emitted_one {
         emission what{};
-        vouch::id id{};
-        time_point at{}; ///< what its due time and its expiry count from: a handler may have run for long
+        emitter::stamp stamp{}; ///< its due time and its expiry count from the call of `emit`
     };
 
     const vouch::entry& entry_;
-    const outbox& outbox_;
+    const emitter& emitter_;
     time_point now_;
     std::stop_token stop_;
     std::vector<emitted_one> emissions_;
@@ -4700,610 +6246,41 @@ class delivery {
 } // namespace vouch
 
 // ---- vouch/run/handler.hpp
-// The forms a handler may have, brought to one.
+// The forms a handler may have:
 //
-//   [](delivery&) { ... }                       done when it returns; the delivery may be left out
-//   [](delivery&) { return value; }             done, with a result: a string, or anything with a codec
-//   [](delivery&) -> outcome { ... }            says itself what became of it: succeed, retry, bury, release, advance
-//   [](const user&, delivery&) { ... }          typed payload: `on<user>(pattern, handler)`; the delivery may be
-//                                               left out
-//   struct { R work(delivery&);                 any of the above as a member, outside any transaction
-//            void record(transaction&, const R&);   inside the settling transaction: short, no I/O but the store's
-//            outcome ended(delivery&, ending); }    instead of burying, when time or attempts have run out
+//   [](delivery&) { ... }                          succeeds when it returns; the parameter may be left out
+//   [](delivery&) { return value; }                succeeds with a result: a string, or a value with a codec
+//   [](delivery&) -> outcome { ... }               decides the outcome: succeed, retry, bury, release or advance
+//   [](const user&, delivery&) { ... }             typed payload, with `on<user>(pattern, handler)`; the delivery may be
+//                                                  left out
+//   struct { R work(delivery&);                    any of the above as a member, called outside any transaction
+//            void record(transaction&, const R&);  called in the settling transaction: short, no I/O but the store's
+//            outcome ended(delivery&, ending); }   called instead of burying, when time or attempts have run out
 //
 // `record` and `ended` may be left out, overloaded or templates. A member of one of these names that cannot be called
-// is a compile error. An entry that has expired is handed to `ended` only, never to `work` again. `record` is called
-// again if its transaction was rolled back.
+// is a compile error. An expired entry is given to `ended` only, never to `work`. `record` is called again if its
+// transaction was rolled back.
 
 namespace vouch {
 inline namespace v0 {
 
-/// Why an entry that nobody rejected is about to be buried.
-enum class ending : std::uint8_t { expired, exhausted };
-
-/// What a handler's work came to: an outcome, and what is to be recorded with it in the settling transaction.
-template <class Transaction>
-struct worked {
-    vouch::outcome outcome{};
-    std::function<void(Transaction&)> record{};
-};
-
-template <class Transaction>
-struct handler {
-    std::function<worked<Transaction>(delivery&)> work;
-    std::function<outcome(delivery&, ending)> ended; ///< empty: bury
-    bool runs_sagas = false;                         ///< its entries have a saga's progress
-};
-
-namespace detail {
-
-template <class R>
-concept returnable = std::constructible_from<outcome, R> || std::convertible_to<R, std::string_view> ||
-    encodable<std::remove_cvref_t<R>>;
-
-template <class R>
-[[nodiscard]] outcome outcome_of(R&& returned) {
-    if constexpr (std::constructible_from<outcome, R>) {
-        return outcome(std::forward<R>(returned));
-    } else if constexpr (std::convertible_to<R, std::string_view>) {
-        return succeed{.result = std::string(std::string_view(returned))};
-    } else if constexpr (encodable<std::remove_cvref_t<R>>) {
-        return succeed{.result = encode(returned)};
-    } else {
-        return succeed{};
-    }
-}
-
-/// Calls `f` with the payload (unless `T` is void) and the delivery, as far as it takes them.
-template <class T, class F, class Body>
-decltype(auto) call(F& f, const Body& body, delivery& d) {
-    if constexpr (std::is_void_v<T>) {
-        static_assert(
-            std::invocable<F&, delivery&> || std::invocable<F&>,
-            "vouch: a handler takes `delivery&` or nothing; with on<T>() it takes `const T&`, then `delivery&`");
-        if constexpr (std::invocable<F&, delivery&>) {
-            return f(d);
-        } else {
-            return f();
-        }
-    } else {
-        static_assert(std::invocable<F&, const T&, delivery&> || std::invocable<F&, const T&>,
-                      "vouch: a handler of on<T>() takes `const T&`, or `const T&` and then `delivery&`");
-        if constexpr (std::invocable<F&, const T&, delivery&>) {
-            return f(body, d);
-        } else {
-            return f(body);
-        }
-    }
-}
-
-struct no_body {};
-
-/// The payload as the handler wants it; it lives as long as what the handler returns may refer to it.
-template <class T>
-[[nodiscard]] auto body_of(const delivery& d) {
-    if constexpr (std::is_void_v<T>) {
-        return no_body{};
-    } else {
-        return d.as<T>();
-    }
-}
-
-template <class Transaction, class T, class F>
-[[nodiscard]] worked<Transaction> run_work(F& f, delivery& d) {
-    const auto body = body_of<T>(d);
-    using returned = decltype(call<T>(f, body, d));
-    if constexpr (std::is_void_v<returned>) {
-        call<T>(f, body, d);
-        return {.outcome = succeed{}};
-    } else {
-        static_assert(returnable<returned>,
-                      "vouch: a handler returns nothing, an outcome, a string, or a value with a vouch::codec");
-        return {.outcome = outcome_of(call<T>(f, body, d))};
-    }
-}
-
-/// What `work` returned is kept for `record`.
-template <class Transaction, class T, class H, class F>
-[[nodiscard]] worked<Transaction> run_work_and_record(const std::shared_ptr<H>& h, F& work, delivery& d) {
-    const auto body = body_of<T>(d);
-    using returned = decltype(call<T>(work, body, d));
-    if constexpr (std::is_void_v<returned>) {
-        call<T>(work, body, d);
-        static_assert(
-            requires(Transaction & tx) { h->record(tx); },
-            "vouch: the `record` of a `work` that returns nothing is public and takes `transaction&`");
-        return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
-    } else {
-        using kept = std::remove_cvref_t<returned>;
-        const auto value = std::make_shared<const kept>(call<T>(work, body, d));
-        if constexpr (requires(Transaction & tx) { h->record(tx, *value); }) {
-            return {.outcome = outcome_of(*value), .record = [h, value](Transaction& tx) { h->record(tx, *value); }};
-        } else {
-            static_assert(
-                requires(Transaction & tx) { h->record(tx); }, "vouch: `record` is public and takes `transaction&`, "
-                                                               "then if it likes what `work` returned as `const R&`");
-            return {.outcome = outcome_of(*value), .record = [h](Transaction& tx) { h->record(tx); }};
-        }
-    }
-}
-
-// Whether a handler has a member of a name, be it a template, overloaded or private: such a member makes the name
-// ambiguous in a class that inherits it twice. (Nothing can inherit from a final class: there the member must be one
-// that `&H::name` finds.)
-struct names {
-    int work;
-    int record;
-    int ended;
-};
-template <class H>
-struct with_names : H, names {};
-template <class H>
-concept inheritable = std::is_class_v<H> && !std::is_final_v<H>;
-
-template <class H>
-concept has_work = (inheritable<H> && !requires { &with_names<H>::work; }) || requires {
-    &H::work;
-};
-template <class H>
-concept has_record = (inheritable<H> && !requires { &with_names<H>::record; }) || requires {
-    &H::record;
-};
-template <class H>
-concept has_ended = (inheritable<H> && !requires { &with_names<H>::ended; }) || requires {
-    &H::ended;
-};
-
-} // namespace detail
-
-/// Brings any of the forms above to the one a router keeps. `T` is the payload's type, void for none.
-template <class Transaction, class T = void, class H>
-[[nodiscard]] handler<Transaction> make_handler(H&& given) {
-    using type = std::decay_t<H>;
-    auto h = std::make_shared<type>(std::forward<H>(given));
-    handler<Transaction> out;
-    if constexpr (detail::has_work<type>) {
-        auto work = [h](auto&&... args) -> decltype(h->work(std::forward<decltype(args)>(args)...)) {
-            return h->work(std::forward<decltype(args)>(args)...);
-        };
-        if constexpr (detail::has_record<type>) {
-            out.work = [h, work](delivery& d) { return detail::run_work_and_record<Transaction, T>(h, work, d); };
-        } else {
-            out.work = [work](delivery& d) { return detail::run_work<Transaction, T>(work, d); };
-        }
-    } else {
-        static_assert(!detail::has_record<type>, "vouch: a handler with `record` has a `work` too");
-        out.work = [h](delivery& d) { return detail::run_work<Transaction, T>(*h, d); };
-    }
-    if constexpr (detail::has_ended<type>) {
-        static_assert(
-            requires(delivery & d) {
-                { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
-            },
-            "vouch: `ended` is a public `outcome ended(delivery&, ending)`");
-        out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
-    }
-    if constexpr (requires { type::runs_sagas; }) {
-        out.runs_sagas = type::runs_sagas;
-    }
-    return out;
-}
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/run/router.hpp
-// Which handler gets an entry, by its topic, within one queue. The most specific pattern that fits wins (fewest `#`,
-// then fewest `*`, then most words spelled out); of equals the one registered first.
-//
-// A router is filled before it is used and then only read, by as many threads as like.
-
-namespace vouch {
-inline namespace v0 {
-
-template <class Store>
-class router {
-    static_assert(explain_store<Store>());
-
-  public:
-    using transaction = typename Store::transaction;
-
-    struct route {
-        topic_pattern pattern;
-        vouch::handler<transaction> handler;
-        std::optional<retry_policy> retry; ///< unset: the runner's
-    };
-
-    /// Hands entries whose topic fits to `handler`, in any of the forms of `handler.hpp`, and retries by the runner's
-    /// policy.
-    template <class Handler>
-    router& on(std::string pattern, Handler&& handler) {
-        return add(std::move(pattern), make_handler<transaction>(std::forward<Handler>(handler)), {});
-    }
-    /// The same, with a retry policy of its own.
-    template <class Handler>
-    router& on(std::string pattern, Handler&& handler, retry_policy retry) {
-        return add(std::move(pattern), make_handler<transaction>(std::forward<Handler>(handler)), std::move(retry));
-    }
-
-    /// The same, with the payload decoded to a `T`.
-    template <class T, class Handler>
-    router& on(std::string pattern, Handler&& handler) {
-        return add(std::move(pattern), make_typed<T>(std::forward<Handler>(handler)), {});
-    }
-    template <class T, class Handler>
-    router& on(std::string pattern, Handler&& handler, retry_policy retry) {
-        return add(std::move(pattern), make_typed<T>(std::forward<Handler>(handler)), std::move(retry));
-    }
-
-    /// The route of a topic, or null if nobody handles it.
-    [[nodiscard]] const route* find(std::string_view topic) const noexcept {
-        for (const auto& r : routes_) {
-            if (r.pattern.matches(topic)) {
-                return &r;
-            }
-        }
-        return nullptr;
-    }
-
-  private:
-    template <class T, class Handler>
-    [[nodiscard]] static vouch::handler<transaction> make_typed(Handler&& handler) {
-        static_assert(decodable<T>, "vouch: specialise vouch::codec for the payload's type");
-        return make_handler<transaction, T>(std::forward<Handler>(handler));
-    }
-
-    router& add(std::string pattern, vouch::handler<transaction> handler, std::optional<retry_policy> retry) {
-        route added{topic_pattern(std::move(pattern)), std::move(handler), std::move(retry)};
-        const auto before = std::upper_bound(routes_.begin(), routes_.end(), added, [](const route& a, const route& b) {
-            return a.pattern.specificity() < b.pattern.specificity();
-        });
-        routes_.insert(before, std::move(added));
-        return *this;
-    }
-
-    std::vector<route> routes_; // most specific first, equals as registered
-};
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/run/handling.hpp
-// From a claimed entry to a settle that is sure to be valid: finds the handler, calls it, turns whatever happens into
-// an outcome, and checks that the store will take it. Everything a handler can do wrong is converted here and nowhere
-// else.
-
-namespace vouch {
-inline namespace v0 {
-
-namespace detail {
-
-/// What is kept of the exception being handled: its code, and whether another try makes sense. Its text is for a log
-/// that asked for it, and is never stored.
-struct caught {
-    std::string code;
-    bool is_permanent = false;
-    std::string text{};
-
-    static constexpr std::size_t text_max = 1000;
-    [[nodiscard]] static std::string text_of(const std::exception& e) {
-        const char* const text = e.what();
-        return text == nullptr ? std::string{} : std::string(std::string_view(text).substr(0, text_max));
-    }
-
-    /// Call inside a catch clause.
-    [[nodiscard]] static caught current() {
-        try {
-            throw;
-        } catch (const reject& e) {
-            return {error_code(e.code()), true};
-        } catch (const failure& e) {
-            return {error_code(e.code())};
-        } catch (const error& e) {
-            return {std::string(name_of(e.kind())), false, text_of(e)};
-        } catch (const std::exception& e) {
-            return {class_of(e), false, text_of(e)};
-        } catch (...) {
-            return {"unknown_exception"};
-        }
-    }
-};
-
-} // namespace detail
-
-/// How the settle of a handled entry fared.
-struct landing {
-    enum class kind : std::uint8_t {
-        landed,
-        stale,     ///< another claim had taken over
-        unsettled, ///< the store refuses the outcome; the entry stays claimed until its lease is over
-    };
-    landing::kind what = kind::landed;
-    bool group_completed = false;
-    std::string error{};      ///< unsettled: a code for what was thrown
-    std::string text{};       ///< unsettled: its text, as in `handled`
-    bool is_reported = false; ///< to the observers
-};
-
-/// A claimed entry with what became of it, ready to be settled.
-template <class Store>
-struct handled {
-    vouch::entry entry{};
-    vouch::outcome outcome{};
-    std::vector<draft> emissions{};
-    std::string tag{};  ///< the handler's word about the outcome
-    death reason{};     ///< if the outcome is to bury
-    std::string text{}; ///< of the exception behind the outcome; for observers that asked for it, never stored
-    std::function<void(typename Store::transaction&)> record{};
-    std::optional<duration> took{}; ///< from the handler's call to its end; none if it was not called
-
-    // Kept by settling, so that a batch can be given again after a fault of the store or of a hook.
-    std::optional<vouch::landing> landing{};
-    std::string held_up{};      ///< a code for what an audit sink or a group callback threw; the outcome is kept
-    std::string held_up_text{}; ///< its text, as in `text`
-    bool is_untried = false;    ///< held up because the hooks of others failed
-    std::optional<detail::caught> record_failure{}; ///< `record` threw; what follows is yet to be decided
-    bool is_reported = false;                       ///< to the observers: that it is held up
-    std::vector<receipt> receipts{};                ///< of the emissions, as the last try got them
-    bool completes_group = false;                   ///< as the last try was told
-    bool in_doubt = false;                          ///< an earlier commit may have landed
-};
-
-namespace detail {
-
-/// Brings an outcome within the limits of the store.
-inline void make_valid(outcome& o, const limits& limit) {
-    const auto too_large = [&](const std::string& result) { return result.size() > limit.result_max; };
-    if (const auto* const done = std::get_if<succeed>(&o)) {
-        if (too_large(done->result)) {
-            o = bury{.error = "result_too_large"};
-        }
-    } else if (auto* const again = std::get_if<retry>(&o)) {
-        again->error = error_code(again->error);
-    } else if (auto* const dead = std::get_if<bury>(&o)) {
-        if (dead->result && too_large(*dead->result)) {
-            o = bury{.error = "result_too_large"};
-        } else {
-            dead->error = error_code(dead->error);
-        }
-    } else if (const auto* const further = std::get_if<advance>(&o)) {
-        if (further->progress.size() > limit.progress_max) {
-            o = bury{.error = "progress_too_large"};
-        }
-    }
-}
-
-[[nodiscard]] inline bool goes_on(const outcome& o) noexcept {
-    return std::holds_alternative<succeed>(o) || std::holds_alternative<advance>(o);
-}
-
-} // namespace detail
-
-/// What a runner does with an entry whose topic none of its routes fits.
-enum class unhandled : std::uint8_t {
-    bury,       ///< dead at once, with the error `no_handler`: a person sees it and requeues it
-    look_again, ///< handed back, due again after `look_again_in`: for workers that are deployed after their producers
-};
-
-/// How long an entry waits that this runner has no handler for, but another may.
-inline constexpr duration look_again_in = std::chrono::minutes{1};
-
-struct handling_options {
-    retry_policy retry{}; ///< for routes and entries that have none of their own
-    vouch::unhandled unhandled = unhandled::bury;
-};
-
-template <class Store>
-class handling {
-  public:
-    handling(const router<Store>& routes, const outbox& from, const handling_options& options, const capabilities& can)
-        : router_(routes), outbox_(from), options_(options), can_(can) {}
-
-    /// `started` is called right before the handler is.
-    template <class Started>
-    [[nodiscard]] handled<Store> operator()(entry claimed, std::stop_token stop, Started&& started) const {
-        handled<Store> h{.entry = std::move(claimed)};
-        const auto* const route = router_.find(h.entry.topic);
-        if (route == nullptr || !fits(*route, h.entry)) {
-            leave(h);
-            return h;
-        }
-        delivery d(h.entry, outbox_, outbox_.now(), stop);
-        auto spent = spent_before(h.entry, *route, d.now());
-        if (!spent) {
-            started(h.entry);
-            spent = work(h, *route, d);
-        }
-        if (spent) {
-            end(h, *route, *spent, std::move(stop));
-        } else {
-            finish(h, d);
-        }
-        return h;
-    }
-
-    /// Decides on an entry whose work went well but could not be recorded: the attempt failed.
-    void fail_recording(handled<Store>& h, const detail::caught& why) const {
-        h.record_failure.reset();
-        h.emissions.clear();
-        h.receipts.clear();
-        h.tag.clear();
-        h.record = nullptr;
-        const auto* const route = router_.find(h.entry.topic);
-        if (const auto spent = fail(h, *route, why)) {
-            end(h, *route, *spent, {});
-        }
-    }
-
-  private:
-    using route_type = typename router<Store>::route;
-
-    /// Time or attempts have run out, and what the entry is to be buried with.
-    struct spending {
-        ending why;
-        std::string code;
-    };
-
-    /// A saga that has begun is run by its own handler only: any other would end it with its steps standing.
-    [[nodiscard]] static bool fits(const route_type& route, const entry& e) noexcept {
-        return route.handler.runs_sagas || !is_saga_progress(e.progress);
-    }
-
-    /// Nothing here can handle it.
-    void leave(handled<Store>& h) const {
-        const bool is_saga = is_saga_progress(h.entry.progress);
-        const auto now = outbox_.now();
-        if (!is_saga && h.entry.expires_at && *h.entry.expires_at <= now) {
-            h.outcome = bury{.error = "expired"};
-            h.reason = death::expired;
-            return;
-        }
-        if (!is_saga && options_.unhandled == unhandled::bury) {
-            h.outcome = bury{.error = "no_handler"};
-            h.reason = death::no_handler;
-            return;
-        }
-        h.outcome = release{.at = later(now, look_again_in)};
-        h.tag = is_saga ? "no_saga_handler" : "no_handler";
-    }
-
-    /// What a route leaves open the runner's policy decides.
-    [[nodiscard]] retry_policy policy_of(const route_type& route) const {
-        return route.retry ? filled_up(*route.retry, options_.retry) : options_.retry;
-    }
-
-    [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const {
-        return e.attempts_max != 0 ? e.attempts_max : attempts_max_of(e, policy_of(route));
-    }
-
-    [[nodiscard]] std::optional<spending> spent_before(const entry& e, const route_type& route, time_point now) const {
-        if (e.expires_at && *e.expires_at <= now) {
-            return spending{ending::expired, "expired"};
-        }
-        if (e.attempts > attempts_max(e, route)) {
-            return spending{ending::exhausted, "attempts_exhausted"};
-        }
-        return std::nullopt;
-    }
-
-    [[nodiscard]] std::optional<spending> work(handled<Store>& h, const route_type& route, delivery& d) const {
-        const detail::trail_scope scope(d.trail()); // for what it emits past the delivery
-        try {
-            auto worked = route.handler.work(d);
-            h.outcome = std::move(worked.outcome);
-            h.record = std::move(worked.record);
-        } catch (...) {
-            return fail(h, route, detail::caught::current());
-        }
-        return spent_after(h, route);
-    }
-
-    /// The attempt ends here: that is when the wait for the next one begins.
-    [[nodiscard]] std::optional<spending> fail(handled<Store>& h, const route_type& route,
-                                               const detail::caught& why) const {
-        h.text = why.text;
-        if (why.is_permanent) {
-            h.reason = death::rejected;
-            // An entry with a parent is a saga's command: that it was rejected, and has not just died, is the reply.
-            h.outcome = bury{.error = why.code, .result = reply_of_rejecting(h.entry)};
-            return std::nullopt;
-        }
-        h.outcome = after_failure(h.entry, why.code, policy_of(route), outbox_.now());
-        if (std::holds_alternative<bury>(h.outcome)) {
-            return spending{ending::exhausted, why.code};
-        }
-        return spent_after(h, route);
-    }
-
-    [[nodiscard]] static std::optional<std::string> reply_of_rejecting(const entry& e) {
-        return e.parent.is_nil() ? std::nullopt : std::optional<std::string>(std::in_place);
-    }
-
-    /// A retry that can never come is none.
-    [[nodiscard]] std::optional<spending> spent_after(const handled<Store>& h, const route_type& route) const {
-        const auto* const again = std::get_if<retry>(&h.outcome);
-        if (again == nullptr) {
-            return std::nullopt;
-        }
-        if (h.entry.attempts >= attempts_max(h.entry, route)) {
-            return spending{ending::exhausted, again->error};
-        }
-        if (h.entry.expires_at && again->at >= *h.entry.expires_at) {
-            return spending{ending::expired, "expired"};
-        }
-        return std::nullopt;
-    }
-
-    /// Buries, unless the handler's `ended` turns the entry round: with a delivery of its own, so that nothing of the
-    /// failed attempt is left. A claim beyond twice attempts_max calls nobody.
-    void end(handled<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
-        h.record = nullptr;
-        h.reason = spent.why == ending::expired ? death::expired : death::exhausted;
-        const std::uint64_t most = attempts_max(h.entry, route);
-        const std::uint64_t claims = h.entry.attempts;
-        if (!route.handler.ended || claims > 2 * most) {
-            h.outcome = bury{.error = error_code(spent.code)};
-            return;
-        }
-        delivery d(h.entry, outbox_, outbox_.now(), std::move(stop));
-        const detail::trail_scope scope(d.trail());
-        try {
-            h.outcome = route.handler.ended(d, spent.why);
-        } catch (...) {
-            const auto error = detail::caught::current();
-            h.text = error.text;
-            h.reason = error.is_permanent ? death::rejected : death::exhausted;
-            const auto again = claims < most ? claims : claims - most + 1; // the delays begin anew
-            const auto delay = delay_after(policy_of(route), h.entry.id, static_cast<std::uint32_t>(again));
-            if (error.is_permanent || claims == 2 * most || !delay) {
-                h.outcome = bury{.error = error.code};
-            } else {
-                h.outcome = retry{.error = error.code, .at = later(outbox_.now(), *delay)};
-            }
-        }
-        finish(h, d);
-    }
-
-    /// Emissions and records go with succeed and advance only, and nothing is sent that the store would refuse.
-    void finish(handled<Store>& h, const delivery& d) const {
-        const auto meant = h.outcome.index();
-        detail::make_valid(h.outcome, can_.limits);
-        h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
-        const bool is_as_meant = h.outcome.index() == meant;
-        h.tag = is_as_meant ? d.tag() : std::string{};
-        h.reason = !is_as_meant ? death::invalid : h.reason == death::none ? death::buried : h.reason;
-        if (detail::goes_on(h.outcome)) {
-            try {
-                h.emissions = d.emitted();
-                validate(h.emissions, can_);
-                return;
-            } catch (const error& e) {
-                h.tag.clear();
-                h.reason = death::invalid;
-                h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
-            }
-        }
-        h.emissions.clear();
-        h.record = nullptr;
-    }
-
-    const router<Store>& router_;
-    const outbox& outbox_;
-    const handling_options& options_;
-    const capabilities& can_;
+/// Why an entry is about to be buried although its handler did not reject it.
+enum class ending : std::uint8_t {
+    expired,   ///< its time is over
+    exhausted, ///< its attempts are used up
 };
 
 } // namespace v0
 } // namespace vouch
 
 // ---- vouch/run/report.hpp
-// What a pass of the runner came to, in numbers and line by line. The same store, clock, ids and handlers give the same
+// The result of a runner's pass, in numbers and line by line. The same store, clock, ids and handlers give the same
 // report, byte for byte.
 
 namespace vouch {
 inline namespace v0 {
 
-/// One entry's end of a claim.
+/// How one claim ended.
 struct trace_line {
     vouch::id id{};
     std::string topic{};
@@ -5330,8 +6307,8 @@ struct report {
     std::size_t retried = 0;
     std::size_t dead = 0;
     std::size_t released = 0;
-    std::size_t stale = 0;     ///< outcomes refused because another claim had taken over
-    std::size_t unsettled = 0; ///< outcomes the store refuses; the entries stay claimed until their leases are over
+    std::size_t stale = 0;     ///< outcomes refused because another worker had taken over the claim
+    std::size_t unsettled = 0; ///< outcomes the store refuses; the entries stay claimed until their leases end
     std::size_t held_up = 0;   ///< outcomes kept because an audit sink or a group callback threw; settled again later
     std::vector<trace_line> trace{};
 
@@ -5366,13 +6343,286 @@ struct report {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/run/isolation.hpp
+// ---- vouch/run/detail/handler.hpp
+// Brings every form of a handler to the one that a router keeps.
+
+namespace vouch {
+inline namespace v0 {
+
+namespace detail {
+
+/// The outcome of a handler's work, and what to record with it in the settling transaction.
+template <class Transaction>
+struct work_result {
+    vouch::outcome outcome{};
+    std::function<void(Transaction&)> record{};
+};
+
+template <class Transaction>
+struct handler {
+    std::function<work_result<Transaction>(delivery&)> work;
+    std::function<outcome(delivery&, ending)> ended; ///< empty: bury
+    bool runs_sagas = false;                         ///< its entries have a saga's progress
+};
+
+template <class R>
+concept returnable = std::constructible_from<outcome, R> || std::convertible_to<R, std::string_view> ||
+    encodable<std::remove_cvref_t<R>>;
+
+template <class R>
+[[nodiscard]] outcome outcome_of(R&& returned) {
+    if constexpr (std::constructible_from<outcome, R>) {
+        return outcome(std::forward<R>(returned));
+    } else if constexpr (std::convertible_to<R, std::string_view>) {
+        return succeed{.result = std::string(std::string_view(returned))};
+    } else if constexpr (encodable<std::remove_cvref_t<R>>) {
+        return succeed{.result = encode(returned)};
+    } else {
+        return succeed{};
+    }
+}
+
+/// Calls `f` with the arguments it takes: the payload (unless `T` is void) and the delivery.
+template <class T, class F, class Body>
+decltype(auto) call(F& f, const Body& body, delivery& d) {
+    if constexpr (std::is_void_v<T>) {
+        static_assert(
+            std::invocable<F&, delivery&> || std::invocable<F&>,
+            "vouch: a handler takes `delivery&` or nothing; with on<T>() it takes `const T&`, then `delivery&`");
+        if constexpr (std::invocable<F&, delivery&>) {
+            return f(d);
+        } else {
+            return f();
+        }
+    } else {
+        static_assert(std::invocable<F&, const T&, delivery&> || std::invocable<F&, const T&>,
+                      "vouch: a handler of on<T>() takes `const T&`, or `const T&` and then `delivery&`");
+        if constexpr (std::invocable<F&, const T&, delivery&>) {
+            return f(body, d);
+        } else {
+            return f(body);
+        }
+    }
+}
+
+struct no_body {};
+
+/// The decoded payload. It outlives the call, because the handler's result may refer to it.
+template <class T>
+[[nodiscard]] auto body_of(const delivery& d) {
+    if constexpr (std::is_void_v<T>) {
+        return no_body{};
+    } else {
+        return d.as<T>();
+    }
+}
+
+template <class Transaction, class T, class F>
+[[nodiscard]] work_result<Transaction> run_work(F& f, delivery& d) {
+    const auto body = body_of<T>(d);
+    using returned = decltype(call<T>(f, body, d));
+    if constexpr (std::is_void_v<returned>) {
+        call<T>(f, body, d);
+        return {.outcome = succeed{}};
+    } else {
+        static_assert(returnable<returned>,
+                      "vouch: a handler returns nothing, an outcome, a string, or a value with a vouch::codec");
+        return {.outcome = outcome_of(call<T>(f, body, d))};
+    }
+}
+
+/// Keeps what `work` returns for `record`.
+template <class Transaction, class T, class H, class F>
+[[nodiscard]] work_result<Transaction> run_work_and_record(const std::shared_ptr<H>& h, F& work, delivery& d) {
+    const auto body = body_of<T>(d);
+    using returned = decltype(call<T>(work, body, d));
+    if constexpr (std::is_void_v<returned>) {
+        call<T>(work, body, d);
+        static_assert(
+            requires(Transaction & tx) { h->record(tx); },
+            "vouch: the `record` of a `work` that returns nothing is public and takes `transaction&`");
+        return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
+    } else {
+        using kept = std::remove_cvref_t<returned>;
+        const auto value = std::make_shared<const kept>(call<T>(work, body, d));
+        if constexpr (requires(Transaction & tx) { h->record(tx, *value); }) {
+            return {.outcome = outcome_of(*value), .record = [h, value](Transaction& tx) { h->record(tx, *value); }};
+        } else {
+            static_assert(
+                requires(Transaction & tx) { h->record(tx); }, "vouch: `record` is public and takes `transaction&`, "
+                                                               "then if it likes what `work` returned as `const R&`");
+            return {.outcome = outcome_of(*value), .record = [h](Transaction& tx) { h->record(tx); }};
+        }
+    }
+}
+
+// Whether a handler has a member of a given name, even if it is a template, overloaded or private: such a member makes
+// the name ambiguous in a class that inherits it twice. (Final classes cannot be inherited from: there `&H::name` must
+// find the member.)
+struct names {
+    int work;
+    int record;
+    int ended;
+};
+template <class H>
+struct with_names : H, names {};
+template <class H>
+concept inheritable = std::is_class_v<H> && !std::is_final_v<H>;
+
+template <class H>
+concept has_work = (inheritable<H> && !requires { &with_names<H>::work; }) || requires {
+    &H::work;
+};
+template <class H>
+concept has_record = (inheritable<H> && !requires { &with_names<H>::record; }) || requires {
+    &H::record;
+};
+template <class H>
+concept has_ended = (inheritable<H> && !requires { &with_names<H>::ended; }) || requires {
+    &H::ended;
+};
+
+/// Brings any form of a handler to the one a router keeps. `T` is the payload's type, void for none.
+template <class Transaction, class T = void, class H>
+[[nodiscard]] handler<Transaction> make_handler(H&& given) {
+    using type = std::decay_t<H>;
+    auto h = std::make_shared<type>(std::forward<H>(given));
+    handler<Transaction> out;
+    if constexpr (has_work<type>) {
+        auto work = [h](auto&&... args) -> decltype(h->work(std::forward<decltype(args)>(args)...)) {
+            return h->work(std::forward<decltype(args)>(args)...);
+        };
+        if constexpr (has_record<type>) {
+            out.work = [h, work](delivery& d) { return run_work_and_record<Transaction, T>(h, work, d); };
+        } else {
+            out.work = [work](delivery& d) { return run_work<Transaction, T>(work, d); };
+        }
+    } else {
+        static_assert(!has_record<type>, "vouch: a handler with `record` has a `work` too");
+        out.work = [h](delivery& d) { return run_work<Transaction, T>(*h, d); };
+    }
+    if constexpr (has_ended<type>) {
+        static_assert(
+            requires(delivery & d) {
+                { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
+            },
+            "vouch: `ended` is a public `outcome ended(delivery&, ending)`");
+        out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
+    }
+    if constexpr (requires { type::runs_sagas; }) {
+        out.runs_sagas = type::runs_sagas;
+    }
+    return out;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/router.hpp
+// Which handler runs an entry, by its topic, within one queue. The most specific pattern that fits wins: fewest `#`,
+// then fewest `*`, then most literal words. Of equally specific patterns the one registered first wins.
+//
+//   vouch::router router(outbox);
+//   router.on("user.created", greet, {.backoff = vouch::fixed{1s}});
+//   router.on(order_saga);
+//
+// Register all routes before the first use. After that any number of threads may read the router.
+
+namespace vouch {
+inline namespace v0 {
+
+namespace detail {
+
+template <class Store>
+class dispatcher;
+
+} // namespace detail
+
+template <class Store>
+class router {
+    static_assert(explain_store<Store>());
+
+  public:
+    using transaction = typename Store::transaction;
+
+    /// The outbox, which gives the router its type, must outlive it.
+    explicit router(const vouch::outbox<Store>& from) noexcept : outbox_(&from) {}
+    explicit router(const vouch::outbox<Store>&&) = delete; // the router would outlive its outbox
+
+    /// Gives entries whose topic fits `pattern` to `handler`, which has one of the forms in `handler.hpp`. The runner's
+    /// policy decides what `retry` leaves unset.
+    template <class Handler>
+    router& on(std::string pattern, Handler&& handler, retry_policy retry = {}) {
+        return add(std::move(pattern), detail::make_handler<transaction>(std::forward<Handler>(handler)),
+                   std::move(retry));
+    }
+
+    /// The same, with the payload decoded to a `T`.
+    template <class T, class Handler>
+    router& on(std::string pattern, Handler&& handler, retry_policy retry = {}) {
+        static_assert(decodable<T>, "vouch: specialise vouch::codec for the payload's type");
+        return add(std::move(pattern), detail::make_handler<transaction, T>(std::forward<Handler>(handler)),
+                   std::move(retry));
+    }
+
+    /// Adds something that brings its own topic and policy: a saga definition, several versions of one as a
+    /// `std::vector`, or a `webhook`.
+    template <class Routable>
+        requires requires(router& self, Routable&& what) { add_route(self, std::forward<Routable>(what)); }
+    router& on(Routable&& what) {
+        add_route(*this, std::forward<Routable>(what));
+        return *this;
+    }
+
+    /// Whether there is a route with exactly this pattern.
+    [[nodiscard]] bool has_route(std::string_view pattern) const noexcept {
+        return std::any_of(routes_.begin(), routes_.end(), [&](const route& r) { return r.pattern.text() == pattern; });
+    }
+
+    [[nodiscard]] const vouch::outbox<Store>& outbox() const noexcept { return *outbox_; }
+
+  private:
+    friend class detail::dispatcher<Store>;
+
+    struct route {
+        topic_pattern pattern;
+        detail::handler<transaction> handler;
+        retry_policy retry; ///< what it leaves unset is the runner's to decide
+    };
+
+    [[nodiscard]] const route* find(std::string_view topic) const noexcept {
+        for (const auto& r : routes_) {
+            if (r.pattern.matches(topic)) {
+                return &r;
+            }
+        }
+        return nullptr;
+    }
+
+    router& add(std::string pattern, detail::handler<transaction> handler, retry_policy retry) {
+        route added{topic_pattern(std::move(pattern)), std::move(handler), std::move(retry)};
+        const auto before = std::upper_bound(routes_.begin(), routes_.end(), added, [](const route& a, const route& b) {
+            return a.pattern.specificity() < b.pattern.specificity();
+        });
+        routes_.insert(before, std::move(added));
+        return *this;
+    }
+
+    const vouch::outbox<Store>* outbox_;
+    std::vector<route> routes_; // most specific first, equals as registered
+};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/isolation.hpp
 // Entries that may kill the process that handles them are handled alone.
 //
-// A claim that ended with its lease, and not with an outcome, usually belonged to a process that died; which of its
-// entries killed it cannot be known. So an entry with a lapse (`entry::lapses`) is handled while its process holds no
-// other claim: if the process dies again, no other entry has a share in it. Such entries are found by a claim like any
-// other, and handed back in the same transaction when they cannot be handled alone at once.
+// A claim that ends with its lease, without an outcome, usually belonged to a process that has died. Any of the entries
+// it held may be the cause. So an entry with a lapse (`entry::lapses`) is handled while its process holds no other
+// claim: if the process dies again, no other entry is affected. A claim finds such entries like any others, and hands
+// them back in the same transaction if they cannot be handled alone at once.
 
 namespace vouch {
 inline namespace v0 {
@@ -5383,12 +6633,12 @@ namespace detail {
 /// How much to claim, and what to do with entries that have a lapse.
 struct claim_plan {
     enum class lapsed : std::uint8_t {
-        alone,       ///< the caller holds nothing else: keep the first one and nothing with it
-        handed_back, ///< the caller holds other claims, or may get some meanwhile
+        alone,       ///< the caller holds no other claim: keep the first such entry, and nothing with it
+        handed_back, ///< the caller holds other claims, or may get some
     };
     std::size_t limit = 0;
     claim_plan::lapsed rule = lapsed::alone;
-    std::optional<time_point> until{}; ///< handed back: not due again before this
+    std::optional<time_point> until{}; ///< handed back: not due before this time
 };
 
 struct claims {
@@ -5396,8 +6646,8 @@ struct claims {
     bool hands_back = false; ///< entries with a lapse were found and handed back
 };
 
-/// Splits off what is not to be kept. Entries stay in their order, so that no entry with a lapse waits for ever behind
-/// others: those before the first one are kept, or it alone.
+/// Splits off the entries that are not to be kept. Kept are the entries before the first one with a lapse, or that one
+/// alone. The order is kept, so no entry with a lapse waits for ever behind others.
 [[nodiscard]] inline std::vector<entry> split_lapsed(std::vector<entry>& claimed, claim_plan::lapsed rule) {
     const auto first = std::find_if(claimed.begin(), claimed.end(), has_lapsed);
     auto kept_end = claimed.end();
@@ -5411,7 +6661,7 @@ struct claims {
     return rest;
 }
 
-/// Claims, and hands back in the same transaction what must not be held together with the rest.
+/// Claims, and in the same transaction hands back the entries that must not be held together with the rest.
 template <class Writer>
 [[nodiscard]] claims claim_apart(Writer& tx, const claim_request& request, const claim_plan& plan) {
     claims out{.entries = tx.claim(request)};
@@ -5427,7 +6677,7 @@ template <class Writer>
     }
     for (const auto& s : tx.settle(releases, request.now)) {
         if (s.verdict != verdict::applied) {
-            throw error(error_kind::corrupt, "runner: the store refuses a ticket that it has just given out");
+            throw error(error_kind::corrupt, "runner: the store refuses a ticket that it has just issued");
         }
     }
     return out;
@@ -5437,52 +6687,402 @@ template <class Writer>
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/run/settling.hpp
-// Settles handled entries in one transaction, in a fixed order: records, emissions, audit, settles, group callbacks,
-// the next claim, commit. Every verdict must be `applied`; if one is not, or anything throws, the whole is rolled back,
-// the entry at fault is set apart, and the others are settled together again. No handler is called again. A `record`
-// is called again if and only if its transaction was rolled back.
+// ---- vouch/run/detail/caught_exception.hpp
+// What is kept of an exception: its code, and whether another attempt makes sense. Its text is only for observers that
+// asked for it; it is never stored, because messages carry other people's data.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+struct caught_exception {
+    std::string code;
+    bool is_permanent = false;
+    std::string text{};
+
+    static constexpr std::size_t text_max = 1000;
+
+    [[nodiscard]] static std::string text_of(const std::exception& e) {
+        const char* const text = e.what();
+        return text == nullptr ? std::string{} : std::string(std::string_view(text).substr(0, text_max));
+    }
+
+    /// Call this inside a catch clause.
+    [[nodiscard]] static caught_exception current() {
+        try {
+            throw;
+        } catch (const reject& e) {
+            return {error_code(e.code()), true};
+        } catch (const failure& e) {
+            return {error_code(e.code())};
+        } catch (const error& e) {
+            return {std::string(name_of(e.kind())), false, text_of(e)};
+        } catch (const std::exception& e) {
+            return {class_of(e), false, text_of(e)};
+        } catch (...) {
+            return {"unknown_exception"};
+        }
+    }
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/completion.hpp
+// A claim whose handler has finished: the entry, its outcome, and everything that has to be committed with it. It is
+// kept until the store has accepted or refused the outcome, so no handler runs twice because a settle failed.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// The store's final answer to an outcome.
+struct settle_result {
+    enum class kind : std::uint8_t {
+        applied,
+        stale,     ///< another worker had taken over the claim
+        unsettled, ///< the store refuses the outcome; the entry stays claimed until its lease ends
+    };
+    settle_result::kind what = kind::applied;
+    bool group_completed = false;
+    std::string error{};      ///< unsettled: the code of what was thrown
+    bool is_reported = false; ///< to the observers
+};
+
+template <class Store>
+struct completion {
+    vouch::entry entry{};
+    vouch::outcome outcome{};
+    std::vector<draft> emissions{};
+    std::string tag{};  ///< the handler's word about the outcome
+    death reason{};     ///< set if the outcome is `bury`
+    std::string text{}; ///< of the exception behind the outcome, for observers that asked for it; never stored
+    std::function<void(typename Store::transaction&)> record{};
+    std::optional<duration> took{}; ///< from the handler's call to its end; unset if the handler was not called
+
+    // State of the settle, so that a batch can be settled again after a fault of the store or of a hook.
+    std::optional<settle_result> result{};            ///< unset: not settled yet
+    std::string held_up{};                            ///< the code of what an audit sink or a group callback threw
+    std::string held_up_text{};                       ///< its text, for observers that asked for it
+    bool is_untried = false;                          ///< held up because hooks of other entries kept failing
+    std::optional<caught_exception> record_failure{}; ///< `record` threw, and no outcome follows from that yet
+    bool is_reported = false;                         ///< to the observers: that it is held up
+    std::vector<receipt> receipts{};                  ///< of the emissions, from the last try
+    bool completes_group = false;                     ///< according to the last try
+    bool in_doubt = false;                            ///< an earlier commit may have succeeded
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/unhandled.hpp
+// What a runner does with an entry whose topic fits none of its routes.
 
 namespace vouch {
 inline namespace v0 {
 
+enum class unhandled : std::uint8_t {
+    bury,       ///< the entry is dead at once, with the error `no_handler`; an operator sees it and requeues it
+    look_again, ///< the entry is handed back and due again after `look_again_in`: for workers deployed after producers
+};
+
+/// How long an entry waits that this runner has no handler for, but another runner may have.
+inline constexpr duration look_again_in = std::chrono::minutes{1};
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/dispatcher.hpp
+// Turns a claimed entry into an outcome that the store will accept: finds the handler, calls it, converts whatever
+// happens, and validates the result. Every mistake a handler can make is converted here and nowhere else.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// Replaces an outcome that exceeds the store's limits by one that the store accepts.
+inline void make_valid(outcome& o, const limits& limit) {
+    const auto too_large = [&](const std::string& result) { return result.size() > limit.result_max; };
+    if (const auto* const done = std::get_if<succeed>(&o)) {
+        if (too_large(done->result)) {
+            o = bury{.error = "result_too_large"};
+        }
+    } else if (auto* const again = std::get_if<retry>(&o)) {
+        again->error = error_code(again->error);
+    } else if (auto* const dead = std::get_if<bury>(&o)) {
+        if (dead->result && too_large(*dead->result)) {
+            o = bury{.error = "result_too_large"};
+        } else {
+            dead->error = error_code(dead->error);
+        }
+    } else if (const auto* const further = std::get_if<advance>(&o)) {
+        if (further->progress.size() > limit.progress_max) {
+            o = bury{.error = "progress_too_large"};
+        }
+    }
+}
+
+[[nodiscard]] inline bool continues(const outcome& o) noexcept {
+    return std::holds_alternative<succeed>(o) || std::holds_alternative<advance>(o);
+}
+
+struct dispatch_options {
+    retry_policy retry{}; ///< for routes and entries that have none of their own
+    vouch::unhandled unhandled = unhandled::bury;
+};
+
+template <class Store>
+class dispatcher {
+  public:
+    /// All arguments must outlive the dispatcher.
+    dispatcher(const router<Store>& routes, const emitter& from, const dispatch_options& options,
+               const capabilities& can)
+        : router_(routes), emitter_(from), options_(options), can_(can) {}
+
+    /// Calls the handler and returns its outcome. `started` is called right before the handler.
+    template <class Started>
+    [[nodiscard]] completion<Store> operator()(entry claimed, std::stop_token stop, Started&& started) const {
+        completion<Store> h{.entry = std::move(claimed)};
+        const auto* const route = router_.find(h.entry.topic);
+        if (route == nullptr || !fits(*route, h.entry)) {
+            leave(h);
+            return h;
+        }
+        delivery d(h.entry, emitter_, emitter_.now(), stop);
+        auto spent = spent_before(h.entry, *route, d.now());
+        if (!spent) {
+            started(h.entry);
+            spent = work(h, *route, d);
+        }
+        if (spent) {
+            end(h, *route, *spent, std::move(stop));
+        } else {
+            finish(h, d);
+        }
+        return h;
+    }
+
+    /// Converts a failed `record` into a failed attempt.
+    void fail_recording(completion<Store>& h, const caught_exception& why) const {
+        h.record_failure.reset();
+        h.emissions.clear();
+        h.receipts.clear();
+        h.tag.clear();
+        h.record = nullptr;
+        const auto* const route = router_.find(h.entry.topic);
+        if (const auto spent = fail(h, *route, why)) {
+            end(h, *route, *spent, {});
+        }
+    }
+
+  private:
+    using route_type = typename router<Store>::route;
+
+    /// Why an entry has no attempt left, and the error it is buried with.
+    struct spending {
+        ending why;
+        std::string code;
+    };
+
+    /// Only a saga handler may run a saga that has begun: any other would end it with its steps not undone.
+    [[nodiscard]] static bool fits(const route_type& route, const entry& e) noexcept {
+        return route.handler.runs_sagas || !is_saga_progress(e.progress);
+    }
+
+    /// No route of this router can handle the entry.
+    void leave(completion<Store>& h) const {
+        const bool is_saga = is_saga_progress(h.entry.progress);
+        const auto now = emitter_.now();
+        if (!is_saga && h.entry.expires_at && *h.entry.expires_at <= now) {
+            h.outcome = bury{.error = "expired"};
+            h.reason = death::expired;
+            return;
+        }
+        if (!is_saga && options_.unhandled == unhandled::bury) {
+            h.outcome = bury{.error = "no_handler"};
+            h.reason = death::no_handler;
+            return;
+        }
+        h.outcome = release{.at = later(now, look_again_in)};
+        h.tag = is_saga ? "no_saga_handler" : "no_handler";
+    }
+
+    /// The route's policy, completed by the runner's.
+    [[nodiscard]] retry_policy policy_of(const route_type& route) const {
+        return with_fallback(route.retry, options_.retry);
+    }
+
+    [[nodiscard]] std::uint32_t attempts_max(const entry& e, const route_type& route) const {
+        return e.attempts_max != 0 ? e.attempts_max : attempts_max_of(e, policy_of(route));
+    }
+
+    [[nodiscard]] std::optional<spending> spent_before(const entry& e, const route_type& route, time_point now) const {
+        if (e.expires_at && *e.expires_at <= now) {
+            return spending{ending::expired, "expired"};
+        }
+        if (e.attempts > attempts_max(e, route)) {
+            return spending{ending::exhausted, "attempts_exhausted"};
+        }
+        return std::nullopt;
+    }
+
+    [[nodiscard]] std::optional<spending> work(completion<Store>& h, const route_type& route, delivery& d) const {
+        const trail_scope scope(d.trail()); // for what the handler emits through an outbox
+        try {
+            auto worked = route.handler.work(d);
+            h.outcome = std::move(worked.outcome);
+            h.record = std::move(worked.record);
+        } catch (...) {
+            return fail(h, route, caught_exception::current());
+        }
+        return spent_after(h, route);
+    }
+
+    /// The delay before the next attempt counts from here.
+    [[nodiscard]] std::optional<spending> fail(completion<Store>& h, const route_type& route,
+                                               const caught_exception& why) const {
+        h.text = why.text;
+        if (why.is_permanent) {
+            h.reason = death::rejected;
+            // An entry with a parent is a saga's command. The (empty) result tells the saga that it was rejected.
+            h.outcome = bury{.error = why.code, .result = reply_of_rejecting(h.entry)};
+            return std::nullopt;
+        }
+        h.outcome = after_failure(h.entry, why.code, policy_of(route), emitter_.now());
+        if (std::holds_alternative<bury>(h.outcome)) {
+            return spending{ending::exhausted, why.code};
+        }
+        return spent_after(h, route);
+    }
+
+    [[nodiscard]] static std::optional<std::string> reply_of_rejecting(const entry& e) {
+        return e.parent.is_nil() ? std::nullopt : std::optional<std::string>(std::in_place);
+    }
+
+    /// A retry beyond the attempts or the expiry would never run.
+    [[nodiscard]] std::optional<spending> spent_after(const completion<Store>& h, const route_type& route) const {
+        const auto* const again = std::get_if<retry>(&h.outcome);
+        if (again == nullptr) {
+            return std::nullopt;
+        }
+        if (h.entry.attempts >= attempts_max(h.entry, route)) {
+            return spending{ending::exhausted, again->error};
+        }
+        if (h.entry.expires_at && again->at >= *h.entry.expires_at) {
+            return spending{ending::expired, "expired"};
+        }
+        return std::nullopt;
+    }
+
+    /// Buries the entry, unless the handler has an `ended`, which decides. `ended` gets a delivery of its own, so nothing
+    /// of the failed attempt remains. Beyond twice attempts_max no handler is called.
+    void end(completion<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
+        h.record = nullptr;
+        h.reason = spent.why == ending::expired ? death::expired : death::exhausted;
+        const std::uint64_t most = attempts_max(h.entry, route);
+        const std::uint64_t claims = h.entry.attempts;
+        if (!route.handler.ended || claims > 2 * most) {
+            h.outcome = bury{.error = error_code(spent.code)};
+            return;
+        }
+        delivery d(h.entry, emitter_, emitter_.now(), std::move(stop));
+        const trail_scope scope(d.trail());
+        try {
+            h.outcome = route.handler.ended(d, spent.why);
+        } catch (...) {
+            const auto error = caught_exception::current();
+            h.text = error.text;
+            h.reason = error.is_permanent ? death::rejected : death::exhausted;
+            const auto again = claims < most ? claims : claims - most + 1; // `ended` has delays of its own
+            const auto delay = delay_after(policy_of(route), h.entry.id, static_cast<std::uint32_t>(again));
+            if (error.is_permanent || claims == 2 * most || !delay) {
+                h.outcome = bury{.error = error.code};
+            } else {
+                h.outcome = retry{.error = error.code, .at = later(emitter_.now(), *delay)};
+            }
+        }
+        finish(h, d);
+    }
+
+    /// Emissions and records belong to succeed and advance only. Replaces whatever the store would refuse.
+    void finish(completion<Store>& h, const delivery& d) const {
+        const auto meant = h.outcome.index();
+        make_valid(h.outcome, can_.limits);
+        h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
+        const bool is_as_meant = h.outcome.index() == meant;
+        h.tag = is_as_meant ? d.tag() : std::string{};
+        h.reason = !is_as_meant ? death::invalid : h.reason == death::none ? death::buried : h.reason;
+        if (continues(h.outcome)) {
+            try {
+                h.emissions = d.emitted();
+                validate(h.emissions, can_);
+                return;
+            } catch (const error& e) {
+                h.tag.clear();
+                h.reason = death::invalid;
+                h.outcome = bury{.error = e.kind() == error_kind::unrouted ? "unrouted" : "invalid_emission"};
+            }
+        }
+        h.emissions.clear();
+        h.record = nullptr;
+    }
+
+    const router<Store>& router_;
+    const emitter& emitter_;
+    const dispatch_options& options_;
+    const capabilities& can_;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/batch_settler.hpp
+// Settles a batch of completions in one transaction, in a fixed order: records, emissions, audit, settles, group
+// callbacks, the next claim, commit. Every verdict must be `applied`. If one is not, or anything throws, the transaction
+// is rolled back, the entry at fault is set apart, and the others are settled together again. No handler is called
+// again. A `record` is called again exactly if its transaction was rolled back.
+
+namespace vouch {
+inline namespace v0 {
+
+namespace detail {
+
 /// What runs inside the settling transaction. If a hook throws, the outcome is kept and settled again later.
 template <class Transaction>
-struct settling_hooks {
+struct settle_hooks {
     audit_sink<Transaction> audit{};
     std::function<void(Transaction&, const std::string& group, const entry& last)> group_complete{};
 };
 
-namespace detail {
-
-/// The claim that goes with a settle.
+/// The claim that is committed together with a settle.
 struct next_claim {
     claim_request request{};
     claim_plan plan{};
 };
 
-} // namespace detail
-
 template <class Store>
-class settling {
+class batch_settler {
   public:
     using transaction = typename Store::transaction;
 
-    /// `calls_handlers`: what follows from a failed `record` is decided at once, which may call the handler's `ended`;
-    /// else the entry is left with its `record_failure`, for the caller to have it decided elsewhere.
-    settling(Store& store, const outbox& from, const handling<Store>& rules, const settling_hooks<transaction>& hooks,
-             bool calls_handlers = true)
-        : store_(store), outbox_(from), handling_(rules), hooks_(hooks), calls_handlers_(calls_handlers) {}
+    /// All arguments must outlive the settler. With `calls_handlers` a failed `record` is converted at once, which may
+    /// call the handler's `ended`. Otherwise the completion keeps its `record_failure`, and the caller has another
+    /// thread convert it.
+    batch_settler(Store& store, const clock& now, const dispatcher<Store>& dispatch,
+                  const settle_hooks<transaction>& hooks, bool calls_handlers = true)
+        : store_(store), clock_(now), dispatcher_(dispatch), hooks_(hooks), calls_handlers_(calls_handlers) {}
 
-    /// Settles every entry of the batch that has no landing yet. Afterwards each has one, or is `held_up` by a hook, or
-    /// has a `record_failure`. If `next` is given and every entry gets its landing, claims in the same commit and
-    /// returns what was claimed; else returns nothing, and nothing was claimed.
-    /// Throws the store's faults; then the same batch may be given again.
-    [[nodiscard]] std::optional<detail::claims> operator()(std::span<handled<Store>> batch,
-                                                           const detail::next_claim* next) {
+    /// Settles every completion of the batch that has no result yet. Afterwards each has a result, is `held_up` by a
+    /// hook, or has a `record_failure`. If `next` is given and every completion gets a result, claims in the same commit
+    /// and returns the claims; otherwise returns nothing and claims nothing. Throws the store's faults; then the same
+    /// batch may be settled again.
+    [[nodiscard]] std::optional<claims> operator()(std::span<completion<Store>> batch, const next_claim* next) {
         waiting unsettled;
         for (auto& h : batch) {
-            if (!h.landing) {
+            if (!h.result) {
                 h.held_up.clear();
                 h.is_untried = false;
                 h.record_failure.reset();
@@ -5493,34 +7093,34 @@ class settling {
     }
 
   private:
-    using waiting = std::vector<handled<Store>*>;
+    using waiting = std::vector<completion<Store>*>;
 
-    /// How many entries at fault are set apart before the others are no longer tried together.
+    /// After this many entries at fault, the others are no longer tried together.
     static constexpr int culprits_max = 3;
 
-    /// What one entry brings along. A fault of the store in a `record` counts as a hook's: it is held against nobody.
+    /// What runs for one entry. A fault of the store inside a `record` counts as a hook's: it costs no attempt.
     enum class part : std::uint8_t { record, emission, hook };
 
-    /// Thrown past the transaction: what one entry brought along has failed.
+    /// Thrown through the transaction: a part of one entry has failed.
     struct culprit {
         std::size_t index;
         part what;
-        detail::caught why;
+        caught_exception why;
     };
 
     struct attempt {
         std::vector<std::size_t> refused{}; ///< entries whose verdict was not `applied`; if any, all is rolled back
-        detail::claims claimed{};
+        claims claimed{};
     };
 
-    /// Whether it is the store that is in trouble, and not what was asked of it.
+    /// Whether the store itself has failed, rather than refused the request.
     [[nodiscard]] static bool is_fault(const error& e) noexcept {
         return e.is_in_doubt() || e.kind() == error_kind::busy || e.kind() == error_kind::full ||
                e.kind() == error_kind::io || e.kind() == error_kind::read_only || e.kind() == error_kind::corrupt ||
                e.kind() == error_kind::conflict;
     }
 
-    std::optional<detail::claims> settle_together(waiting unsettled, const detail::next_claim* next) {
+    std::optional<claims> settle_together(waiting unsettled, const next_claim* next) {
         int culprits = 0;
         for (int doubts = 0;;) {
             resolve_doubts(unsettled);
@@ -5542,7 +7142,7 @@ class settling {
                 }
             } catch (const error& e) {
                 if (e.is_in_doubt() && ++doubts < transact_tries) {
-                    // What it claimed is forgotten: a rolled-back claim's ticket may equal the next claimer's.
+                    // Its claims are dropped: the ticket of a rolled-back claim may equal that of the next claim.
                     std::for_each(unsettled.begin(), unsettled.end(), [](auto* h) { h->in_doubt = true; });
                 } else if (e.kind() == error_kind::conflict && !e.is_in_doubt()) {
                     return settle_conflicting(std::move(unsettled));
@@ -5559,9 +7159,9 @@ class settling {
         }
     }
 
-    /// Too many entries are at fault to go on with all of them: they are settled one by one. When hooks keep failing,
-    /// they are likely to fail for the rest, too, which is then held up untried, and tried first the next time.
-    std::optional<detail::claims> settle_rest(waiting unsettled) {
+    /// Too many entries are at fault to settle them together, so they are settled one by one. Hooks that keep failing
+    /// are likely to fail for the rest too: the rest is then held up untried, and tried first the next time.
+    std::optional<claims> settle_rest(waiting unsettled) {
         int held_up = 0; // in a row
         for (auto* const h : unsettled) {
             if (held_up == culprits_max) {
@@ -5575,8 +7175,8 @@ class settling {
         return std::nullopt;
     }
 
-    /// A conflict that does not end may be the doing of one entry's part, which then holds up only that entry.
-    std::optional<detail::claims> settle_conflicting(waiting unsettled) {
+    /// A part of one entry may cause a conflict that never ends. Only that entry is then held up.
+    std::optional<claims> settle_conflicting(waiting unsettled) {
         if (unsettled.size() > 1) {
             return settle_rest(std::move(unsettled));
         }
@@ -5584,11 +7184,11 @@ class settling {
         return std::nullopt;
     }
 
-    /// Says whether the entry can still be settled with the others.
+    /// Returns whether the entry can still be settled with the others.
     bool set_apart(waiting& unsettled, const culprit& c) {
         auto& h = *unsettled[c.index];
         if (c.what == part::record && calls_handlers_) {
-            handling_.fail_recording(h, c.why);
+            dispatcher_.fail_recording(h, c.why);
             return true;
         }
         if (c.what == part::record) {
@@ -5597,15 +7197,15 @@ class settling {
             h.held_up = c.why.code;
             h.held_up_text = c.why.text;
         } else {
-            h.landing = landing{.what = landing::kind::unsettled, .error = c.why.code};
+            h.result = settle_result{.what = settle_result::kind::unsettled, .error = c.why.code};
         }
         unsettled.erase(unsettled.begin() + static_cast<std::ptrdiff_t>(c.index));
         return false;
     }
 
-    /// The store refuses what is asked of it. That may be because a `record` went on after an error of the store's.
-    void refuse(handled<Store>& h, const error& e) {
-        const detail::caught why{std::string(name_of(e.kind()))};
+    /// The store refuses the request. A `record` that continues after an error of the store can cause that.
+    void refuse(completion<Store>& h, const error& e) {
+        const caught_exception why{std::string(name_of(e.kind()))};
         if (h.record) {
             waiting alone{&h};
             std::ignore = set_apart(alone, {0, part::record, why});
@@ -5613,19 +7213,19 @@ class settling {
                 std::ignore = settle_together(std::move(alone), nullptr);
             }
         } else {
-            h.landing = landing{.what = landing::kind::unsettled, .error = why.code};
+            h.result = settle_result{.what = settle_result::kind::unsettled, .error = why.code};
         }
     }
 
     static void mark_stale(waiting& unsettled, const std::vector<std::size_t>& refused) {
         for (const auto i : refused) {
-            unsettled[i]->landing = landing{.what = landing::kind::stale};
+            unsettled[i]->result = settle_result{.what = settle_result::kind::stale};
         }
-        std::erase_if(unsettled, [](const auto* h) { return h->landing.has_value(); });
+        std::erase_if(unsettled, [](const auto* h) { return h->result.has_value(); });
     }
 
-    /// Asks what a settle would be answered, in a transaction that is rolled back. Tells which of those whose commit
-    /// was in doubt have landed, and changes nothing.
+    /// Finds out which completions of a commit in doubt were applied: settles them again in a transaction that is rolled
+    /// back, and reads the verdicts. Changes nothing.
     void resolve_doubts(waiting& unsettled) {
         waiting doubted;
         std::vector<settle> again;
@@ -5642,20 +7242,20 @@ class settling {
         for (std::size_t i = 0; i < doubted.size(); ++i) {
             auto& h = *doubted[i];
             if (answers[i].verdict == verdict::repeated || answers[i].verdict == verdict::unknown) {
-                h.landing = landing{.group_completed = h.completes_group};
+                h.result = settle_result{.group_completed = h.completes_group};
             } else if (answers[i].verdict == verdict::stale) {
-                h.landing = landing{.what = landing::kind::stale};
+                h.result = settle_result{.what = settle_result::kind::stale};
             }
-            h.in_doubt = h.in_doubt && h.landing.has_value(); // else it has not landed, and is settled anew
+            h.in_doubt = h.in_doubt && h.result.has_value(); // otherwise it was not applied, and is settled again
         }
-        std::erase_if(unsettled, [](const auto* h) { return h->landing.has_value(); });
+        std::erase_if(unsettled, [](const auto* h) { return h->result.has_value(); });
     }
 
     [[nodiscard]] std::vector<settlement> ask(const std::vector<settle>& again) {
         for (int left = transact_tries;; --left) {
             try {
                 transaction tx = store_.begin();
-                return tx.settle(again, outbox_.now());
+                return tx.settle(again, clock_());
             } catch (const error& e) {
                 if (e.kind() != error_kind::conflict || left == 1) {
                     throw;
@@ -5664,7 +7264,7 @@ class settling {
         }
     }
 
-    [[nodiscard]] attempt try_once(const waiting& unsettled, const detail::next_claim* next) {
+    [[nodiscard]] attempt try_once(const waiting& unsettled, const next_claim* next) {
         for (int left = transact_tries;; --left) {
             try {
                 return in_transaction(unsettled, next);
@@ -5676,11 +7276,11 @@ class settling {
         }
     }
 
-    [[nodiscard]] attempt in_transaction(const waiting& unsettled, const detail::next_claim* next) {
-        const auto now = outbox_.now();
+    [[nodiscard]] attempt in_transaction(const waiting& unsettled, const next_claim* next) {
+        const auto now = clock_();
         transaction tx = store_.begin();
         for_each(unsettled, part::record, [&](auto& h) {
-            const detail::trail_scope scope(h.entry.trail);
+            const trail_scope scope(h.entry.trail);
             h.record ? h.record(tx) : void();
         });
         for_each(unsettled, part::emission, [&](auto& h) {
@@ -5709,18 +7309,18 @@ class settling {
                  [&](auto& h) { h.completes_group ? complete_group(tx, h.entry, now) : void(); });
         if (next != nullptr) {
             auto request = next->request;
-            request.now = now; // what this transaction made due is claimed with it
-            out.claimed = detail::claim_apart(tx, request, next->plan);
+            request.now = now; // so that what this transaction makes due can be claimed by it
+            out.claimed = claim_apart(tx, request, next->plan);
         }
         tx.commit();
         for (auto* const h : unsettled) {
-            h->landing = landing{.group_completed = h->completes_group};
+            h->result = settle_result{.group_completed = h->completes_group};
         }
         return out;
     }
 
-    /// What goes wrong in a part of one entry is set apart with it, so that the others can be settled. If the store
-    /// itself has failed, that shows when they are.
+    /// A part that throws identifies the entry at fault, so the others can be settled without it. A failed store shows
+    /// itself when they are.
     template <class Part>
     static void for_each(const waiting& unsettled, part what, Part&& run) {
         for (std::size_t i = 0; i < unsettled.size(); ++i) {
@@ -5730,14 +7330,14 @@ class settling {
                 if (e.kind() == error_kind::conflict || (what == part::emission && is_fault(e))) {
                     throw;
                 }
-                throw culprit{i, is_fault(e) ? part::hook : what, detail::caught::current()};
+                throw culprit{i, is_fault(e) ? part::hook : what, caught_exception::current()};
             } catch (...) {
-                throw culprit{i, what, detail::caught::current()};
+                throw culprit{i, what, caught_exception::current()};
             }
         }
     }
 
-    void audit_outcome(transaction& tx, const handled<Store>& h, time_point now) const {
+    void audit_outcome(transaction& tx, const completion<Store>& h, time_point now) const {
         if (!hooks_.audit) {
             return;
         }
@@ -5771,435 +7371,135 @@ class settling {
     }
 
     Store& store_;
-    const outbox& outbox_;
-    const handling<Store>& handling_;
-    const settling_hooks<transaction>& hooks_;
+    const clock& clock_;
+    const dispatcher<Store>& dispatcher_;
+    const settle_hooks<transaction>& hooks_;
     bool calls_handlers_;
 };
 
+} // namespace detail
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/run/runner.hpp
-// One deterministic pass over a queue: claim, handle each, settle. No threads, sleeps, clocks or randomness of its own:
-// the same store, clock, ids and handlers give the same trace. The phases are public, so that something else (a worker,
-// a simulator, a debugger) can stop between any two.
-//
-// An entry whose last claim ended with its lease may have killed its process, so it is claimed and handled alone (see
-// `isolation.hpp`); for that a caller of the phases settles what it has claimed before it claims again. Outcomes that a
-// failing hook holds up are kept, and settled by a later pass.
-//
-// A runner is used by one thread at a time, but for `handle`, which several may call at once; several runners may share
-// store, outbox and router.
+// ---- vouch/run/detail/event_reporter.hpp
+// Reports what a runner or a worker does: to the observers of the outbox, to those of the runner itself, and into the
+// report of a pass.
 
 namespace vouch {
 inline namespace v0 {
+namespace detail {
 
-struct runner_options {
-    std::string queue{};
-    std::string worker = "runner";                ///< who claims; shown to operators
-    std::size_t batch_size = 50;                  ///< entries per claim
-    duration lease = std::chrono::minutes{5};     ///< must comfortably exceed what a batch takes
-    retry_policy retry{};                         ///< for routes and entries that say nothing of their own
-    vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic no route fits
-    std::size_t passes_max = 1'000'000;           ///< after which `run_until_idle` gives up
-    bool exception_text = false;                  ///< hand it to observers: it may carry other people's data
+/// The trace line that names an outcome.
+struct outcome_line {
+    trace_line& line;
+    void operator()(const succeed&) const { line.what = event_kind::succeeded; }
+    void operator()(const retry& o) const { failed(event_kind::retried, o.error); }
+    void operator()(const bury& o) const { failed(event_kind::dead, o.error); }
+    void operator()(const release&) const { line.what = event_kind::released; }
+    void operator()(const advance&) const { line.what = event_kind::advanced; }
+    void failed(event_kind what, const std::string& error) const {
+        line.what = what;
+        line.error = error;
+    }
 };
 
-template <class Store>
-class runner {
-    static_assert(explain_store<Store>());
-
+class event_reporter {
   public:
-    using transaction = typename Store::transaction;
-    using batch = std::vector<handled<Store>>;
-
-    /// Store, outbox and router outlive the runner. Throws `invalid_argument` for options no claim would take.
-    runner(Store& store, const outbox& from, const router<Store>& routes, runner_options options)
-        : store_(store), outbox_(from), router_(routes),
-          options_(std::move(options)), rules_{.retry = options_.retry, .unhandled = options_.unhandled},
-          can_(store.capabilities()) {
-        validate(request(time_point{}, options_.batch_size), can_.limits);
-        if (options_.batch_size == 0) {
-            detail::refuse({"runner", "batch_size"}, "is 0, it would never claim anything");
-        }
-    }
-
-    runner(Store&, const outbox&&, const router<Store>&, runner_options) = delete; // it would outlive its outbox
-    runner(Store&, const outbox&, const router<Store>&&, runner_options) = delete; // it would outlive its router
-    runner(Store&, const outbox&&, const router<Store>&&, runner_options) = delete;
-
-    // Watching.
+    /// `outer` must outlive the reporter.
+    event_reporter(const observer_list& outer, std::string worker, bool exception_text)
+        : outer_(outer), worker_(std::move(worker)), exception_text_(exception_text) {}
 
     template <observer O>
-    void observe(O& o) {
-        observers_.add(o);
-    }
-    /// Called in the settling transaction: before each terminal outcome, and after a settle that completed a group. If
-    /// it throws, the outcome is kept, and settled by a later pass.
-    void audit(audit_sink<transaction> sink) { hooks_.audit = std::move(sink); }
-    /// Called in the settling transaction, once per fall of the group's unfinished members to zero. If it throws, the
-    /// outcome is kept, and settled by a later pass.
-    void on_group_complete(std::function<void(transaction&, const std::string& group, const entry& last)> callback) {
-        hooks_.group_complete = std::move(callback);
+    void add(O& o) {
+        own_.add(o);
     }
 
-    // Phases. Each is a boundary at which a process may die: what was claimed and not settled comes back when its lease
-    // is over.
-
-    [[nodiscard]] std::vector<entry> claim() { return claim(options_.batch_size); }
-
-    /// No more than `limit`.
-    [[nodiscard]] std::vector<entry> claim(std::size_t limit) {
-        auto how = plan();
-        how.limit = std::min(how.limit, limit);
-        return taken(claim_by(how));
+    void on(const event& e) const noexcept {
+        outer_.on(e);
+        own_.on(e);
     }
 
-    /// This entry only, if it is due now.
-    [[nodiscard]] std::vector<entry> claim(const id& only) {
-        const auto how = plan();
-        auto wanted = request(outbox_.now(), 1);
-        wanted.only = only;
-        return claim_in_transaction(wanted, how).entries;
+    void claimed(const entry& e) const {
+        auto seen = event_of(event_kind::claimed, e, *e.last_attempt_at);
+        seen.late = std::max(seen.at - std::max(e.due_at, e.created_at), duration::zero());
+        on(seen);
     }
+    void started(const entry& e, time_point at) const { on(event_of(event_kind::started, e, at)); }
 
-    /// By a plan of the caller's, who knows what else the process holds.
-    [[nodiscard]] detail::claims claim_by(const detail::claim_plan& plan) {
-        return claim_in_transaction(request(outbox_.now(), plan.limit), plan);
-    }
-
-    /// Calls the handler and makes sure that what comes of it can be settled.
-    [[nodiscard]] handled<Store> handle(entry e, std::stop_token stop = {}) const {
-        std::optional<time_point> start;
-        auto h = rules()(std::move(e), std::move(stop), [&](const entry& s) {
-            start = outbox_.now();
-            tell(event_kind::started, s, *start);
-        });
-        if (start) {
-            h.took = std::max(outbox_.now() - *start, duration::zero());
-        }
-        return h;
-    }
-
-    /// Decides on an outcome whose `record` has failed; that may call the handler's `ended`.
-    [[nodiscard]] handled<Store> handle_failed_record(handled<Store> h) const {
-        const auto why = *h.record_failure;
-        rules().fail_recording(h, why);
-        return h;
-    }
-
-    /// Handles all; what has not been started when a stop is requested is handed back untouched.
-    [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop = {}) const {
-        batch out;
-        out.reserve(entries.size());
-        for (auto& e : entries) {
-            if (stop.stop_requested()) {
-                out.push_back({.entry = std::move(e), .outcome = release{}});
-            } else {
-                out.push_back(handle(std::move(e), stop));
+    /// Reports what is new about a completion: its result, or that a hook holds it up.
+    template <class Store>
+    void settled(report& out, completion<Store>& h, time_point now) const {
+        if (!h.result && !h.held_up.empty()) {
+            out.held_up += 1;
+            out.trace.push_back(line_of(h.entry, event_kind::hook_failed, h.held_up));
+            if (!std::exchange(h.is_reported, true)) {
+                auto seen = event_of(event_kind::hook_failed, h.entry, now);
+                seen.error = h.held_up;
+                seen.text = exception_text_ ? std::string_view(h.held_up_text) : std::string_view{};
+                on(seen);
             }
-        }
-        return out;
-    }
-
-    /// Settles every outcome of the batch that has no landing yet; only those held up by a failing hook are left
-    /// without one. Throws the store's faults; then the same batch may be settled again, under the same tickets.
-    report settle(batch& handled) {
-        std::ignore = land(handled, nullptr);
-        return report_on(handled);
-    }
-
-    /// The same, and the next claim in the same commit where that is possible, else after it.
-    [[nodiscard]] std::pair<report, std::vector<entry>> settle_and_claim(batch& handled) {
-        const auto next = next_claim(plan());
-        auto got = land(handled, &next);
-        auto done = report_on(handled);
-        if (got) {
-            return {std::move(done), taken(told(std::move(*got)))};
-        }
-        return {std::move(done), taken(claim_by(plan()))};
-    }
-
-    /// For a worker: settles, and claims by `plan` in the same commit if every outcome lands; else claims nothing.
-    /// Leaves what a failed `record` leads to for `handle_failed_record`.
-    [[nodiscard]] std::pair<report, std::optional<detail::claims>>
-    settle_and_try_claim(batch& handled, const detail::claim_plan& plan) {
-        const auto next = next_claim(plan);
-        auto got = land(handled, plan.limit > 0 ? &next : nullptr, false);
-        auto done = report_on(handled);
-        if (got) {
-            return {std::move(done), told(std::move(*got))};
-        }
-        return {std::move(done), std::nullopt};
-    }
-
-    /// Extends the leases of outcomes that wait to be settled. One whose claim was taken over meanwhile is stale.
-    void extend(batch& waiting) {
-        const auto most = can_.limits.batch_max;
-        for (std::size_t first = 0; first < waiting.size(); first += most) {
-            const auto some = std::span(waiting).subspan(first, std::min(most, waiting.size() - first));
-            std::vector<ticket> tickets;
-            for (const auto& h : some) {
-                tickets.push_back(ticket_of(h.entry));
-            }
-            const auto answers =
-                transact(store_, [&](auto& tx) { return tx.extend(tickets, outbox_.now(), options_.lease); });
-            for (std::size_t i = 0; i < some.size(); ++i) {
-                if (answers[i] != verdict::applied && !some[i].in_doubt) {
-                    some[i].landing = landing{.what = landing::kind::stale};
-                }
-            }
-        }
-    }
-
-    /// Reports the landings of a batch that were not reported yet.
-    report report_landings(batch& handled) const {
-        report out;
-        const auto now = outbox_.now();
-        for (auto& h : handled) {
-            if (h.landing) {
-                note(out, h, now);
-            }
-        }
-        return out;
-    }
-
-    /// The same, and what is held up.
-    report report_on(batch& handled) const {
-        report out;
-        const auto now = outbox_.now();
-        for (auto& h : handled) {
-            note(out, h, now);
-        }
-        return out;
-    }
-
-    // Passes.
-
-    report run_once(const std::stop_token& stop = {}) {
-        auto out = settle_kept();
-        if (has_room()) {
-            out += pass(claim(), stop);
-        }
-        return out;
-    }
-
-    /// Dispatches one entry right away, if it is due: for producers that do not want to wait for the next pass.
-    report run_only(const id& only) {
-        auto out = settle_kept();
-        if (has_room()) {
-            out += pass(claim(only), {});
-        }
-        return out;
-    }
-
-    /// Passes until nothing is due, each settle in one commit with the next claim; or until failing hooks hold up a
-    /// whole batch of outcomes.
-    report run_until_idle(const std::stop_token& stop = {}) {
-        auto total = settle_kept();
-        if (!has_room()) {
-            return total;
-        }
-        auto entries = claim();
-        total.claimed += entries.size();
-        for (std::size_t passes = 0; !entries.empty(); ++passes) {
-            auto done = handle_all(std::move(entries), stop);
-            const keeper keeps(*this, done);
-            if (stop.stop_requested() || passes + 1 >= options_.passes_max || !has_room()) {
-                total += settle(done);
-                check_passes(passes + 1);
-                return total;
-            }
-            auto [settled, next] = settle_and_claim(done);
-            total += settled;
-            total.claimed += next.size();
-            entries = std::move(next);
-        }
-        return total;
-    }
-
-    /// Passes until nothing is left to wait for, moving the clock to each next due time, or until a hook fails. For
-    /// tests: hours pass at once.
-    report run_until_idle(const manual_clock& time) {
-        report total;
-        for (std::size_t passes = 0;; ++passes) {
-            check_passes(passes);
-            total += run_until_idle();
-            const auto next = store_.next_due(options_.queue);
-            if (!next || !kept_.empty()) {
-                return total;
-            }
-            if (*next > time()) {
-                time.set(*next);
-            }
-            if (outbox_.now() < *next) {
-                throw error(error_kind::misuse, "runner: the clock given is not the outbox's; moving it moves nothing");
-            }
+        } else if (h.result && !std::exchange(h.result->is_reported, true)) {
+            add_result(out, h, now);
         }
     }
 
   private:
-    [[nodiscard]] claim_request request(time_point now, std::size_t limit) const {
-        return {
-            .queue = options_.queue, .limit = limit, .now = now, .lease = options_.lease, .worker = options_.worker};
-    }
-
-    [[nodiscard]] handling<Store> rules() const { return {router_, outbox_, rules_, can_}; }
-
-    // Claiming.
-
-    /// What a pass claims. Where one entry with a lapse was, there are often more: they are then claimed one by one.
-    [[nodiscard]] detail::claim_plan plan() const noexcept { return {.limit = was_alone_ ? 1 : options_.batch_size}; }
-
-    [[nodiscard]] detail::next_claim next_claim(const detail::claim_plan& plan) const {
-        return {.request = request(outbox_.now(), plan.limit), .plan = plan};
-    }
-
-    [[nodiscard]] detail::claims claim_in_transaction(const claim_request& wanted, const detail::claim_plan& plan) {
-        return told(transact(store_, [&](auto& tx) { return detail::claim_apart(tx, wanted, plan); }));
-    }
-
-    [[nodiscard]] std::vector<entry> taken(detail::claims got) {
-        was_alone_ = got.entries.size() == 1 && detail::has_lapsed(got.entries.front());
-        return std::move(got.entries);
-    }
-
-    [[nodiscard]] detail::claims told(detail::claims got) const {
-        for (const auto& e : got.entries) {
-            auto seen = event_of(event_kind::claimed, e, *e.last_attempt_at);
-            seen.late = std::max(seen.at - std::max(e.due_at, e.created_at), duration::zero());
-            observers_.on(seen);
-        }
-        return got;
-    }
-
-    // Settling.
-
-    report pass(std::vector<entry> entries, const std::stop_token& stop) {
-        const auto count = entries.size();
-        auto done = handle_all(std::move(entries), stop);
-        const keeper keeps(*this, done);
-        auto out = settle(done);
-        out.claimed = count;
-        return out;
-    }
-
-    [[nodiscard]] std::optional<detail::claims> land(batch& handled, const detail::next_claim* next,
-                                                     bool calls_handlers = true) {
-        if (handled.empty()) {
-            return std::nullopt;
-        }
-        const auto how = rules();
-        return settling<Store>(store_, outbox_, how, hooks_, calls_handlers)(std::span(handled), next);
-    }
-
-    /// At the end of a pass, however it ends, keeps the outcomes that are not settled: held up by a failing hook, or by
-    /// a fault of the store. So no handler is called again for them.
-    struct keeper {
-        keeper(runner& of, batch& handled) : of_(of), batch_(handled) {
-            of_.kept_.reserve(of_.kept_.size() + handled.size());
-        }
-        keeper(const keeper&) = delete;
-        keeper& operator=(const keeper&) = delete;
-        ~keeper() {
-            try {
-                std::ignore = of_.report_landings(batch_);
-            } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a report that has no reader
-            }
-            for (auto& h : batch_) {
-                if (!h.landing) {
-                    of_.kept_.push_back(std::move(h));
-                }
-            }
-        }
-        runner& of_;
-        batch& batch_;
-    };
-    [[nodiscard]] bool has_room() const noexcept { return kept_.size() < options_.batch_size; }
-
-    report settle_kept() {
-        if (kept_.empty()) {
-            return {};
-        }
-        auto out = settle(kept_);
-        forget_landed();
-        extend(kept_); // so that this runner does not claim them again
-        out += report_landings(kept_);
-        forget_landed();
-        return out;
-    }
-    /// What was held up untried comes first the next time.
-    void forget_landed() {
-        std::erase_if(kept_, [](const auto& h) { return h.landing.has_value(); });
-        std::stable_partition(kept_.begin(), kept_.end(), [](const auto& h) { return h.is_untried; });
-    }
-
-    void note(report& out, handled<Store>& h, time_point now) const {
-        if (!h.landing && !h.held_up.empty()) {
-            out.held_up += 1;
-            out.trace.push_back({.id = h.entry.id,
-                                 .topic = h.entry.topic,
-                                 .attempt = h.entry.attempts,
-                                 .what = event_kind::hook_failed,
-                                 .error = h.held_up});
-            if (!std::exchange(h.is_reported, true)) {
-                auto seen = event_of(event_kind::hook_failed, h.entry, now);
-                seen.error = h.held_up;
-                seen.text = options_.exception_text ? std::string_view(h.held_up_text) : std::string_view{};
-                observers_.on(seen);
-            }
-        } else if (h.landing && !h.landing->is_reported) {
-            h.landing->is_reported = true;
-            note(out, h, *h.landing, now);
-        }
-    }
-
-    void note(report& out, const handled<Store>& h, const landing& l, time_point now) const {
-        auto line = trace_line{.id = h.entry.id, .topic = h.entry.topic, .attempt = h.entry.attempts};
-        const bool landed = l.what == landing::kind::landed;
-        if (landed) {
-            visit_outcome(name_outcome{line}, h.outcome);
-        } else {
-            line.what = l.what == landing::kind::stale ? event_kind::stale : event_kind::unsettled;
-            line.error = l.error;
+    template <class Store>
+    void add_result(report& out, const completion<Store>& h, time_point now) const {
+        const auto& result = *h.result;
+        const bool is_applied = result.what == settle_result::kind::applied;
+        auto line = line_of(h.entry, event_kind::unsettled, result.error);
+        if (is_applied) {
+            visit_outcome(outcome_line{line}, h.outcome);
+        } else if (result.what == settle_result::kind::stale) {
+            line.what = event_kind::stale;
         }
         count(out, line.what) += 1;
-        auto seen = event_of(line.what, h.entry, now);
-        seen.error = line.error;
-        seen.tag = landed ? std::string_view(h.tag) : std::string_view{};
-        seen.took = h.took;
-        seen.reason = line.what == event_kind::dead ? h.reason : death::none;
-        if (const auto* const again = std::get_if<retry>(&h.outcome); again != nullptr && landed) {
-            seen.delay = std::max(again->at - now, duration::zero());
-        }
-        if (options_.exception_text) {
-            seen.text = landed ? h.text : l.text;
-        }
-        observers_.on(seen);
-        for (std::size_t i = 0; landed && i < h.receipts.size(); ++i) {
+        on(settled_event(h, line, is_applied, now));
+        for (std::size_t i = 0; is_applied && i < h.receipts.size(); ++i) {
             if (h.receipts[i].what == receipt::kind::inserted) {
-                observers_.on(enqueued_event(h.emissions[i], now, options_.worker));
+                on(enqueued_event(h.emissions[i], now, worker_));
             }
         }
-        if (landed && l.group_completed) {
-            tell(event_kind::group_completed, h.entry, now);
+        if (is_applied && result.group_completed) {
+            on(event_of(event_kind::group_completed, h.entry, now));
         }
         out.trace.push_back(std::move(line));
     }
 
-    struct name_outcome {
-        trace_line& line;
-        void operator()(const succeed&) const { line.what = event_kind::succeeded; }
-        void operator()(const retry& o) const { tell(event_kind::retried, o.error); }
-        void operator()(const bury& o) const { tell(event_kind::dead, o.error); }
-        void operator()(const release&) const { line.what = event_kind::released; }
-        void operator()(const advance&) const { line.what = event_kind::advanced; }
-        void tell(event_kind what, const std::string& error) const {
-            line.what = what;
-            line.error = error;
+    template <class Store>
+    [[nodiscard]] event settled_event(const completion<Store>& h, const trace_line& line, bool is_applied,
+                                      time_point now) const {
+        auto seen = event_of(line.what, h.entry, now);
+        seen.error = line.error;
+        seen.took = h.took;
+        seen.reason = line.what == event_kind::dead ? h.reason : death::none;
+        if (is_applied) {
+            seen.tag = h.tag;
+            seen.text = exception_text_ ? std::string_view(h.text) : std::string_view{};
+            if (const auto* const again = std::get_if<retry>(&h.outcome)) {
+                seen.delay = std::max(again->at - now, duration::zero());
+            }
         }
-    };
+        return seen;
+    }
+
+    [[nodiscard]] event event_of(event_kind what, const entry& e, time_point at) const {
+        return {.what = what,
+                .at = at,
+                .queue = e.queue,
+                .topic = e.topic,
+                .worker = worker_,
+                .group = e.group,
+                .id = e.id,
+                .attempt = e.attempts,
+                .is_saga = is_saga_progress(e.progress),
+                .age = std::max(at - e.created_at, duration::zero())};
+    }
+
+    [[nodiscard]] static trace_line line_of(const entry& e, event_kind what, std::string error) {
+        return {.id = e.id, .topic = e.topic, .attempt = e.attempts, .what = what, .error = std::move(error)};
+    }
 
     [[nodiscard]] static std::size_t& count(report& out, event_kind what) noexcept {
         switch (what) {
@@ -6213,39 +7513,575 @@ class runner {
         }
     }
 
-    [[nodiscard]] event event_of(event_kind what, const entry& e, time_point at) const {
-        return {.what = what,
-                .at = at,
-                .queue = e.queue,
-                .topic = e.topic,
-                .worker = options_.worker,
-                .group = e.group,
-                .id = e.id,
-                .attempt = e.attempts,
-                .is_saga = is_saga_progress(e.progress),
-                .age = std::max(at - e.created_at, duration::zero())};
-    }
+    const observer_list& outer_;
+    observer_list own_{};
+    std::string worker_;
+    bool exception_text_;
+};
 
-    void tell(event_kind what, const entry& e, time_point at) const { observers_.on(event_of(what, e, at)); }
+} // namespace detail
+} // namespace v0
+} // namespace vouch
 
-    void check_passes(std::size_t passes) const {
-        if (passes >= options_.passes_max) {
-            throw error(error_kind::misuse, "runner: still not idle after " + std::to_string(passes) +
-                                                " passes; some handler keeps handing its entry back");
+// ---- vouch/run/detail/phases.hpp
+// The phases of a pass over one queue: claim, handle, settle. A runner puts them together into passes; a worker runs
+// them on several threads. Each phase ends at a point where the process may die: what was claimed and not settled is
+// claimed again when its lease ends.
+//
+// Used by one thread at a time, except `handle` and `convert_record_failure`, which any number of threads may call.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+struct phase_options {
+    std::string queue{};
+    std::string worker{};
+    std::size_t batch_size = 0;
+    duration lease{};
+    dispatch_options dispatch{};
+    bool exception_text = false;
+};
+
+template <class Store>
+class phases {
+  public:
+    using transaction = typename Store::transaction;
+    using completion = detail::completion<Store>;
+    using batch = std::vector<completion>;
+
+    /// Outbox and router must outlive the phases. Throws `invalid_argument` for options that no claim would accept.
+    phases(const outbox<Store>& from, const router<Store>& routes, phase_options options)
+        : outbox_(from), router_(routes), options_(std::move(options)), can_(from.store().capabilities()),
+          events_(from.observers(), options_.worker, options_.exception_text) {
+        validate(request(options_.batch_size, {}), can_.limits);
+        if (options_.batch_size == 0) {
+            refuse({"runner", "batch_size"}, "is 0; it must be at least 1");
         }
     }
 
-    Store& store_;
-    const outbox& outbox_;
+    [[nodiscard]] event_reporter& events() noexcept { return events_; }
+    [[nodiscard]] settle_hooks<transaction>& hooks() noexcept { return hooks_; }
+    [[nodiscard]] const phase_options& options() const noexcept { return options_; }
+
+    [[nodiscard]] claims claim(const claim_plan& plan) { return claim(request(plan.limit, outbox_.now()), plan); }
+
+    /// Claims this entry only, if it is due.
+    [[nodiscard]] claims claim_only(const id& only, const claim_plan& plan) {
+        auto wanted = request(1, outbox_.now());
+        wanted.only = only;
+        return claim(wanted, plan);
+    }
+
+    /// Calls the handler. The store accepts the outcome that this returns.
+    [[nodiscard]] completion handle(entry e, std::stop_token stop) const {
+        std::optional<time_point> start;
+        auto h = dispatch()(std::move(e), std::move(stop), [&](const entry& s) {
+            start = outbox_.now();
+            events_.started(s, *start);
+        });
+        if (start) {
+            h.took = std::max(outbox_.now() - *start, duration::zero());
+        }
+        return h;
+    }
+
+    /// Converts a failed `record` into an outcome, which may call the handler's `ended`.
+    [[nodiscard]] completion convert_record_failure(completion h) const {
+        const auto why = *h.record_failure;
+        dispatch().fail_recording(h, why);
+        return h;
+    }
+
+    /// Settles every completion without a result and, if `next` is given and every completion gets a result, claims in
+    /// the same commit. With `calls_handlers` unset, failed records are left for `convert_record_failure`.
+    [[nodiscard]] std::optional<claims> settle(batch& done, const claim_plan* next, bool calls_handlers) {
+        if (done.empty()) {
+            return std::nullopt;
+        }
+        const auto rules = dispatch();
+        batch_settler<Store> settler(outbox_.store(), outbox_.clock(), rules, hooks_, calls_handlers);
+        if (next == nullptr) {
+            return settler(std::span(done), nullptr);
+        }
+        const next_claim wanted{.request = request(next->limit, outbox_.now()), .plan = *next};
+        auto got = settler(std::span(done), &wanted);
+        return got ? std::optional(reported(std::move(*got))) : std::nullopt;
+    }
+
+    /// Extends the leases of completions that wait to be settled. One whose claim was taken over is stale.
+    void extend(batch& waiting) {
+        const auto most = can_.limits.batch_max;
+        for (std::size_t first = 0; first < waiting.size(); first += most) {
+            const auto some = std::span(waiting).subspan(first, std::min(most, waiting.size() - first));
+            std::vector<ticket> tickets;
+            for (const auto& h : some) {
+                tickets.push_back(ticket_of(h.entry));
+            }
+            const auto answers =
+                transact(outbox_.store(), [&](auto& tx) { return tx.extend(tickets, outbox_.now(), options_.lease); });
+            for (std::size_t i = 0; i < some.size(); ++i) {
+                if (answers[i] != verdict::applied && !some[i].in_doubt) {
+                    some[i].result = settle_result{.what = settle_result::kind::stale};
+                }
+            }
+        }
+    }
+
+    /// Reports the results that were not reported yet.
+    report report_results(batch& done) const {
+        report out;
+        const auto now = outbox_.now();
+        for (auto& h : done) {
+            if (h.result) {
+                events_.settled(out, h, now);
+            }
+        }
+        return out;
+    }
+    /// The same, and what hooks hold up.
+    report report_all(batch& done) const {
+        report out;
+        const auto now = outbox_.now();
+        for (auto& h : done) {
+            events_.settled(out, h, now);
+        }
+        return out;
+    }
+
+  private:
+    [[nodiscard]] claim_request request(std::size_t limit, time_point now) const {
+        return {
+            .queue = options_.queue, .limit = limit, .now = now, .lease = options_.lease, .worker = options_.worker};
+    }
+
+    [[nodiscard]] claims claim(const claim_request& wanted, const claim_plan& plan) {
+        return reported(transact(outbox_.store(), [&](auto& tx) { return claim_apart(tx, wanted, plan); }));
+    }
+
+    [[nodiscard]] claims reported(claims got) const {
+        for (const auto& e : got.entries) {
+            events_.claimed(e);
+        }
+        return got;
+    }
+
+    [[nodiscard]] dispatcher<Store> dispatch() const { return {router_, outbox_, options_.dispatch, can_}; }
+
+    const outbox<Store>& outbox_;
     const router<Store>& router_;
-    runner_options options_;
-    handling_options rules_;
+    phase_options options_;
     capabilities can_;
-    observer_list observers_;
-    settling_hooks<transaction> hooks_;
+    event_reporter events_;
+    settle_hooks<transaction> hooks_{};
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/runner.hpp
+// One deterministic pass over a queue: claim, handle each entry, settle. A runner has no threads, sleeps, clocks or
+// randomness of its own: the same store, clock, ids and handlers give the same trace. The phases are public, so a
+// simulator or a debugger can stop between any two.
+//
+//   vouch::runner runner(outbox, router, {.queue = "mail"});
+//   runner.run_until_idle();
+//
+// An entry whose last claim ended with its lease may have killed its process, so it is claimed and handled alone. A
+// caller that uses the phases must therefore settle what it has claimed before it claims again. Outcomes that a failing
+// hook holds up are kept, and settled by a later pass.
+//
+// A runner is used by one thread at a time, except `handle`, which any number of threads may call. Several runners may
+// share an outbox and a router.
+
+namespace vouch {
+inline namespace v0 {
+
+struct runner_options {
+    std::string queue{};
+    std::string worker = "runner";                ///< who claims; shown to operators
+    std::size_t batch_size = 50;                  ///< entries per claim
+    duration lease = std::chrono::minutes{5};     ///< must be longer than a batch takes
+    retry_policy retry{};                         ///< for routes and entries without a policy of their own
+    vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic fits no route
+    std::size_t passes_max = 1'000'000;           ///< `run_until_idle` gives up after this many passes
+    bool exception_text = false;                  ///< show it to observers: it may contain other people's data
+};
+
+template <class Store>
+class runner {
+    static_assert(explain_store<Store>());
+    using phases = detail::phases<Store>;
+
+  public:
+    using transaction = typename Store::transaction;
+    /// A claim whose handler has finished. Pass it to `settle`; its parts are not for users.
+    using completion = typename phases::completion;
+    using batch = std::vector<completion>;
+
+    /// Outbox and router must outlive the runner. Throws `invalid_argument` for options that no claim would accept.
+    runner(const outbox<Store>& from, const router<Store>& routes, runner_options options)
+        : outbox_(from), batch_size_(options.batch_size), passes_max_(options.passes_max),
+          phases_(from, routes,
+                  {.queue = std::move(options.queue),
+                   .worker = std::move(options.worker),
+                   .batch_size = options.batch_size,
+                   .lease = options.lease,
+                   .dispatch = {.retry = std::move(options.retry), .unhandled = options.unhandled},
+                   .exception_text = options.exception_text}) {}
+
+    runner(const outbox<Store>&&, const router<Store>&, runner_options) = delete; // the runner would outlive its outbox
+    runner(const outbox<Store>&, const router<Store>&&, runner_options) = delete; // the runner would outlive its router
+    runner(const outbox<Store>&&, const router<Store>&&, runner_options) = delete;
+
+    // Observers and hooks.
+
+    /// Reports the events of this runner to `o`, in addition to the outbox's observers. It must outlive the runner.
+    template <observer O>
+    void observe(O& o) {
+        phases_.events().add(o);
+    }
+    /// Calls `sink` in the settling transaction: before each terminal outcome, and after a settle that completes a
+    /// group. If it throws, the outcome is kept, and settled by a later pass.
+    void audit(audit_sink<transaction> sink) { phases_.hooks().audit = std::move(sink); }
+    /// Calls `callback` in the settling transaction, once each time the number of unfinished members falls to zero. If
+    /// it throws, the outcome is kept, and settled by a later pass.
+    void on_group_complete(std::function<void(transaction&, const std::string& group, const entry& last)> callback) {
+        phases_.hooks().group_complete = std::move(callback);
+    }
+
+    // Passes.
+
+    report run_once(const std::stop_token& stop = {}) {
+        auto out = settle_kept();
+        if (has_room()) {
+            out += pass(claim(), stop);
+        }
+        return out;
+    }
+
+    /// Runs one entry at once, if it is due: for producers that do not want to wait for the next pass.
+    report run_only(const id& only) {
+        auto out = settle_kept();
+        if (has_room()) {
+            out += pass(claim(only), {});
+        }
+        return out;
+    }
+
+    /// Makes passes until nothing is due, or until failing hooks hold up a whole batch of outcomes. Each settle shares
+    /// its commit with the next claim.
+    report run_until_idle(const std::stop_token& stop = {}) {
+        auto total = settle_kept();
+        if (!has_room()) {
+            return total;
+        }
+        auto entries = claim();
+        total.claimed += entries.size();
+        for (std::size_t passes = 0; !entries.empty(); ++passes) {
+            auto done = handle_all(std::move(entries), stop);
+            const keeper keeps(*this, done);
+            if (stop.stop_requested() || passes + 1 >= passes_max_ || !has_room()) {
+                total += settle(done);
+                check_passes(passes + 1);
+                return total;
+            }
+            auto [settled, next] = settle_and_claim(done);
+            total += settled;
+            total.claimed += next.size();
+            entries = std::move(next);
+        }
+        return total;
+    }
+
+    /// Makes passes until no live entry is left, and moves the clock to each next due time: for tests, in which hours
+    /// pass at once. Returns early if a hook fails. `time` must be the outbox's clock.
+    report run_until_idle(const manual_clock& time) {
+        report total;
+        for (std::size_t passes = 0;; ++passes) {
+            check_passes(passes);
+            total += run_until_idle();
+            const auto next = outbox_.store().next_due(phases_.options().queue);
+            if (!next || !kept_.empty()) {
+                return total;
+            }
+            if (*next > time()) {
+                time.set(*next);
+            }
+            if (outbox_.now() < *next) {
+                throw error(error_kind::misuse, "runner: run_until_idle was given a clock that is not the outbox's");
+            }
+        }
+    }
+
+    // Phases. The process may die after each of them: what was claimed and not settled is claimed again when its lease
+    // ends.
+
+    [[nodiscard]] std::vector<entry> claim() { return claim(batch_size_); }
+
+    /// Claims at most `limit` entries.
+    [[nodiscard]] std::vector<entry> claim(std::size_t limit) {
+        auto how = plan();
+        how.limit = std::min(how.limit, limit);
+        return remembered(phases_.claim(how));
+    }
+    /// Claims this entry only, if it is due.
+    [[nodiscard]] std::vector<entry> claim(const id& only) { return phases_.claim_only(only, plan()).entries; }
+
+    /// Calls the handler. The store accepts the outcome that this returns.
+    [[nodiscard]] completion handle(entry e, std::stop_token stop = {}) const {
+        return phases_.handle(std::move(e), std::move(stop));
+    }
+    /// Calls the handlers. Entries that have not started when a stop is requested are handed back untouched.
+    [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop = {}) const {
+        batch out;
+        out.reserve(entries.size());
+        for (auto& e : entries) {
+            if (stop.stop_requested()) {
+                out.push_back({.entry = std::move(e), .outcome = release{}});
+            } else {
+                out.push_back(handle(std::move(e), stop));
+            }
+        }
+        return out;
+    }
+
+    /// Settles every outcome of the batch that is not settled yet. Only outcomes that a failing hook holds up stay
+    /// unsettled. Throws the store's faults; then the same batch may be settled again, under the same tickets.
+    report settle(batch& done) {
+        std::ignore = phases_.settle(done, nullptr, true);
+        return phases_.report_all(done);
+    }
+    /// The same, and claims: in the same commit if every outcome is settled, otherwise after it.
+    [[nodiscard]] std::pair<report, std::vector<entry>> settle_and_claim(batch& done) {
+        const auto how = plan();
+        auto got = phases_.settle(done, &how, true);
+        auto out = phases_.report_all(done);
+        return {std::move(out), remembered(got ? std::move(*got) : phases_.claim(plan()))};
+    }
+
+  private:
+    /// Where one entry has lapsed there are often more: they are then claimed one by one.
+    [[nodiscard]] detail::claim_plan plan() const noexcept { return {.limit = was_alone_ ? 1 : batch_size_}; }
+
+    [[nodiscard]] std::vector<entry> remembered(detail::claims got) {
+        was_alone_ = got.entries.size() == 1 && detail::has_lapsed(got.entries.front());
+        return std::move(got.entries);
+    }
+
+    report pass(std::vector<entry> entries, const std::stop_token& stop) {
+        const auto count = entries.size();
+        auto done = handle_all(std::move(entries), stop);
+        const keeper keeps(*this, done);
+        auto out = settle(done);
+        out.claimed = count;
+        return out;
+    }
+
+    /// Keeps unsettled outcomes at the end of a pass, even if it ends by an exception, so that no handler is called
+    /// again for them.
+    struct keeper {
+        keeper(runner& of, batch& done) : of_(of), batch_(done) { of_.kept_.reserve(of_.kept_.size() + done.size()); }
+        keeper(const keeper&) = delete;
+        keeper& operator=(const keeper&) = delete;
+        ~keeper() {
+            try {
+                std::ignore = of_.phases_.report_results(batch_);
+            } catch (...) { // NOLINT(bugprone-empty-catch): no memory for a report without a reader
+            }
+            for (auto& h : batch_) {
+                if (!h.result) {
+                    of_.kept_.push_back(std::move(h));
+                }
+            }
+        }
+        runner& of_;
+        batch& batch_;
+    };
+    [[nodiscard]] bool has_room() const noexcept { return kept_.size() < batch_size_; }
+
+    report settle_kept() {
+        if (kept_.empty()) {
+            return {};
+        }
+        auto out = settle(kept_);
+        forget_settled();
+        phases_.extend(kept_); // so that this runner does not claim them again
+        out += phases_.report_results(kept_);
+        forget_settled();
+        return out;
+    }
+    /// Outcomes that were held up untried come first the next time.
+    void forget_settled() {
+        std::erase_if(kept_, [](const auto& h) { return h.result.has_value(); });
+        std::stable_partition(kept_.begin(), kept_.end(), [](const auto& h) { return h.is_untried; });
+    }
+
+    void check_passes(std::size_t passes) const {
+        if (passes >= passes_max_) {
+            throw error(error_kind::misuse, "runner: not idle after " + std::to_string(passes) +
+                                                " passes (passes_max); a handler keeps handing its entry back");
+        }
+    }
+
+    const outbox<Store>& outbox_;
+    std::size_t batch_size_;
+    std::size_t passes_max_;
+    phases phases_;
     batch kept_{};           ///< outcomes that are not settled yet
     bool was_alone_ = false; ///< the last pass handled an entry with a lapse
 };
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/webhook.hpp
+// Webhook deliveries: one entry per (event, subscription), however often the event is routed. Each subscription has its
+// own limits and delays, as they are at the time of an attempt; the defaults apply to what it leaves open.
+//
+//   const vouch::webhook hook(find_subscription, send);
+//   router.on(hook);
+//   outbox.emit(tx, vouch::webhook::of({.queue = "webhooks", .event = "order.placed/7", .to = subscription, .body = body}));
+//
+// The names of its parts in other systems that call this a delivery saga:
+//
+//   Pending, InProgress, PendingRetry, Completed, DeadLettered   the states pending, claimed, retrying, succeeded, dead
+//   attempt_count      failures, plus one if it succeeded
+//   next_attempt_at    due_at
+//   final_error_code   last_error: of the last failed attempt; kept after a success
+//
+// The handler knows nothing of HTTP: the application gives it a function that sends. Any number of threads may run it,
+// if that function allows that.
+
+namespace vouch {
+inline namespace v0 {
+
+class webhook {
+  public:
+    static constexpr std::string_view topic = "webhook";
+
+    struct subscription {
+        std::string id{};
+        std::string url{};
+        std::uint32_t attempts_max = 0; ///< 0: one more than its schedule has delays; without a schedule the default
+        std::optional<vouch::backoff> backoff{}; ///< unset: the default
+    };
+
+    /// An event for a subscription.
+    struct message {
+        std::string queue{};
+        std::string event{}; ///< names the event: one delivery per event and subscription
+        webhook::subscription to{};
+        std::string body{};
+    };
+
+    /// What to send.
+    struct request {
+        vouch::id id{}; ///< the idempotency key: the same for every attempt
+        std::string event{};
+        webhook::subscription subscription{};
+        std::string body{};
+        std::uint32_t attempt = 0; ///< counted from 1
+    };
+
+    /// Returns nothing if the subscription does not exist any more.
+    using lookup = std::function<std::optional<subscription>(std::string_view id)>;
+    /// Sends, and returns the status of the response. An exception is a failed attempt.
+    using sender = std::function<int(const request&)>;
+
+    webhook(lookup subscriptions, sender send, retry_policy defaults = {})
+        : subscriptions_(std::move(subscriptions)), send_(std::move(send)), defaults_(std::move(defaults)) {}
+
+    /// The policy of the route. It sets no limit: the subscription does, at each attempt.
+    [[nodiscard]] retry_policy retry() const {
+        return {.backoff = defaults_.backoff, .attempts_max = std::numeric_limits<std::uint32_t>::max()};
+    }
+
+    /// The policy of a subscription, completed by the defaults.
+    [[nodiscard]] retry_policy retry_of(const subscription& s) const {
+        const bool has_schedule = s.backoff && s.backoff->attempts();
+        const auto otherwise = has_schedule ? *s.backoff->attempts() : attempts_max_of(entry{}, defaults_);
+        return {.backoff = s.backoff ? s.backoff : defaults_.backoff,
+                .attempts_max = s.attempts_max != 0 ? s.attempts_max : otherwise};
+    }
+
+    /// The delivery of an event to a subscription. Emit it in the transaction of the event. The same pair again is a
+    /// duplicate while the first is stored. Only the subscription's id is stored.
+    [[nodiscard]] static emission of(message m) {
+        if (m.event.empty() || m.to.id.empty()) {
+            detail::refuse({"webhook", m.event.empty() ? "event" : "subscription id"}, "is empty");
+        }
+        // The length keeps ("a/b", "c") and ("a", "b/c") apart.
+        auto key = std::to_string(m.event.size()) + '/' + m.event + '/' + m.to.id;
+        return {.queue = std::move(m.queue),
+                .topic = std::string(topic),
+                .payload = std::move(m.body),
+                .key = std::move(key),
+                .headers = {{"webhook-event", std::move(m.event)}, {"webhook-subscription", std::move(m.to.id)}}};
+    }
+
+    /// A 2xx status is a success, any other a failed attempt with the code `http_<status>`. The delivery is dead at once
+    /// if its subscription is gone, or if the subscription's limit is below the attempts made.
+    [[nodiscard]] outcome operator()(delivery& d) const {
+        const auto event = d.header("webhook-event");
+        const auto to = d.header("webhook-subscription");
+        if (!event || !to) {
+            throw reject("no_webhook");
+        }
+        const auto known = subscriptions_(*to);
+        if (!known) {
+            throw reject("no_subscription");
+        }
+        const auto policy = retry_of(*known);
+        if (d.attempt() > attempts_max_of(d.entry(), policy)) {
+            return bury{.error = "attempts_exhausted"};
+        }
+        std::string code;
+        try {
+            const int status = send_({.id = d.id(),
+                                      .event = std::string(*event),
+                                      .subscription = *known,
+                                      .body = d.payload(),
+                                      .attempt = d.attempt()});
+            if (status >= 200 && status < 300) {
+                return succeed{};
+            }
+            code = "http_" + std::to_string(status);
+        } catch (...) {
+            const auto why = detail::caught_exception::current();
+            if (why.is_permanent) {
+                throw;
+            }
+            code = why.code;
+            d.explain(why.text);
+        }
+        return after_failure(d.entry(), code, policy, d.time());
+    }
+
+    /// An audit sink that calls `hook(transaction, audit_line)` for every delivery that dies, in the same transaction.
+    /// If the hook throws, the delivery is not dead yet; it is settled again later.
+    template <class Transaction, class Hook>
+    [[nodiscard]] static audit_sink<Transaction> dead_letters(Hook&& hook) {
+        return [hook = std::forward<Hook>(hook)](Transaction& tx, const audit_line& line) {
+            if (line.what == audit_line::kind::dead && line.topic == topic) {
+                hook(tx, line);
+            }
+        };
+    }
+
+  private:
+    lookup subscriptions_;
+    sender send_;
+    retry_policy defaults_;
+};
+
+/// Makes `router.on(hook)` work; call that.
+template <class Store>
+void add_route(router<Store>& to, webhook hook) {
+    auto retry = hook.retry();
+    to.on(std::string(webhook::topic), std::move(hook), std::move(retry));
+}
 
 } // namespace v0
 } // namespace vouch

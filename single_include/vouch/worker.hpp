@@ -44,25 +44,26 @@
 //   vouch::stop_signals signals;
 //   worker.run(signals.token());
 //
-// The first signal asks to stop. From then on the system's default is back in place, so a second one ends the process
-// at once; leases heal what it had in hand. One object at a time; when it goes, what was set before is set again.
+// The first signal requests a stop. After it, the system's default action is restored, so a second signal ends the
+// process at once; its claims are left to their leases. There may be one object at a time; its destructor restores the
+// signal handlers that were set before.
 //
-// POSIX only. Nothing is done in the signal handler but what is allowed there: it writes a byte to a pipe. The pipe is
-// made once per process and never closed, because a handler that was interrupted on another thread may write to it
-// after the object is gone; a descriptor closed by then might be another file's.
+// POSIX only. The signal handler does only what is allowed there: it writes a byte to a pipe. The pipe is created once
+// per process and never closed, because a signal handler that was interrupted on another thread may write to it after
+// the object is destroyed, when a closed descriptor might already belong to another file.
 
 namespace vouch {
 inline namespace v0 {
 
 class stop_signals {
   public:
-    /// Throws `misuse` if there is one already, `io` if the system has no pipe to give.
+    /// Throws `misuse` if there is one already, and `io` if the system cannot create a pipe.
     stop_signals() {
         if (taken().exchange(true)) {
             throw error(error_kind::misuse, "stop_signals: there is one already in this process");
         }
         try {
-            // A process that was forked has its parent's pipe, and would hear its signals.
+            // A forked process has its parent's pipe, and would receive its signals.
             if ((read_end() < 0 || owner() != ::getpid()) && !make_pipe()) {
                 throw error(error_kind::io, "stop_signals: the system has no pipe to give", {.code = errno});
             }
@@ -93,7 +94,7 @@ class stop_signals {
         taken() = false;
     }
 
-    /// Requested with the first signal.
+    /// A stop is requested with the first signal.
     [[nodiscard]] std::stop_token token() const noexcept { return stop_.get_token(); }
 
   private:
@@ -128,7 +129,7 @@ class stop_signals {
         return true;
     }
 
-    /// Those that came after an earlier object's listener had ended.
+    /// Removes signals that came after the listener of an earlier object had ended.
     static void forget_earlier_signals() noexcept {
         ::fcntl(read_end(), F_SETFL, O_NONBLOCK);
         char ignored = 0;
@@ -171,14 +172,43 @@ class stop_signals {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/run/exclusion.hpp
+// ---- vouch/observe/detail/fallback_log.hpp
+// The log of a worker that has no logging observer. Thread-safe, except `need`.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// Logs to stderr unless one of the observers writes a log.
+class fallback_log {
+  public:
+    explicit fallback_log(log_level least) : log_(least) {}
+
+    /// Must not be called while events are reported.
+    void need(bool is_needed) noexcept { is_needed_ = is_needed; }
+    void on(const event& e) noexcept {
+        if (is_needed_) {
+            log_.on(e);
+        }
+    }
+
+  private:
+    logger log_;
+    bool is_needed_ = true;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/exclusion.hpp
 // Lets one queue of a worker handle an entry alone, while no queue of that worker holds another claim.
 //
 // A queue that has found an entry with a lapse asks for exclusion. Then no queue claims until all have settled what
-// they hold, and the one that asked goes on alone. Because a handler may run for hours, or hang, the others are not
-// kept waiting without limit: if it does not get quiet in time, all go on as usual for a while, and the next try is
-// given more time; and an entry that is still handled after `alone_max` is alone no longer. Entries with a lapse are
-// not held meanwhile, so that another process can take them.
+// they hold, and the queue that asked continues alone. A handler may run for hours, or hang, so the others do not wait
+// without limit: if some claims are still held after a while, all queues continue as usual for a pause, and the next
+// try waits longer. An entry that is still being handled after `alone_max` no longer excludes the others. Entries with
+// a lapse are not held during a pause, so another process can claim them.
 //
 // Thread-safe. Times are arguments.
 
@@ -191,9 +221,11 @@ class exclusion {
     using steady = std::chrono::steady_clock;
     using member = std::size_t;
 
-    static constexpr std::chrono::seconds first_patience{1}; ///< how long the first try waits for quiet
+    static constexpr std::chrono::seconds first_patience{
+        1}; ///< how long the first try waits for all claims to be settled
     static constexpr std::chrono::seconds patience_max{10};
-    static constexpr std::chrono::seconds first_pause{4}; ///< how long all go on as usual after a first try in vain
+    static constexpr std::chrono::seconds first_pause{
+        4}; ///< how long all queues continue as usual after a failed first try
     static constexpr std::chrono::minutes pause_max{10};
     static constexpr std::chrono::seconds alone_max{30};
 
@@ -204,18 +236,19 @@ class exclusion {
     };
     struct answer {
         exclusion::access access = access::open;
-        /// Closed: when to ask again at the latest. Open: until when entries with a lapse need not come back.
+        /// Closed: when to ask again at the latest. Open: entries with a lapse should not be due before this.
         std::optional<steady::time_point> until{};
     };
 
-    /// `wake` makes the queue ask again; called from other queues' threads. All join before any asks.
+    /// Adds a queue. `wake` must make it ask again; it is called from other queues' threads. All queues must join before
+    /// the first one asks.
     [[nodiscard]] member join(std::function<void()> wake) {
         members_.push_back({.wake = std::move(wake)});
         return members_.size() - 1;
     }
 
-    /// What a queue may claim now. `holds`: whether it has claims that are not settled. A queue that gets `open` or
-    /// `alone` counts as one that holds claims until it asks again.
+    /// What a queue may claim now. `holds` says whether it has unsettled claims. A queue that is answered `open` or
+    /// `alone` counts as holding claims until it asks again.
     [[nodiscard]] answer ask(member who, bool holds, steady::time_point now) {
         std::function<void()> wake;
         const auto out = [&] {
@@ -244,7 +277,7 @@ class exclusion {
         wake_all(); // those that hold nothing have to say so
     }
 
-    /// The queue has settled what it handled alone, or found nothing to handle so. The others get as long as it had.
+    /// The queue has settled the entry that it handled alone, or has found none. The others then get as much time.
     void leave(member who, steady::time_point now) {
         {
             const std::lock_guard lock(mutex_);
@@ -314,7 +347,7 @@ class exclusion {
     std::vector<queue> members_{};
     std::optional<member> alone_{};
     steady::time_point alone_since_{};
-    std::optional<steady::time_point> quiet_by_{}; ///< set: no queue claims, so that it gets quiet by then
+    std::optional<steady::time_point> quiet_by_{}; ///< set: no queue claims, so that all claims are settled by then
     steady::time_point open_until_{};              ///< no try before this
     steady::duration patience_ = first_patience;
     steady::duration pause_ = first_pause;
@@ -324,9 +357,172 @@ class exclusion {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/run/stop_caller.hpp
-// Requests stops on a thread of its own. A request runs the callbacks that the handler has registered, which may take
-// as long as they like; the thread that extends leases cannot wait for them.
+// ---- vouch/run/detail/claim_pacing.hpp
+// When a queue claims next: at once while claims come back full, when the next entry is due, and ever more rarely while
+// a due entry cannot be claimed because another transaction has it open.
+//
+// Used by one thread.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+class claim_pacing {
+  public:
+    using steady = std::chrono::steady_clock;
+
+    explicit claim_pacing(duration poll_interval) noexcept : poll_interval_(poll_interval) {}
+
+    /// Forgets what is due. Call it before each look.
+    void forget_due() noexcept { due_in_.reset(); }
+
+    /// Whether a claim may find something. `gate` is called only if the last claim was not full; it returns the queue's
+    /// next due time, and `present` the time of the caller's clock.
+    template <class Gate, class Present>
+    [[nodiscard]] bool is_due(Gate&& gate, Present&& present, steady::time_point now) {
+        if (was_full_) {
+            return true;
+        }
+        const std::optional<time_point> next = gate();
+        if (!next) {
+            return false;
+        }
+        const time_point now_here = present();
+        due_in_ = *next <= now_here ? duration::zero() : *next - now_here;
+        if (*due_in_ > duration::zero()) {
+            return false;
+        }
+        if (next != missed_gate_) { // an entry that the last claim did not miss
+            missed_gate_ = next;
+            pause_ = duration::zero();
+            paused_until_ = now;
+        }
+        return now >= paused_until_;
+    }
+
+    /// A claim returned as many entries as it asked for, or fewer. There may be more.
+    void claimed(bool is_full) noexcept {
+        was_full_ = is_full;
+        due_in_ = duration::zero(); // until the next look
+        pause_ = duration::zero();
+    }
+
+    /// A claim returned nothing although an entry is due: another worker has just claimed it, or has it open.
+    void missed(steady::time_point now) noexcept {
+        was_full_ = false;
+        due_in_ = duration::zero();
+        pause_ = std::clamp<duration>(pause_ * 2, shortest_pause, poll_interval_);
+        paused_until_ = now + pause_;
+    }
+
+    /// When to claim next; the end of time if nothing is due.
+    [[nodiscard]] steady::time_point next(steady::time_point now) const noexcept {
+        if (was_full_) {
+            return now;
+        }
+        if (!due_in_) {
+            return steady::time_point::max();
+        }
+        // Bounded by the poll interval, because the longest waits would overflow.
+        return std::max(now + std::min(*due_in_, poll_interval_), paused_until_);
+    }
+
+  private:
+    static constexpr std::chrono::milliseconds shortest_pause{1};
+
+    duration poll_interval_;
+    bool was_full_ = true;                    ///< the last claim got all it asked for
+    std::optional<duration> due_in_{};        ///< at the last look
+    std::optional<time_point> missed_gate_{}; ///< the gate that was due when a claim got nothing
+    duration pause_{};                        ///< doubles with each claim that misses the same gate
+    steady::time_point paused_until_{};
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/held_outcomes.hpp
+// Outcomes of one queue that a failing hook holds up. They wait here, their leases extended, until the next try. The
+// waits between tries grow while the hook keeps failing.
+//
+// Used by one thread.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+template <class Store>
+class held_outcomes {
+  public:
+    using steady = std::chrono::steady_clock;
+    using batch = typename phases<Store>::batch;
+
+    held_outcomes(const exponential& waits, duration lease) : waits_(waits), lease_(lease) {}
+
+    [[nodiscard]] bool empty() const noexcept { return held_.empty(); }
+    [[nodiscard]] std::size_t size() const noexcept { return held_.size(); }
+    /// How many tries have failed in a row.
+    [[nodiscard]] std::uint32_t failures() const noexcept { return failures_; }
+    /// When there is something to do: a try, or an extension of leases. Requires that it is not empty.
+    [[nodiscard]] steady::time_point next() const noexcept { return std::min(try_at_, renew_at_); }
+
+    /// Moves outcomes whose next try is due to the end of `to`, up to `most` in all. They come last, because a hook that
+    /// fails for some entries must not hold up the others.
+    void move_due(batch& to, std::size_t most, steady::time_point now) {
+        if (!held_.empty() && now >= try_at_) {
+            const auto count = std::min(held_.size(), most - std::min(most, to.size()));
+            const auto end = held_.begin() + static_cast<std::ptrdiff_t>(count);
+            std::move(held_.begin(), end, std::back_inserter(to));
+            held_.erase(held_.begin(), end);
+        }
+    }
+
+    /// Keeps the outcomes that a settle at `now` has left, and plans their next try.
+    void keep(batch left, steady::time_point now) {
+        const bool was_empty = held_.empty();
+        std::move(left.begin(), left.end(), std::back_inserter(held_));
+        std::stable_partition(held_.begin(), held_.end(), [](const auto& h) { return h.is_untried; });
+        if (held_.empty()) {
+            failures_ = 0;
+        } else if (now >= try_at_ || was_empty) {
+            failures_ += 1;
+            try_at_ = now + *delay_after(backoff(waits_), held_.front().entry.id, failures_);
+            renew_at_ = was_empty ? now : renew_at_;
+        }
+    }
+
+    /// Extends their leases when that is due. Returns a report of the claims that another worker has taken over.
+    [[nodiscard]] report extend_leases(phases<Store>& through, steady::time_point now) {
+        if (held_.empty() || now < renew_at_) {
+            return {};
+        }
+        through.extend(held_);
+        auto out = through.report_results(held_);
+        std::erase_if(held_, [](const auto& h) { return h.result.has_value(); });
+        renew_at_ = now + lease_ / 3;
+        return out;
+    }
+
+    /// Gives up what is left.
+    [[nodiscard]] batch take_all() { return std::exchange(held_, {}); }
+
+  private:
+    exponential waits_;
+    duration lease_;
+    batch held_{};
+    std::uint32_t failures_ = 0;
+    steady::time_point try_at_{};
+    steady::time_point renew_at_{};
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/stop_caller.hpp
+// Requests stops on a thread of its own. A request runs the callbacks that a handler has registered. They may take any
+// time, and the thread that extends leases must not wait for them.
 
 namespace vouch {
 inline namespace v0 {
@@ -381,18 +577,19 @@ class stop_caller {
     std::condition_variable changed_;
     std::vector<std::stop_source> waiting_{};
     bool closed_ = false;
-    std::jthread thread_; ///< made last, joined before anything it uses goes
+    std::jthread thread_; ///< created last, joined before anything it uses is destroyed
 };
 
 } // namespace detail
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/run/hand.hpp
-// The claims a worker has in hand for one queue: those no thread has started, those being handled, and those handled
-// and not yet settled. One thread (the clerk) puts claims in and takes outcomes out; the others handle.
+// ---- vouch/run/detail/in_flight.hpp
+// The claims that a worker holds for one queue: unstarted ones, those a handler is running for, and finished ones that
+// are not settled yet. The claim loop adds claims and collects completions; the handler loops take claims and finish
+// them.
 //
-// Thread-safe. A claim is in exactly one of the three places, or it has left the hand.
+// Thread-safe. A claim is in exactly one of the three places, or it is no longer here.
 
 namespace vouch {
 inline namespace v0 {
@@ -400,37 +597,36 @@ namespace detail {
 
 using steady = std::chrono::steady_clock;
 
-/// A claim that waits for a thread.
+/// A claim that waits for a handler thread.
 template <class Store>
 struct held_claim {
     vouch::entry entry{};
-    std::stop_source stop{};                    ///< fires when the claim is lost or the worker stops
-    steady::time_point renew_at{};              ///< when its lease wants to be extended
-    std::optional<handled<Store>> unrecorded{}; ///< it was handled, but its `record` failed; `entry` is empty then
+    std::stop_source stop{};                       ///< fires when the claim is lost or the worker stops
+    steady::time_point renew_at{};                 ///< when its lease has to be extended
+    std::optional<completion<Store>> unrecorded{}; ///< its `record` failed; `entry` is empty then
 
     [[nodiscard]] vouch::ticket ticket() const noexcept { return ticket_of(unrecorded ? unrecorded->entry : entry); }
 };
 
-/// What is in hand.
-struct hand_size {
+struct in_flight_size {
     std::size_t unstarted = 0;
-    std::size_t unrecorded = 0; ///< outcomes whose `record` has failed, and for which no thread is free yet
+    std::size_t unrecorded = 0; ///< finished, but their `record` failed; they wait for a thread
     std::size_t running = 0;
     std::size_t finished = 0;
-    steady::time_point finished_since{};                     ///< when the first of these was finished
-    steady::time_point started_last{};                       ///< when a handler was last started
+    steady::time_point finished_since{};                     ///< when the first of these finished
+    steady::time_point started_last{};                       ///< when the last handler started
     steady::time_point renew_at = steady::time_point::max(); ///< the earliest of all claims
-    steady::duration handling{};                             ///< what a handler took, lately
-    bool measured = false;                                   ///< whether any was
+    steady::duration handling{};                             ///< how long a handler takes, averaged
+    bool measured = false;                                   ///< whether any handler has finished
     [[nodiscard]] std::size_t unfinished() const noexcept { return unstarted + unrecorded + running; }
 };
 
 template <class Store>
-class hand {
+class in_flight {
   public:
-    using batch = std::vector<handled<Store>>;
+    using batch = std::vector<completion<Store>>;
 
-    // The clerk's side.
+    // For the claim loop.
 
     void put(std::vector<entry> claimed, steady::time_point renew_at) {
         {
@@ -442,8 +638,8 @@ class hand {
         started_.notify_all();
     }
 
-    /// An outcome whose `record` has failed: a thread decides what follows. Before any claim that waits.
-    void put_back(handled<Store> unrecorded, steady::time_point renew_at) {
+    /// Returns a completion whose `record` failed, so that a handler thread converts it before it starts another claim.
+    void put_back(completion<Store> unrecorded, steady::time_point renew_at) {
         {
             const std::lock_guard lock(mutex_);
             unstarted_.push_front({.renew_at = renew_at, .unrecorded = std::move(unrecorded)});
@@ -451,7 +647,7 @@ class hand {
         started_.notify_all();
     }
 
-    /// Claims no thread has started go back untouched, with the outcomes, so that another worker can take them.
+    /// Turns unstarted claims into releases, so that another worker can claim them.
     void hand_back_unstarted() {
         const std::lock_guard lock(mutex_);
         for (auto& c : unstarted_) {
@@ -467,18 +663,18 @@ class hand {
         return std::exchange(finished_, {});
     }
 
-    [[nodiscard]] hand_size size() const {
+    [[nodiscard]] in_flight_size size() const {
         const std::lock_guard lock(mutex_);
         const auto unrecorded = static_cast<std::size_t>(std::count_if(
             unstarted_.begin(), unstarted_.end(), [](const auto& c) { return c.unrecorded.has_value(); }));
-        hand_size out{.unstarted = unstarted_.size() - unrecorded,
-                      .unrecorded = unrecorded,
-                      .running = running_.size(),
-                      .finished = finished_.size(),
-                      .finished_since = finished_since_,
-                      .started_last = started_last_,
-                      .handling = handling_,
-                      .measured = measured_};
+        in_flight_size out{.unstarted = unstarted_.size() - unrecorded,
+                           .unrecorded = unrecorded,
+                           .running = running_.size(),
+                           .finished = finished_.size(),
+                           .finished_since = finished_since_,
+                           .started_last = started_last_,
+                           .handling = handling_,
+                           .measured = measured_};
         for (const auto& c : unstarted_) {
             out.renew_at = std::min(out.renew_at, c.renew_at);
         }
@@ -488,7 +684,7 @@ class hand {
         return out;
     }
 
-    /// The tickets whose leases want to be extended by now.
+    /// The tickets whose leases have to be extended now.
     [[nodiscard]] std::vector<ticket> to_renew(steady::time_point now) const {
         std::vector<ticket> out;
         const std::lock_guard lock(mutex_);
@@ -505,7 +701,7 @@ class hand {
         return out;
     }
 
-    /// They have been extended; the next time is `again`.
+    /// The leases that were due at `now` have been extended; they are due again at `again`.
     void renewed(steady::time_point now, steady::time_point again) {
         const std::lock_guard lock(mutex_);
         for (auto& c : unstarted_) {
@@ -518,7 +714,7 @@ class hand {
 
     enum class loss : std::uint8_t { of_none, of_unstarted, of_running };
 
-    /// Another worker has the claim by now: it is not started if it was not, else its handler is asked to stop.
+    /// Another worker has taken over the claim: an unstarted one is dropped, a running handler is asked to stop.
     [[nodiscard]] loss lose(const ticket& lost) {
         const std::lock_guard lock(mutex_);
         if (std::erase_if(unstarted_, [&](const auto& c) { return c.ticket() == lost; }) > 0) {
@@ -534,15 +730,14 @@ class hand {
         return loss::of_running;
     }
 
-    /// From now on no handler is started: what was not goes back untouched, with the outcomes. Running ones are asked
-    /// to stop.
+    /// Starts no further handler. Turns unstarted claims into releases, and asks running handlers to stop.
     void close() {
         {
             const std::lock_guard lock(mutex_);
             closed_ = true;
             for (auto& c : unstarted_) {
                 add_finished(c.unrecorded ? std::move(*c.unrecorded)
-                                          : handled<Store>{.entry = std::move(c.entry), .outcome = release{}});
+                                          : completion<Store>{.entry = std::move(c.entry), .outcome = release{}});
             }
             unstarted_.clear();
             std::vector<std::stop_source> stops;
@@ -554,7 +749,7 @@ class hand {
         started_.notify_all();
     }
 
-    /// Gives up what is still running: its outcomes will be dropped, and its leases heal it. Says which.
+    /// Gives up the running handlers: their outcomes will be dropped. Returns their tickets.
     [[nodiscard]] std::vector<ticket> abandon() {
         const std::lock_guard lock(mutex_);
         abandoned_ = true;
@@ -565,9 +760,9 @@ class hand {
         return out;
     }
 
-    // A handling thread's side.
+    // For the handler loops.
 
-    /// Waits for a claim to handle; nothing once the hand is closed. `idle` is called first if there is none.
+    /// Waits for a claim to handle. Returns nothing after `close`. Calls `idle` before it waits.
     template <class Idle>
     [[nodiscard]] std::optional<held_claim<Store>> take(Idle&& idle) {
         std::unique_lock lock(mutex_);
@@ -587,9 +782,10 @@ class hand {
         return taken;
     }
 
-    /// The outcome of a claim that was taken; none if it could not be handled at all. Says whether the clerk should
-    /// look: it is the first outcome, or completes a batch, or the last one to be waited for.
-    bool finish(const ticket& done, std::optional<handled<Store>> with, steady::duration took, std::size_t batch_size) {
+    /// Adds the completion of a claim that was taken; nothing if the claim could not be handled. Returns whether the
+    /// claim loop should wake up: this is the first completion, the last one, or it fills a batch.
+    bool finish(const ticket& done, std::optional<completion<Store>> with, steady::duration took,
+                std::size_t batch_size) {
         const std::lock_guard lock(mutex_);
         std::erase_if(running_, [&](const auto& r) { return r.ticket == done; });
         handling_ = measured_ ? (handling_ * 7 + took) / 8 : took;
@@ -608,7 +804,7 @@ class hand {
         steady::time_point renew_at{};
     };
 
-    void add_finished(handled<Store> h) {
+    void add_finished(completion<Store> h) {
         if (finished_.empty()) {
             finished_since_ = steady::now();
         }
@@ -633,17 +829,17 @@ class hand {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/run/nap.hpp
-// How a clerk rests: until a time comes, new work is heard of (where the store has wake-ups), or somebody interrupts.
-// An interruption that comes while nobody rests ends the next rest at once, so none is lost.
+// ---- vouch/run/detail/interruptible_wait.hpp
+// A wait that ends when its time is over, when the store reports new work (if it has wake-ups), or when it is
+// interrupted. An interruption before the wait ends the next wait at once, so none is lost.
 //
-// One thread rests; any may interrupt.
+// One thread waits; any thread may interrupt.
 
 namespace vouch {
 inline namespace v0 {
 namespace detail {
 
-class nap {
+class interruptible_wait {
   public:
     void interrupt() noexcept {
         std::stop_source listening(std::nostopstate);
@@ -656,15 +852,15 @@ class nap {
         listening.request_stop();
     }
 
-    void rest(std::chrono::nanoseconds at_most) {
+    void wait(std::chrono::nanoseconds at_most) {
         std::unique_lock lock(mutex_);
         changed_.wait_for(lock, at_most, [&] { return interrupted_; });
         interrupted_ = false;
     }
 
-    /// Rests until `wakes` of the queue differs from `seen`, too.
+    /// Also ends when `wakes` of the queue differs from `seen`.
     template <waking_store Store>
-    void rest(Store& store, const std::string& queue, std::uint64_t seen, std::chrono::nanoseconds at_most) {
+    void wait(Store& store, const std::string& queue, std::uint64_t seen, std::chrono::nanoseconds at_most) {
         const std::stop_source listening;
         if (!begin_listening(listening)) {
             return;
@@ -704,37 +900,43 @@ class nap {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/run/store_trouble.hpp
-// What to do when the store fails: report it, wait a little longer each time, try again; unless trying again makes no
-// sense, then let the error through. One thread's.
+// ---- vouch/run/detail/store_retry.hpp
+// Repeats access to a store that fails: reports the error, waits a little longer each time, and tries again. An error
+// that no repeat can cure is rethrown.
+//
+// Used by one thread.
 
 namespace vouch {
 inline namespace v0 {
 namespace detail {
 
-class store_trouble {
+class store_retry {
   public:
     using steady = std::chrono::steady_clock;
 
-    /// All but `waits` outlive it.
-    store_trouble(const exponential& waits, const outbox& from, const observer_list& observers, std::string_view queue,
-                  std::string_view worker, bool exception_text = false)
-        : waits_(waits), outbox_(from), observers_(observers), queue_(queue), worker_(worker),
-          exception_text_(exception_text),
+    struct source {
+        std::string_view queue{};
+        std::string_view worker{};
+        bool exception_text = false;
+    };
+
+    /// `now`, `events` and the names in `of` must outlive it.
+    store_retry(const exponential& waits, const clock& now, const event_reporter& events, const source& of)
+        : waits_(waits), clock_(now), events_(events), source_(of),
           seed_(mix(static_cast<std::uint64_t>(steady::now().time_since_epoch().count()) ^
                     static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(this)))) {}
 
-    /// Runs `work`, which goes to the store. Says whether it went through; rethrows what no repeat can cure.
+    /// Runs `work`, which writes to the store. Returns whether it succeeded; rethrows what no repeat can cure.
     template <class Work>
     bool attempt(Work&& work) {
-        const bool fine = listen(work);
+        const bool fine = read(work);
         row_ = fine ? 0 : row_;
         return fine;
     }
 
-    /// The same for what only reads: that goes well does not mean that the trouble is over. A full disk can be read.
+    /// The same for work that only reads. Its success does not end the waits: a full disk can still be read.
     template <class Work>
-    bool listen(Work&& work) {
+    bool read(Work&& work) {
         try {
             work();
             return true;
@@ -752,35 +954,33 @@ class store_trouble {
         return false;
     }
 
-    /// Whether it is time to go to the store again.
-    [[nodiscard]] bool is_over(steady::time_point now) const noexcept { return row_ == 0 || now >= until_; }
-    [[nodiscard]] steady::time_point until() const noexcept { return until_; }
+    /// Whether the store may be used again.
+    [[nodiscard]] bool is_due(steady::time_point now) const noexcept { return row_ == 0 || now >= until_; }
+    [[nodiscard]] steady::time_point next() const noexcept { return until_; }
     [[nodiscard]] std::size_t total() const noexcept { return total_; }
 
   private:
     void note(std::string_view error, std::string_view text = {}) {
         row_ += 1;
         total_ += 1;
-        // Workers that failed together, in one process or in several, should not come back together.
+        // Workers that failed together, in one process or in several, should not return together.
         const id whose{.high = seed_, .low = total_};
         until_ = steady::now() + *delay_after(waits_, whose, row_);
-        observers_.on({.what = event_kind::store_error,
-                       .at = outbox_.now(),
-                       .queue = queue_,
-                       .worker = worker_,
-                       .error = error,
-                       .text = exception_text_ ? text : std::string_view{},
-                       .attempt = row_});
+        events_.on({.what = event_kind::store_error,
+                    .at = clock_(),
+                    .queue = source_.queue,
+                    .worker = source_.worker,
+                    .error = error,
+                    .text = source_.exception_text ? text : std::string_view{},
+                    .attempt = row_});
     }
 
     backoff waits_;
-    const outbox& outbox_;
-    const observer_list& observers_;
-    std::string_view queue_;
-    std::string_view worker_;
-    bool exception_text_;
-    std::uint64_t seed_; ///< of the jitter
-    std::uint32_t row_ = 0;
+    const clock& clock_;
+    const event_reporter& events_;
+    source source_;
+    std::uint64_t seed_;    ///< of the jitter
+    std::uint32_t row_ = 0; ///< failures in a row
     std::size_t total_ = 0;
     steady::time_point until_{};
 };
@@ -790,46 +990,55 @@ class store_trouble {
 } // namespace vouch
 
 // ---- vouch/run/worker_options.hpp
-// How a worker goes about it, in all and per queue, and what a run of it came to.
+// The options of a worker: for all its queues, and per queue.
 
 namespace vouch {
 inline namespace v0 {
 
 struct worker_options {
     std::string name = "worker"; ///< who claims; shown to operators
-    /// What the worker logs to stderr by itself, unless one of its observers writes a log.
+    /// What the worker logs to stderr, unless an observer writes a log.
     log_level log = log_level::warning;
-    bool exception_text = false; ///< hand it to observers and the log: it may carry other people's data
-    /// Nothing is late by more than this, whatever becomes of wake-ups.
+    bool exception_text = false; ///< show it to observers and in the log: it may contain other people's data
+    /// No entry is late by more than this, even if every wake-up is lost.
     duration poll_interval = std::chrono::seconds{1};
-    /// How long an outcome may wait for others to be committed with.
+    /// How long an outcome may wait so that others can share its commit.
     duration settle_within = std::chrono::milliseconds{5};
-    /// How much work, counted in time, a thread may have waiting. Short handlers are claimed by the batch, long ones
-    /// one by one, so that no entry waits behind them while another worker is idle. Claims that wait for longer,
-    /// because all threads are busy with a handler each, are handed back.
+    /// How much work, measured in time, may wait for a thread. Entries with short handlers are claimed by the batch,
+    /// entries with long ones one by one, so that no entry waits while another worker is idle. Claims that wait longer
+    /// than this because all threads are busy are handed back.
     duration look_ahead = std::chrono::milliseconds{20};
-    /// How long a stop waits for running handlers; what still runs then is left to its lease. Unset: as long as it
-    /// takes.
+    /// How long a stop waits for running handlers. The claims of those that still run are left to their leases. Unset:
+    /// a stop waits for all handlers.
     std::optional<duration> stop_within{};
     /// The waits between tries while the store or a hook fails.
     exponential store_backoff{.base = std::chrono::milliseconds{20}, .max = std::chrono::seconds{5}, .jitter = 0.5};
-    /// How many tries in a row a stop makes to settle what is left, while the store or a hook fails and no handler
-    /// runs.
+    /// How many times in a row a stop tries to settle the remaining outcomes while the store or a hook fails and no
+    /// handler runs.
     int stop_tries = 5;
-    duration purge_every = std::chrono::seconds{10}; ///< how often a queue with a retention is swept
-    std::size_t purge_limit = 200;                   ///< entries per commit of a sweep
+    duration purge_every = std::chrono::seconds{10}; ///< how often retention is applied to a queue
+    std::size_t purge_limit = 200;                   ///< entries removed per commit
 };
 
 struct queue_options {
     std::string queue{};
     std::size_t concurrency = 1;              ///< handlers at a time
     std::size_t batch_size = 50;              ///< entries per commit, and the most that wait for a thread
-    duration lease = std::chrono::minutes{5}; ///< how long a claim outlives a worker that died
-    bool extend_leases = true;                ///< while a handler runs; else the lease must exceed what a batch takes
-    retry_policy retry{};                     ///< for routes and entries that say nothing of their own
-    vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic no route fits
-    vouch::retention retention{};                 ///< what is swept, and when
+    duration lease = std::chrono::minutes{5}; ///< how long a claim outlives a worker that has died
+    bool extend_leases = true; ///< while a handler runs; if not, the lease must be longer than a batch takes
+    retry_policy retry{};      ///< for routes and entries without a policy of their own
+    vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic fits no route
+    vouch::retention retention{};                 ///< which ended entries are removed, and when
 };
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/worker_report.hpp
+// What a run of a worker did, in numbers.
+
+namespace vouch {
+inline namespace v0 {
 
 struct worker_report {
     std::size_t claimed = 0;
@@ -838,10 +1047,11 @@ struct worker_report {
     std::size_t retried = 0;
     std::size_t dead = 0;
     std::size_t released = 0;
-    std::size_t stale = 0;     ///< outcomes refused because another claim had taken over
-    std::size_t unsettled = 0; ///< outcomes that could not be recorded; their leases heal them
-    std::size_t lost = 0;      ///< claims that were taken over while in hand
-    std::size_t abandoned = 0; ///< handlers that were still running when the stop's time was over
+    std::size_t stale = 0; ///< outcomes refused because another worker had taken over the claim
+    std::size_t unsettled =
+        0;                ///< outcomes that could not be stored; the entries are claimed again when their leases end
+    std::size_t lost = 0; ///< claims that another worker took over while this one held them
+    std::size_t abandoned = 0; ///< handlers that were still running after `stop_within`
     std::size_t purged = 0;
     std::size_t store_errors = 0;
 
@@ -876,100 +1086,116 @@ struct worker_report {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/run/clerk.hpp
-// One queue's clerk: the thread of a worker that goes to the store. It claims as much as the handling threads can take,
-// settles what they have finished (together, and with the next claim, in one commit), extends leases, and rests until
-// something is due.
+// ---- vouch/run/detail/queue_run.hpp
+// One queue during one run of a worker: the loop of the thread that uses the store, and the loop of the threads that
+// call handlers, side by side. They meet in `in_flight`.
 //
-// Wake-ups are hints: they end a rest early, and nothing relies on them.
+//   claim loop     claims as much as the handler threads can take, settles what they have finished (together, and with
+//                  the next claim, in one commit), extends leases, and waits until something is due
+//   handler loop   takes a claim, calls its handler, adds the completion
+//
+// Wake-ups are hints: they end a wait early, and nothing relies on them.
 
 namespace vouch {
 inline namespace v0 {
 namespace detail {
 
 template <class Store>
-class clerk {
+class queue_run {
   public:
-    /// All but the store's capabilities is kept by reference.
-    clerk(Store& store, const outbox& from, runner<Store>& through, const observer_list& observers,
-          const worker_options& all, const queue_options& mine, exclusion& among)
-        : store_(store), outbox_(from), runner_(through), observers_(observers), all_(all), mine_(mine),
-          exclusion_(among), member_(among.join([this] { interrupt(); })),
-          batch_max_(store.capabilities().limits.batch_max),
-          trouble_(all.store_backoff, from, observers, mine.queue, all.name, all.exception_text) {}
+    /// All arguments must outlive the run.
+    queue_run(const outbox<Store>& from, phases<Store>& through, const worker_options& all, const queue_options& mine,
+              exclusion& among)
+        : outbox_(from), phases_(through), all_(all), mine_(mine), exclusion_(among),
+          member_(among.join([this] { interrupt(); })), batch_max_(from.store().capabilities().limits.batch_max),
+          retry_(all.store_backoff, from.clock(), through.events(), {mine.queue, all.name, all.exception_text}),
+          held_(all.store_backoff, mine.lease), pacing_(all.poll_interval) {}
 
-    [[nodiscard]] detail::hand<Store>& hand() noexcept { return hand_; }
+    /// Wakes the claim loop: a handler has finished, a thread is idle, or a stop was requested.
+    void interrupt() noexcept { wait_.interrupt(); }
+    /// Starts no further handler and asks the running ones to stop.
+    void close() { in_flight_.close(); }
 
-    /// Wakes the loop: a handler has finished, a thread is idle, or a stop was requested.
-    void interrupt() noexcept { nap_.interrupt(); }
+    // The loops.
 
-    /// Claims and settles until a stop is requested. Throws what no repeat can cure. Either way `wind_up` is to follow.
-    void work(const std::stop_token& stop) {
+    /// Claims and settles until a stop is requested. Throws errors that no repeat can cure. Call `finish` afterwards,
+    /// in either case.
+    void claim_loop(const std::stop_token& stop) {
         while (!stop.stop_requested()) {
             listen();
             const auto now = steady::now();
-            if (trouble_.is_over(now)) {
-                trouble_.attempt([&] { pass(now); });
+            if (retry_.is_due(now)) {
+                retry_.attempt([&] { pass(now); });
             }
-            rest(stop);
+            wait(stop);
         }
     }
 
-    /// The end: nothing new is started, running handlers finish or, when `deadline` has passed, are left behind.
-    void wind_up(std::optional<steady::time_point> deadline) {
-        hand_.close();
+    /// Calls handlers until `close`.
+    void handler_loop() {
+        while (auto claim = in_flight_.take([&] { interrupt(); })) {
+            const auto ticket = claim->ticket();
+            const auto start = steady::now();
+            std::optional<completion<Store>> done;
+            try {
+                done = claim->unrecorded ? phases_.convert_record_failure(std::move(*claim->unrecorded))
+                                         : phases_.handle(std::move(claim->entry), claim->stop.get_token());
+            } catch (...) { // there is no memory even for a failed attempt
+                report_unsettled(ticket.id, "full");
+            }
+            if (in_flight_.finish(ticket, std::move(done), steady::now() - start, mine_.batch_size)) {
+                interrupt();
+            }
+        }
+    }
+
+    /// Ends the claim loop: starts nothing new, waits until running handlers have finished or `deadline` has passed,
+    /// and settles what they return.
+    void finish(std::optional<steady::time_point> deadline) {
+        in_flight_.close();
         for (int tries = all_.stop_tries;;) {
-            const bool is_last = hand_.size().running == 0; // nothing more will be finished
-            if (trouble_.is_over(steady::now())) {
-                const auto failures_before = hook_failures_;
-                const bool fine = try_to_settle(is_last) && hook_failures_ <= failures_before;
+            const bool is_last = in_flight_.size().running == 0; // nothing more will be finished
+            if (retry_.is_due(steady::now())) {
+                const auto failures_before = held_.failures();
+                const bool fine = try_to_settle(is_last) && held_.failures() <= failures_before;
                 tries = !is_last ? all_.stop_tries : fine ? tries : tries - 1;
             }
-            const auto left = hand_.size();
-            const bool unsettled = left.finished > 0 || !batch_.empty() || !kept_.empty();
-            if (left.running == 0 && (!unsettled || tries == 0)) {
-                break; // all is done; or the store fails for good, and leases heal what is left
+            const auto left = in_flight_.size();
+            const bool is_unsettled = left.finished > 0 || !batch_.empty() || !held_.empty();
+            if (left.running == 0 && (!is_unsettled || tries == 0)) {
+                break; // all is settled; or the store keeps failing, and the rest is left to its leases
             }
             if (deadline && steady::now() >= *deadline) {
                 break;
             }
-            if (left.finished == 0 || !batch_.empty() || !trouble_.is_over(steady::now())) {
-                nap_.rest(until_settling(left, deadline));
+            if (left.finished == 0 || !batch_.empty() || !retry_.is_due(steady::now())) {
+                wait_.wait(until_settling(left, deadline));
             }
         }
-        give_up(hand_.collect());
+        give_up(in_flight_.collect());
         exclusion_.leave(member_, steady::now());
     }
 
-    /// A claim was given up; its lease heals it.
-    void tell_unsettled(const id& which, std::string_view error) const {
-        observers_.on({.what = event_kind::unsettled,
-                       .at = outbox_.now(),
-                       .queue = mine_.queue,
-                       .worker = all_.name,
-                       .error = error,
-                       .id = which});
-    }
-
-    /// The final report. Call it after the worker has stopped.
+    /// The final report. Call it after `finish`.
     [[nodiscard]] worker_report done() const noexcept {
         auto out = done_;
-        out.store_errors = trouble_.total();
+        out.store_errors = retry_.total();
         return out;
     }
 
   private:
-    static constexpr std::chrono::milliseconds shortest_rest{1};
+    using access = exclusion::access;
+    using batch = typename phases<Store>::batch;
 
-    // Working.
+    // One pass of the claim loop.
 
-    /// Before anything is looked at, so that no wake-up falls between the look and the rest.
+    /// Reads the wake-up counter before anything else, so that no wake-up falls between a look and the wait.
     void listen() {
         if constexpr (waking_store<Store>) {
             listens_ = false;
-            if (trouble_.is_over(steady::now())) {
-                trouble_.listen([&] {
-                    seen_ = store_.wakes(mine_.queue);
+            if (retry_.is_due(steady::now())) {
+                retry_.read([&] {
+                    seen_ = outbox_.store().wakes(mine_.queue);
                     listens_ = true;
                 });
             }
@@ -977,280 +1203,235 @@ class clerk {
     }
 
     void pass(steady::time_point now) {
-        keep_leases(now);
-        const bool hands_back = is_stuck(hand_.size(), now);
+        extend_leases(now);
+        const bool hands_back = is_stuck(in_flight_.size(), now);
         if (hands_back) {
-            hand_.hand_back_unstarted();
+            in_flight_.hand_back_unstarted();
         }
-        const auto in_hand = hand_.size();
+        const auto flying = in_flight_.size();
         const bool held_claims = holds_claims();
-        plan_claims(in_hand, now);
-        due_in_.reset();
-        const bool claims = plan_.limit > 0 && something_is_due(now);
-        if (batch_.empty() && in_hand.finished > 0 && (claims || hands_back || is_ripe(in_hand, now))) {
-            batch_ = hand_.collect();
+        plan_claims(flying, now);
+        const bool claims = is_claim_due(now);
+        if (batch_.empty() && flying.finished > 0 && (claims || hands_back || is_ripe(flying, now))) {
+            batch_ = in_flight_.collect();
         }
-        add_kept(now);
-        if (batch_.empty() && claims) {
-            took_up(runner_.claim_by(plan_), now);
-        } else if (!batch_.empty()) {
-            auto [settled, claimed] = runner_.settle_and_try_claim(batch_, claims ? plan_ : claim_plan{});
-            done_ += settled;
-            sort_out(now, true);
-            if (claimed) {
-                took_up(std::move(*claimed), now);
-            } else {
-                tell_polled(0, now);
-            }
+        held_.move_due(batch_, batch_max_, now);
+        if (!batch_.empty()) {
+            settle_and_claim(claims, now);
+        } else if (claims) {
+            start(phases_.claim(plan_), now);
         }
         if (!holds_claims()) {
-            if (access_.access == exclusion::access::alone) {
-                exclusion_.leave(member_, now);
-                interrupt();
-            } else if (access_.access == exclusion::access::closed && held_claims) {
-                interrupt(); // to say so
-            }
+            leave_exclusion(held_claims, now);
+        }
+    }
+
+    /// In one commit, if every outcome is settled.
+    void settle_and_claim(bool claims, steady::time_point now) {
+        auto claimed = phases_.settle(batch_, claims ? &plan_ : nullptr, false);
+        done_ += phases_.report_all(batch_);
+        sort_out(now, true);
+        if (claimed) {
+            start(std::move(*claimed), now);
+        } else {
+            report_polled(0, now);
         }
     }
 
     /// Whether claims wait for threads that have all been busy for longer than the look-ahead.
-    [[nodiscard]] bool is_stuck(const hand_size& in_hand, steady::time_point now) const noexcept {
-        return in_hand.unstarted > 0 && is_slow(in_hand, now);
+    [[nodiscard]] bool is_stuck(const in_flight_size& flying, steady::time_point now) const noexcept {
+        return flying.unstarted > 0 && is_slow(flying, now);
     }
-    [[nodiscard]] bool is_slow(const hand_size& in_hand, steady::time_point now) const noexcept {
-        return in_hand.running >= mine_.concurrency && now - in_hand.started_last >= all_.look_ahead;
+    [[nodiscard]] bool is_slow(const in_flight_size& flying, steady::time_point now) const noexcept {
+        return flying.running >= mine_.concurrency && now - flying.started_last >= all_.look_ahead;
+    }
+    [[nodiscard]] bool is_ripe(const in_flight_size& flying, steady::time_point now) const {
+        return flying.finished >= mine_.batch_size || flying.unfinished() == 0 ||
+               now - flying.finished_since >= all_.settle_within;
     }
 
-    /// Outcomes that a hook holds up do not count: they may wait for days, and no handler of theirs runs.
+    /// Outcomes that a hook holds up do not count: they may wait for days, and their handlers have ended.
     [[nodiscard]] bool holds_claims() const {
-        const auto in_hand = hand_.size();
-        return in_hand.unfinished() + in_hand.finished + batch_.size() > 0;
+        const auto flying = in_flight_.size();
+        return flying.unfinished() + flying.finished + batch_.size() > 0;
     }
 
-    /// How much to claim now, as far as the other queues allow.
-    void plan_claims(const hand_size& in_hand, steady::time_point now) {
-        using access = exclusion::access;
+    /// Plans how much to claim, as far as the worker's other queues allow.
+    void plan_claims(const in_flight_size& flying, steady::time_point now) {
         access_ = exclusion_.ask(member_, holds_claims(), now);
         plan_ = {};
         if (access_.access == access::alone) {
             plan_.limit = holds_claims() ? 0 : 1;
-        } else if (access_.access == access::open && kept_.size() < mine_.batch_size) {
-            plan_ = {.limit = room_for_claims(in_hand, now), .rule = claim_plan::lapsed::handed_back};
+        } else if (access_.access == access::open && held_.size() < mine_.batch_size) {
+            plan_ = {.limit = room_for_claims(flying, now), .rule = claim_plan::lapsed::handed_back};
             if (access_.until) {
-                // Not for long, because another process may be able to handle them alone.
+                // A short time only, because another process may be able to handle them alone.
                 const auto wait = std::min<steady::duration>(*access_.until - now, std::chrono::seconds{1});
                 plan_.until = later(outbox_.now(), std::chrono::ceil<duration>(wait));
             }
         }
     }
 
-    /// What is left of a settled batch: outcomes that a hook holds up, and those whose `record` has failed, which are a
-    /// handling thread's business if there still are any.
-    void sort_out(steady::time_point now, bool has_threads) {
-        const bool was_held_up = !kept_.empty();
-        for (auto& h : batch_) {
-            if (h.record_failure && has_threads) {
-                hand_.put_back(std::move(h), mine_.extend_leases ? now : steady::time_point::max());
-            } else if (!h.landing) {
-                kept_.push_back(std::move(h));
-            }
-        }
-        batch_.clear();
-        std::stable_partition(kept_.begin(), kept_.end(), [](const auto& h) { return h.is_untried; });
-        if (kept_.empty()) {
-            hook_failures_ = 0;
-        } else if (now >= kept_until_ || !was_held_up) {
-            hook_failures_ += 1;
-            kept_until_ = now + *delay_after(backoff(all_.store_backoff), kept_.front().entry.id, hook_failures_);
-            kept_renew_at_ = was_held_up ? kept_renew_at_ : now;
-        }
+    [[nodiscard]] bool is_claim_due(steady::time_point now) {
+        pacing_.forget_due();
+        return plan_.limit > 0 &&
+               pacing_.is_due([&] { return outbox_.store().next_due(mine_.queue); }, outbox_.clock(), now);
     }
 
-    /// Outcomes that were held up go behind the others, so that a hook which fails for some does not hold up all.
-    void add_kept(steady::time_point now) {
-        if (!kept_.empty() && now >= kept_until_) {
-            const auto count = std::min(kept_.size(), batch_max_ - std::min(batch_max_, batch_.size()));
-            const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(count);
-            std::move(kept_.begin(), end, std::back_inserter(batch_));
-            kept_.erase(kept_.begin(), end);
-        }
-    }
-
-    /// How many more the threads can take: those that are idle, and what a thread gets through within the look-ahead.
-    /// Claims are worth a commit only when they are several, or a thread waits for one.
-    [[nodiscard]] std::size_t room_for_claims(const hand_size& in_hand, steady::time_point now) const noexcept {
+    /// How many more claims the threads can take: one per idle thread, and what a thread gets through within the
+    /// look-ahead. A claim is worth a commit only if a thread waits for it or there is room for several.
+    [[nodiscard]] std::size_t room_for_claims(const in_flight_size& flying, steady::time_point now) const noexcept {
         auto ahead = std::size_t{0};
-        if (in_hand.measured && !is_slow(in_hand, now)) {
-            const auto each = std::max<steady::duration>(in_hand.handling, std::chrono::microseconds{1});
+        if (flying.measured && !is_slow(flying, now)) {
+            const auto each = std::max<steady::duration>(flying.handling, std::chrono::microseconds{1});
             const auto fit = static_cast<std::uint64_t>(std::max<steady::duration>(all_.look_ahead, {}) / each);
             ahead = static_cast<std::size_t>(std::min<std::uint64_t>(fit * mine_.concurrency, mine_.batch_size));
         }
         const auto wanted = std::min(mine_.concurrency + ahead, batch_max_);
-        const auto room = wanted - std::min(wanted, in_hand.unfinished());
-        return in_hand.unstarted == 0 || room >= ahead / 2 ? room : 0;
+        const auto room = wanted - std::min(wanted, flying.unfinished());
+        return flying.unstarted == 0 || room >= ahead / 2 ? room : 0;
     }
 
-    [[nodiscard]] bool something_is_due(steady::time_point now) {
-        if (was_full_) {
-            return true;
-        }
-        const auto next = store_.next_due(mine_.queue);
-        if (!next) {
-            return false;
-        }
-        const auto present = outbox_.now();
-        due_in_ = *next <= present ? duration::zero() : *next - present;
-        if (*due_in_ > duration::zero()) {
-            return false;
-        }
-        if (next != due_gate_) { // not what the last claim did not get
-            due_gate_ = next;
-            empty_rest_ = duration::zero();
-            empty_until_ = now;
-        }
-        return now >= empty_until_;
-    }
-
-    [[nodiscard]] bool is_ripe(const hand_size& in_hand, steady::time_point now) const {
-        return in_hand.finished >= mine_.batch_size || in_hand.unfinished() == 0 ||
-               now - in_hand.finished_since >= all_.settle_within;
-    }
-
-    void took_up(claims got, steady::time_point before) {
+    /// Gives the claims of a pass to the handler threads.
+    void start(claims got, steady::time_point before) {
         auto& claimed = got.entries;
-        tell_polled(claimed.size(), before);
-        const bool was_alone = access_.access == exclusion::access::alone;
-        was_full_ = claimed.size() == plan_.limit && !was_alone;
-        due_in_ = duration::zero(); // until the next look
-        if (got.hands_back) {
-            exclusion_.want(member_, before);
-            was_full_ = false;
-        } else if (claimed.empty()) {
-            // What is due is passed over for now: another worker has just claimed it, or has it open.
-            empty_rest_ = std::clamp<duration>(empty_rest_ * 2, shortest_rest, all_.poll_interval);
-            empty_until_ = steady::now() + empty_rest_;
+        report_polled(claimed.size(), before);
+        if (claimed.empty() && !got.hands_back) {
+            pacing_.missed(steady::now());
             return;
         }
-        empty_rest_ = duration::zero();
+        const bool was_alone = access_.access == access::alone;
+        pacing_.claimed(claimed.size() == plan_.limit && !was_alone && !got.hands_back);
+        if (got.hands_back) {
+            exclusion_.want(member_, before);
+        }
         done_.claimed += claimed.size();
         const bool is_lapsed = !claimed.empty() && has_lapsed(claimed.front());
-        hand_.put(std::move(claimed), mine_.extend_leases ? before + mine_.lease / 3 : steady::time_point::max());
+        in_flight_.put(std::move(claimed), mine_.extend_leases ? before + mine_.lease / 3 : steady::time_point::max());
         if (was_alone) {
             is_lapsed ? exclusion_.want(member_, before) : exclusion_.leave(member_, before);
         }
     }
 
-    void keep_leases(steady::time_point now) {
-        if (!kept_.empty() && now >= kept_renew_at_) {
-            runner_.extend(kept_);
-            done_ += runner_.report_landings(kept_); // those that another worker has taken over
-            std::erase_if(kept_, [](const auto& h) { return h.landing.has_value(); });
-            kept_renew_at_ = now + mine_.lease / 3;
+    void leave_exclusion(bool held_claims, steady::time_point now) {
+        if (access_.access == access::alone) {
+            exclusion_.leave(member_, now);
+            interrupt();
+        } else if (access_.access == access::closed && held_claims) {
+            interrupt(); // the next pass tells the other queues that this one holds nothing any more
         }
-        const auto tickets = hand_.to_renew(now);
+    }
+
+    /// Distributes what a settle has left: outcomes that a hook holds up wait; a failed `record` is for a handler
+    /// thread to convert, if there still is one.
+    void sort_out(steady::time_point now, bool has_threads) {
+        batch left;
+        for (auto& h : batch_) {
+            if (h.record_failure && has_threads) {
+                in_flight_.put_back(std::move(h), mine_.extend_leases ? now : steady::time_point::max());
+            } else if (!h.result) {
+                left.push_back(std::move(h));
+            }
+        }
+        batch_.clear();
+        held_.keep(std::move(left), now);
+    }
+
+    void extend_leases(steady::time_point now) {
+        done_ += held_.extend_leases(phases_, now);
+        const auto tickets = in_flight_.to_renew(now);
         for (std::size_t at = 0; at < tickets.size(); at += batch_max_) {
             const auto some = std::span(tickets).subspan(at, std::min(batch_max_, tickets.size() - at));
             const auto verdicts =
-                transact(store_, [&](auto& tx) { return tx.extend(some, outbox_.now(), mine_.lease); });
+                transact(outbox_.store(), [&](auto& tx) { return tx.extend(some, outbox_.now(), mine_.lease); });
             for (std::size_t i = 0; i < some.size(); ++i) {
                 if (verdicts[i] != verdict::applied) {
                     lose(some[i]);
                 }
             }
         }
-        hand_.renewed(now, now + mine_.lease / 3); // not if that threw: then it is tried again before the lease is over
+        // Not reached if that throws: the next pass tries again before the leases end.
+        in_flight_.renewed(now, now + mine_.lease / 3);
     }
 
     void lose(const ticket& lost) {
-        using loss = typename detail::hand<Store>::loss;
-        const auto what = hand_.lose(lost);
+        using loss = typename in_flight<Store>::loss;
+        const auto what = in_flight_.lose(lost);
         if (what != loss::of_none) {
             done_.lost += 1;
-            observers_.on({.what = event_kind::lease_lost,
-                           .at = outbox_.now(),
-                           .queue = mine_.queue,
-                           .worker = all_.name,
-                           .tag = what == loss::of_unstarted ? "unstarted" : "",
-                           .id = lost.id});
+            phases_.events().on({.what = event_kind::lease_lost,
+                                 .at = outbox_.now(),
+                                 .queue = mine_.queue,
+                                 .worker = all_.name,
+                                 .tag = what == loss::of_unstarted ? "unstarted" : "",
+                                 .id = lost.id});
         }
     }
 
-    // Resting.
+    // Waiting between passes.
 
-    void rest(const std::stop_token& stop) {
-        if (stop.stop_requested()) {
-            return;
-        }
+    void wait(const std::stop_token& stop) {
         const auto now = steady::now();
-        const auto in_hand = hand_.size();
-        auto until = now + all_.poll_interval;
-        bool wants_work = false;
-        if (!trouble_.is_over(now)) {
-            until = std::min(until, trouble_.until());
-        } else {
-            until = std::min(until, in_hand.renew_at);
-            if (in_hand.finished > 0) {
-                until = std::min(until, in_hand.unfinished() == 0 ? now : in_hand.finished_since + all_.settle_within);
-            }
-            if (in_hand.unstarted > 0 && in_hand.running >= mine_.concurrency) {
-                until = std::min(until, in_hand.started_last + all_.look_ahead);
-            }
-            if (!kept_.empty()) {
-                until = std::min({until, kept_until_, kept_renew_at_});
-            }
-            if (access_.access == exclusion::access::closed && access_.until) {
-                until = std::min(until, *access_.until);
-            }
-            wants_work = wants_claims(in_hand, now);
-            if (wants_work) {
-                until = std::min(until, next_claim(now));
-            }
-        }
-        if (until <= now) {
+        const auto flying = in_flight_.size();
+        const bool wants_claims = retry_.is_due(now) && wants_more(flying, now);
+        const auto until = next_pass(flying, wants_claims, now);
+        if (stop.stop_requested() || until <= now) {
             return;
         }
         if constexpr (waking_store<Store>) {
-            if (wants_work && listens_) {
-                trouble_.listen([&] { nap_.rest(store_, mine_.queue, seen_, until - now); });
+            if (wants_claims && listens_) {
+                retry_.read([&] { wait_.wait(outbox_.store(), mine_.queue, seen_, until - now); });
                 return;
             }
         }
-        nap_.rest(until - now);
+        wait_.wait(until - now);
     }
 
-    [[nodiscard]] bool wants_claims(const hand_size& in_hand, steady::time_point now) const noexcept {
-        if (access_.access == exclusion::access::open) {
-            return kept_.size() < mine_.batch_size && room_for_claims(in_hand, now) > 0;
+    [[nodiscard]] steady::time_point next_pass(const in_flight_size& flying, bool wants_claims,
+                                               steady::time_point now) const {
+        const auto latest = now + all_.poll_interval;
+        if (!retry_.is_due(now)) {
+            return std::min(latest, retry_.next());
+        }
+        auto until = std::min(latest, flying.renew_at);
+        if (flying.finished > 0) {
+            until = std::min(until, flying.unfinished() == 0 ? now : flying.finished_since + all_.settle_within);
+        }
+        if (flying.unstarted > 0 && flying.running >= mine_.concurrency) {
+            until = std::min(until, flying.started_last + all_.look_ahead);
+        }
+        if (!held_.empty()) {
+            until = std::min(until, held_.next());
+        }
+        if (access_.access == access::closed && access_.until) {
+            until = std::min(until, *access_.until);
+        }
+        return wants_claims ? std::min(until, pacing_.next(now)) : until;
+    }
+
+    [[nodiscard]] bool wants_more(const in_flight_size& flying, steady::time_point now) const noexcept {
+        if (access_.access == access::open) {
+            return held_.size() < mine_.batch_size && room_for_claims(flying, now) > 0;
         }
         return plan_.limit > 0;
     }
 
-    [[nodiscard]] steady::time_point next_claim(steady::time_point now) const {
-        if (was_full_) {
-            return now;
-        }
-        if (!due_in_) {
-            return steady::time_point::max();
-        }
-        // The longest waits would lead past the last time there is.
-        return std::max(now + std::min(*due_in_, all_.poll_interval), empty_until_);
-    }
-
     // The end.
 
-    /// Whatever goes wrong here has been reported, and is not worse than what is being wound up. While handlers run,
-    /// this thread extends their leases and calls no handler's `ended`.
+    /// Errors have been reported by then, and cannot stop the end. While handlers run, this thread extends their leases
+    /// and must not call a handler's `ended`.
     [[nodiscard]] bool try_to_settle(bool is_last) {
         try {
-            return trouble_.attempt([&] {
+            return retry_.attempt([&] {
                 const auto now = steady::now();
-                keep_leases(now);
+                extend_leases(now);
                 if (batch_.empty()) {
-                    batch_ = hand_.collect();
+                    batch_ = in_flight_.collect();
                 }
-                add_kept(now);
+                held_.move_due(batch_, batch_max_, now);
                 if (!batch_.empty()) {
-                    done_ += is_last ? runner_.settle(batch_) : runner_.settle_and_try_claim(batch_, {}).first;
+                    std::ignore = phases_.settle(batch_, nullptr, is_last);
+                    done_ += phases_.report_all(batch_);
                     sort_out(now, false);
                 }
             });
@@ -1259,86 +1440,90 @@ class clerk {
         }
     }
 
-    [[nodiscard]] steady::duration until_settling(const hand_size& in_hand,
+    [[nodiscard]] steady::duration until_settling(const in_flight_size& flying,
                                                   std::optional<steady::time_point> deadline) const {
         const auto now = steady::now();
         auto until = std::min(now + all_.poll_interval, deadline.value_or(steady::time_point::max()));
-        if (!trouble_.is_over(now)) {
-            until = std::min(until, trouble_.until());
+        if (!retry_.is_due(now)) {
+            until = std::min(until, retry_.next());
         } else {
-            until = std::min(until, in_hand.renew_at);
-            until = kept_.empty() ? until : std::min({until, kept_until_, kept_renew_at_});
+            until = std::min(until, flying.renew_at);
+            until = held_.empty() ? until : std::min(until, held_.next());
         }
         return std::max(until - now, steady::duration::zero());
     }
 
-    /// What has landed is reported as such; all else is left to its lease.
-    void give_up(typename runner<Store>::batch finished) {
-        for (const auto& left : hand_.abandon()) {
+    /// Reports results that were not reported yet. All other claims are left to their leases.
+    void give_up(batch finished) {
+        for (const auto& left : in_flight_.abandon()) {
             done_.abandoned += 1;
-            tell_unsettled(left.id, "still_running");
+            report_unsettled(left.id, "still_running");
         }
-        done_ += runner_.report_on(batch_);
-        for (auto* const some : {&batch_, &kept_, &finished}) {
+        done_ += phases_.report_all(batch_);
+        auto held = held_.take_all();
+        for (auto* const some : {&batch_, &held, &finished}) {
             for (const auto& left : *some) {
-                if (!left.landing) {
+                if (!left.result) {
                     done_.unsettled += 1;
-                    tell_unsettled(left.entry.id, left.held_up.empty() ? "store_failed" : left.held_up);
+                    report_unsettled(left.entry.id, left.held_up.empty() ? "store_failed" : left.held_up);
                 }
             }
             some->clear();
         }
     }
 
-    void tell_polled(std::size_t claimed, steady::time_point since) const {
-        observers_.on({.what = event_kind::polled,
-                       .at = outbox_.now(),
-                       .queue = mine_.queue,
-                       .worker = all_.name,
-                       .count = claimed,
-                       .took = std::chrono::duration_cast<duration>(steady::now() - since)});
+    // Events.
+
+    /// The claim was given up. The entry is claimed again when its lease ends.
+    void report_unsettled(const id& which, std::string_view error) const {
+        phases_.events().on({.what = event_kind::unsettled,
+                             .at = outbox_.now(),
+                             .queue = mine_.queue,
+                             .worker = all_.name,
+                             .error = error,
+                             .id = which});
     }
 
-    Store& store_;
-    const outbox& outbox_;
-    runner<Store>& runner_;
-    const observer_list& observers_;
+    void report_polled(std::size_t claimed, steady::time_point since) const {
+        phases_.events().on({.what = event_kind::polled,
+                             .at = outbox_.now(),
+                             .queue = mine_.queue,
+                             .worker = all_.name,
+                             .count = claimed,
+                             .took = std::chrono::duration_cast<duration>(steady::now() - since)});
+    }
+
+    const outbox<Store>& outbox_;
+    phases<Store>& phases_;
     const worker_options& all_;
     const queue_options& mine_;
     exclusion& exclusion_;
     exclusion::member member_;
     std::size_t batch_max_;
 
-    detail::hand<Store> hand_{};
-    nap nap_{};
-    store_trouble trouble_;
-    typename runner<Store>::batch batch_{}; ///< being settled; given again, whole, while the store fails
-    typename runner<Store>::batch kept_{};  ///< held up by a hook that fails
-    std::uint32_t hook_failures_ = 0;       ///< in a row
-    steady::time_point kept_until_{};       ///< when they are settled again
-    steady::time_point kept_renew_at_{};    ///< when their leases want to be extended
+    in_flight<Store> in_flight_{};
+    interruptible_wait wait_{};
+    store_retry retry_;
+    held_outcomes<Store> held_;
+    claim_pacing pacing_;
+    batch batch_{}; ///< being settled; settled again, whole, while the store fails
     worker_report done_{};
 
-    exclusion::answer access_{}; ///< as of the last pass
+    exclusion::answer access_{}; ///< of the last pass
     claim_plan plan_{};          ///< of the last pass
-    std::uint64_t seen_ = 0;
+    std::uint64_t seen_ = 0;     ///< the wake-up counter
     bool listens_ = false;
-    bool was_full_ = true;                 ///< the last claim got all it asked for; there may be more
-    std::optional<duration> due_in_{};     ///< as the last look said
-    std::optional<time_point> due_gate_{}; ///< the gate that was due then
-    duration empty_rest_{};                ///< doubles with each claim that got nothing though the same gate was due
-    steady::time_point empty_until_{};
 };
 
 } // namespace detail
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/run/sweeper.hpp
-// Retention as a background pass: removes ended entries a bounded number per commit, and leaves the store alone four
-// times as long as each commit took, so that claims and settles get their turns.
+// ---- vouch/run/detail/sweeper.hpp
+// Applies a queue's retention in the background: removes ended entries, a bounded number per commit. After each commit
+// it pauses four times as long as the commit took, so that claims and settles get their turns.
 //
-// One thread's.
+// Used by one thread.
 
 namespace vouch {
 inline namespace v0 {
@@ -1349,69 +1534,68 @@ class sweeper {
   public:
     using steady = std::chrono::steady_clock;
 
-    sweeper(Store& store, const outbox& from, const observer_list& observers, const worker_options& all,
-            const queue_options& of)
-        : store_(store), outbox_(from), observers_(observers), all_(all), queue_(of),
-          trouble_(all.store_backoff, from, observers, of.queue, all.name, all.exception_text) {}
+    /// All arguments must outlive the sweeper.
+    sweeper(const outbox<Store>& from, const event_reporter& events, const worker_options& all, const queue_options& of)
+        : outbox_(from), events_(events), all_(all), queue_(of),
+          retry_(all.store_backoff, from.clock(), events, {of.queue, all.name, all.exception_text}) {}
 
     [[nodiscard]] static bool has_work(const retention& keeps) noexcept {
         const time_point any{};
         return keeps.succeeded.before(any) || keeps.dead.before(any);
     }
 
-    void interrupt() noexcept { nap_.interrupt(); }
+    void interrupt() noexcept { wait_.interrupt(); }
 
-    /// Sweeps until a stop is requested. Throws what no repeat can cure.
+    /// Sweeps until a stop is requested. Throws errors that no repeat can cure.
     void work(const std::stop_token& stop) {
         while (!stop.stop_requested()) {
             sweep(state::succeeded, queue_.retention.succeeded, stop);
             sweep(state::dead, queue_.retention.dead, stop);
             if (!stop.stop_requested()) {
-                nap_.rest(all_.purge_every);
+                wait_.wait(all_.purge_every);
             }
         }
     }
 
-    [[nodiscard]] worker_report done() const noexcept { return {.purged = purged_, .store_errors = trouble_.total()}; }
+    [[nodiscard]] worker_report done() const noexcept { return {.purged = purged_, .store_errors = retry_.total()}; }
 
   private:
     void sweep(state which, const purge_rule& rule, const std::stop_token& stop) {
-        // Once: what ends meanwhile is the next sweep's, or a busy queue would never let this one end.
+        // Read once: entries that end from now on are left to the next sweep, or a busy queue would never let this end.
         const auto before = rule.before(outbox_.now());
         for (bool more = before.has_value(); more && !stop.stop_requested();) {
             const auto start = steady::now();
-            const bool fine = trouble_.attempt([&] { more = purge_some(which, *before, start); });
+            const bool fine = retry_.attempt([&] { more = purge_some(which, *before, start); });
             if (!fine) {
-                nap_.rest(trouble_.until() - steady::now());
+                wait_.wait(retry_.next() - steady::now());
             } else if (more) {
-                nap_.rest(std::max<steady::duration>(4 * (steady::now() - start), std::chrono::milliseconds{1}));
+                wait_.wait(std::max<steady::duration>(4 * (steady::now() - start), std::chrono::milliseconds{1}));
             }
         }
     }
 
-    /// Says whether there may be more.
+    /// Returns whether there may be more.
     [[nodiscard]] bool purge_some(state which, time_point before, steady::time_point start) {
         const purge_request some{.queue = queue_.queue, .before = before, .limit = all_.purge_limit, .state = which};
-        const auto gone = transact(store_, [&](auto& tx) { return tx.purge(some); });
+        const auto gone = transact(outbox_.store(), [&](auto& tx) { return tx.purge(some); });
         purged_ += gone;
         if (gone > 0) {
-            observers_.on({.what = event_kind::purged,
-                           .at = outbox_.now(),
-                           .queue = queue_.queue,
-                           .worker = all_.name,
-                           .count = gone,
-                           .took = std::chrono::duration_cast<duration>(steady::now() - start)});
+            events_.on({.what = event_kind::purged,
+                        .at = outbox_.now(),
+                        .queue = queue_.queue,
+                        .worker = all_.name,
+                        .count = gone,
+                        .took = std::chrono::duration_cast<duration>(steady::now() - start)});
         }
-        return gone > 0; // fewer than the limit may mean that the store has looked at enough for one call
+        return gone > 0; // fewer than the limit may only mean that the store looks at so many entries per call
     }
 
-    Store& store_;
-    const outbox& outbox_;
-    const observer_list& observers_;
+    const outbox<Store>& outbox_;
+    const event_reporter& events_;
     const worker_options& all_;
     const queue_options& queue_;
-    store_trouble trouble_;
-    nap nap_{};
+    store_retry retry_;
+    interruptible_wait wait_{};
     std::size_t purged_ = 0;
 };
 
@@ -1420,17 +1604,18 @@ class sweeper {
 } // namespace vouch
 
 // ---- vouch/run/worker.hpp
-// Runs handlers on threads until told to stop: one or more queues of one store, each with its own concurrency.
+// Runs handlers on threads until a stop is requested: for one or more queues of a store, each with its own concurrency.
 //
-//   vouch::worker worker(store, outbox, {.name = "mailer-1"});
+//   vouch::worker worker(outbox, {.name = "mailer-1"});
 //   worker.serve(router, {.queue = "mail", .concurrency = 4});
 //   worker.run(stop);
 //
-// A stop claims nothing new, lets running handlers finish, hands back what has not started (no attempt is spent) and
-// flushes the observers. While the store fails the worker tries again, ever more patiently; an error that no repeat can
-// cure stops it in the same way, and `run` throws it. Handlers, hooks and observers of one queue's worker are called
-// from several threads; those of one queue's settles from one at a time. Warnings and errors go to stderr unless an
-// observer writes a log or `worker_options::log` is `log_level::off`.
+// A stop claims nothing new, lets running handlers finish, hands back unstarted claims (no attempt is spent) and flushes
+// the observers. While the store fails, the worker tries again, with growing waits. An error that no repeat can cure
+// stops the worker in the same way, and `run` throws it.
+//
+// Handlers and observers are called from several threads at once; the hooks of one queue from one thread at a time.
+// Warnings and errors go to stderr unless an observer writes a log or `worker_options::log` is `log_level::off`.
 
 namespace vouch {
 inline namespace v0 {
@@ -1442,82 +1627,84 @@ class worker {
   public:
     using transaction = typename Store::transaction;
 
-    /// Store and outbox outlive the worker. Throws `invalid_argument` for options that make no sense.
-    worker(Store& store, const outbox& from, worker_options options = {})
-        : store_(store), outbox_(from), options_(std::move(options)), own_log_(options_.log) {
+    /// The outbox must outlive the worker. Throws `invalid_argument` for options out of their range.
+    explicit worker(const outbox<Store>& from, worker_options options = {})
+        : outbox_(from), options_(std::move(options)), own_log_(options_.log) {
         observers_.add(own_log_);
-        const auto longest = store.capabilities().limits.lease_max;
+        const auto limits = from.store().capabilities().limits;
+        const auto longest = limits.lease_max;
         check("poll_interval", options_.poll_interval > duration::zero() && options_.poll_interval <= longest);
         check("settle_within", options_.settle_within >= duration::zero() && options_.settle_within <= longest);
         check("look_ahead", options_.look_ahead >= duration::zero() && options_.look_ahead <= longest);
         check("purge_every", options_.purge_every > duration::zero() && options_.purge_every <= longest);
-        check("purge_limit", options_.purge_limit > 0 && options_.purge_limit <= store.capabilities().limits.batch_max);
+        check("purge_limit", options_.purge_limit > 0 && options_.purge_limit <= limits.batch_max);
         check("stop_within",
               !options_.stop_within || (*options_.stop_within >= duration::zero() && *options_.stop_within <= longest));
         check("stop_tries", options_.stop_tries > 0 && options_.stop_tries <= stop_tries_max);
         check("store_backoff", options_.store_backoff.base > duration::zero() && options_.store_backoff.max <= longest);
     }
-    worker(Store&, const outbox&&, worker_options = {}) = delete; // it would outlive its outbox
+    explicit worker(const outbox<Store>&&, worker_options = {}) = delete; // the worker would outlive its outbox
 
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
-    /// Waits for handlers that a stop has left behind. A process that must not wait ends with `std::_Exit`.
+    /// Waits for handlers that a stop has left running. A process that must not wait ends with `std::_Exit`.
     ~worker() = default;
 
-    // Before running.
+    // Before `run`.
 
-    /// Adds a queue. The router outlives the worker.
+    /// Adds a queue. The router must outlive the worker. Throws `invalid_argument` for options out of their range.
     worker& serve(const router<Store>& routes, queue_options how) {
         expect_idle();
         check("concurrency", how.concurrency > 0 && how.concurrency <= threads_max);
         if (options_.settle_within > how.lease / 3) {
             detail::refuse({"worker", "settle_within"}, "is " + std::to_string(options_.settle_within.count()) +
-                                                            " us, it must be at most a third of the lease, " +
+                                                            " us; it must be at most a third of the lease, " +
                                                             std::to_string((how.lease / 3).count()) + " us");
         }
-        for (const auto& p : posts_) {
-            if (p->how.queue == how.queue) {
+        for (const auto& q : queues_) {
+            if (q->how.queue == how.queue) {
                 detail::refuse({"worker", "queue"}, "is served already");
             }
         }
-        auto added = std::make_unique<post>(*this, routes, std::move(how));
-        posts_.push_back(std::move(added));
+        queues_.push_back(std::make_unique<served_queue>(*this, routes, std::move(how)));
         return *this;
     }
-    worker& serve(const router<Store>&&, queue_options) = delete; // it would outlive its router
+    worker& serve(const router<Store>&&, queue_options) = delete; // the worker would outlive its router
 
-    /// Sees everything, from several threads; outlives the worker. One that writes a log (`logging_observer`, such as
-    /// `logger`) takes the place of the worker's own.
+    /// Reports the events of this worker to `o`, from several threads, in addition to the outbox's observers. It must
+    /// outlive the worker. An observer that writes a log (`logging_observer`, such as `logger`) replaces the worker's
+    /// own log.
     template <observer O>
     void observe(O& o) {
         expect_idle();
         observers_.add(o);
-        own_log_.need(!observers_.has_log());
     }
-    /// As the runner's.
+    /// The same as `runner::audit`.
     void audit(audit_sink<transaction> sink) {
         expect_idle();
         audit_ = std::move(sink);
     }
-    /// As the runner's.
+    /// The same as `runner::on_group_complete`.
     void on_group_complete(std::function<void(transaction&, const std::string& group, const entry& last)> callback) {
         expect_idle();
         group_complete_ = std::move(callback);
     }
 
-    /// Works until a stop is requested. Throws the error that made going on senseless, after a stop as clean as the
-    /// store allows. May be called again.
+    /// Works until a stop is requested, and returns what was done. If an error occurs that no repeat can cure, stops as
+    /// cleanly as the store allows and throws it. May be called again.
     worker_report run(std::stop_token stop) {
-        if (posts_.empty()) {
-            throw error(error_kind::misuse, "worker: it serves no queue");
+        if (queues_.empty()) {
+            throw error(error_kind::misuse, "worker: it serves no queue; call serve() before run()");
         }
         const running guard(*this);
-        left_behind_.clear(); // waits for them
-        shift now(*this);
+        left_running_.clear(); // waits for them
+        own_log_.need(!observers_.has_log() && !outbox_.observers().has_log());
+        worker_run now(*this);
         const std::stop_callback link(std::move(stop), [&] { now.stop(); });
         now.start();
         now.wait();
         observers_.flush();
+        outbox_.observers().flush();
         return now.finish();
     }
 
@@ -1525,41 +1712,39 @@ class worker {
     static constexpr std::size_t threads_max = 10'000;
     static constexpr int stop_tries_max = 1'000;
 
-    /// A queue and what it takes to serve it.
-    struct post {
-        post(worker& of, const router<Store>& routes, queue_options options)
-            : how(std::move(options)), runner(of.store_, of.outbox_, routes,
+    struct served_queue {
+        served_queue(worker& of, const router<Store>& routes, queue_options options)
+            : how(std::move(options)), phases(of.outbox_, routes,
                                               {.queue = how.queue,
                                                .worker = of.options_.name,
                                                .batch_size = how.batch_size,
                                                .lease = how.lease,
-                                               .retry = how.retry,
-                                               .unhandled = how.unhandled,
-                                               .exception_text = of.options_.exception_text}) {}
+                                               .dispatch = {.retry = how.retry, .unhandled = how.unhandled},
+                                               .exception_text = of.options_.exception_text}) {
+            phases.events().add(of.observers_);
+        }
         queue_options how;
-        vouch::runner<Store> runner;
-        bool is_wired = false;
+        detail::phases<Store> phases;
     };
 
-    /// One queue during one run. Threads left behind keep it.
-    struct service {
-        service(worker& of, post& which, detail::exclusion& among)
-            : at(which), clerk(of.store_, of.outbox_, at.runner, of.observers_, of.options_, at.how, among) {}
-        post& at;
-        detail::clerk<Store> clerk;
+    /// One queue during one run. Handler threads that a stop has left running share it.
+    struct running_queue {
+        running_queue(const worker& of, served_queue& which, detail::exclusion& among)
+            : run(of.outbox_, which.phases, of.options_, which.how, among) {}
+        detail::queue_run<Store> run;
         std::vector<std::jthread> handlers{};
     };
 
-    /// One run.
-    class shift {
+    /// One call of `run`: all queues and their threads.
+    class worker_run {
       public:
-        explicit shift(worker& of) : of_(of) {
-            for (auto& p : of.posts_) {
-                of.wire(*p);
-                services_.push_back(std::make_shared<service>(of, *p, exclusion_));
-                if (detail::sweeper<Store>::has_work(p->how.retention)) {
-                    sweepers_.push_back(std::make_unique<detail::sweeper<Store>>(of.store_, of.outbox_, of.observers_,
-                                                                                 of.options_, p->how));
+        explicit worker_run(worker& of) : of_(of) {
+            for (auto& q : of.queues_) {
+                q->phases.hooks() = {.audit = of.audit_, .group_complete = of.group_complete_};
+                queues_.push_back(std::make_shared<running_queue>(of, *q, exclusion_));
+                if (detail::sweeper<Store>::has_work(q->how.retention)) {
+                    sweepers_.push_back(
+                        std::make_unique<detail::sweeper<Store>>(of.outbox_, q->phases.events(), of.options_, q->how));
                 }
             }
         }
@@ -1567,10 +1752,10 @@ class worker {
         void start() {
             try {
                 start_threads();
-            } catch (...) { // the system has no more to give
+            } catch (...) { // the system has no threads left
                 fail(std::current_exception());
-                for (auto& s : services_) {
-                    s->clerk.hand().close();
+                for (auto& q : queues_) {
+                    q->run.close();
                 }
             }
         }
@@ -1583,27 +1768,27 @@ class worker {
                 }
             }
             stop_.request_stop();
-            for (auto& s : services_) {
-                s->clerk.interrupt();
+            for (auto& q : queues_) {
+                q->run.interrupt();
             }
             for (auto& s : sweepers_) {
                 s->interrupt();
             }
         }
 
-        void wait() { clerks_.clear(); }
+        void wait() { threads_.clear(); }
 
         [[nodiscard]] worker_report finish() {
             worker_report out;
-            for (auto& s : services_) {
-                const auto done = s->clerk.done();
+            for (auto& q : queues_) {
+                const auto done = q->run.done();
                 out += done;
-                for (auto& h : s->handlers) {
+                for (auto& h : q->handlers) {
                     if (done.abandoned > 0) {
-                        of_.left_behind_.push_back({s, std::move(h)});
-                    } // else it ends by itself, and is waited for with the service
+                        of_.left_running_.push_back({q, std::move(h)});
+                    } // otherwise it ends by itself, and is joined with the queue
                 }
-                s->handlers.clear();
+                q->handlers.clear();
             }
             for (const auto& s : sweepers_) {
                 out += s->done();
@@ -1616,48 +1801,27 @@ class worker {
 
       private:
         void start_threads() {
-            for (auto& s : services_) {
-                for (std::size_t i = 0; i < s->at.how.concurrency; ++i) {
-                    s->handlers.emplace_back([with = s.get()] { handle(*with); });
+            for (std::size_t n = 0; n < queues_.size(); ++n) {
+                auto* const q = queues_[n].get();
+                for (std::size_t i = 0; i < of_.queues_[n]->how.concurrency; ++i) {
+                    q->handlers.emplace_back([q] { q->run.handler_loop(); });
                 }
-                clerks_.emplace_back([this, with = s.get()] { keep(with->clerk); });
-            }
-            for (auto& s : sweepers_) {
-                clerks_.emplace_back([this, with = s.get()] {
-                    try {
-                        with->work(stop_.get_token());
-                    } catch (...) {
-                        fail(std::current_exception());
-                    }
+                threads_.emplace_back([this, q] {
+                    guarded([&] { q->run.claim_loop(stop_.get_token()); });
+                    q->run.finish(deadline());
                 });
             }
+            for (auto& s : sweepers_) {
+                threads_.emplace_back([this, with = s.get()] { guarded([&] { with->work(stop_.get_token()); }); });
+            }
         }
 
-        void keep(detail::clerk<Store>& clerk) {
+        template <class Loop>
+        void guarded(Loop&& loop) {
             try {
-                clerk.work(stop_.get_token());
+                loop();
             } catch (...) {
                 fail(std::current_exception());
-            }
-            clerk.wind_up(deadline());
-        }
-
-        static void handle(service& with) {
-            auto& clerk = with.clerk;
-            while (auto claim = clerk.hand().take([&] { clerk.interrupt(); })) {
-                const auto ticket = claim->ticket();
-                const auto start = detail::steady::now();
-                std::optional<handled<Store>> done;
-                try {
-                    done = claim->unrecorded ? with.at.runner.handle_failed_record(std::move(*claim->unrecorded))
-                                             : with.at.runner.handle(std::move(claim->entry), claim->stop.get_token());
-                } catch (...) { // there was not even the memory to make a failure of it
-                    clerk.tell_unsettled(ticket.id, "full");
-                }
-                const auto took = detail::steady::now() - start;
-                if (clerk.hand().finish(ticket, std::move(done), took, with.at.how.batch_size)) {
-                    clerk.interrupt();
-                }
             }
         }
 
@@ -1678,25 +1842,26 @@ class worker {
 
         worker& of_;
         detail::exclusion exclusion_{};
-        std::vector<std::shared_ptr<service>> services_{};
+        std::vector<std::shared_ptr<running_queue>> queues_{};
         std::vector<std::unique_ptr<detail::sweeper<Store>>> sweepers_{};
         std::stop_source stop_{};
         std::mutex mutex_{};
         std::exception_ptr failure_{};
         std::optional<detail::steady::time_point> deadline_{};
-        std::vector<std::jthread> clerks_{}; ///< joined before anything they use goes
+        std::vector<std::jthread>
+            threads_{}; ///< claim loops and sweepers; joined before anything they use is destroyed
     };
 
-    struct left {
-        std::shared_ptr<service> of;
-        std::jthread handler; ///< joined before its service goes
+    struct left_handler {
+        std::shared_ptr<running_queue> of;
+        std::jthread thread; ///< joined before its queue is destroyed
     };
 
-    /// Nobody changes a worker that runs.
+    /// A worker must not be changed while it runs.
     struct running {
         explicit running(worker& which) : of(which) {
             if (of.is_running_.exchange(true)) {
-                throw error(error_kind::misuse, "worker: it is running already");
+                throw error(error_kind::misuse, "worker: it is already running");
             }
         }
         running(const running&) = delete;
@@ -1707,7 +1872,7 @@ class worker {
 
     void expect_idle() const {
         if (is_running_) {
-            throw error(error_kind::misuse, "worker: it is running");
+            throw error(error_kind::misuse, "worker: it is running; call this before run()");
         }
     }
 
@@ -1717,25 +1882,14 @@ class worker {
         }
     }
 
-    /// Runners hear of observers and hooks when the first run begins, so that the order of the calls before does not
-    /// matter.
-    void wire(post& p) {
-        if (!std::exchange(p.is_wired, true)) {
-            p.runner.observe(observers_);
-        }
-        p.runner.audit(audit_);
-        p.runner.on_group_complete(group_complete_);
-    }
-
-    Store& store_;
-    const outbox& outbox_;
+    const outbox<Store>& outbox_;
     worker_options options_;
     detail::fallback_log own_log_;
     observer_list observers_{};
     audit_sink<transaction> audit_{};
     std::function<void(transaction&, const std::string&, const entry&)> group_complete_{};
-    std::vector<std::unique_ptr<post>> posts_{};
-    std::vector<left> left_behind_{}; ///< joined before the posts go
+    std::vector<std::unique_ptr<served_queue>> queues_{};
+    std::vector<left_handler> left_running_{}; ///< joined before the queues are destroyed
     std::atomic<bool> is_running_ = false;
 };
 

@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: MIT
 """Checks that includes follow the architecture: contract <- policy <- observe <- outbox <- run <- saga <- testing.
 
-    layers.py              exit 1 and name every include that points the wrong way
+    layers.py              exit 1 and name every violation
     layers.py --self-test  plant violations in a copy of the rules' world and see each of them caught
 
-A header may include its own folder and what is below. A backend knows contract
-and policy, the conformance suite too; only its simulation knows run. No backend knows another, and only the umbrella
-vouch.hpp and testing name the memory backend. Umbrellas (include/vouch/*.hpp) may otherwise include anything. Every
-header reaches version.hpp, which says what the compiler lacks.
+A header may include its own folder and what is below. A backend knows contract and policy, the conformance suite too;
+only its simulation knows run. No backend knows another, and only the umbrella vouch.hpp and testing name the memory
+backend. Umbrellas (include/vouch/*.hpp) may otherwise include anything public. Every header reaches version.hpp, which
+says what the compiler lacks.
+
+Private rooms: `detail/` folders hold what only vouch includes, and their types live in `detail` namespaces. Umbrellas,
+examples and READMEs include public headers only; a public header neither mentions `detail` in a comment nor names a
+detail type in a public signature (aliases such as `using batch = std::vector<detail::x>` make a type opaque, and are
+allowed).
 """
 
 import re
@@ -31,6 +36,42 @@ MAY_INCLUDE = {
 }
 NAMES_MEMORY = {"include/vouch/vouch.hpp", "include/vouch/testing.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]vouch/([^>"]+)[>"]', re.MULTILINE)
+NO_SIGNATURE = re.compile(r"^\s*(?:using|friend class|static_assert|requires|return|if|for|while|switch|throw|template)\b|^\s*[:}]")
+
+
+def exposed(text):
+    """The lines of a public header that show a reader, or let a caller name, what is private."""
+    depth = 0  # of braces
+    private_below = None  # the depth of the class whose private part we are in
+    rooms = []  # depths of `namespace detail` and of function bodies
+    for number, line in enumerate(text.splitlines(), 1):
+        code, _, comment = line.partition("//")
+        inside = bool(rooms) or private_below is not None
+        if re.search(r"\bdetail\b", comment) and not comment.strip().startswith("namespace"):
+            yield number, "a comment mentions detail"
+        if re.match(r"\s*(?:private|protected):", code):
+            private_below = depth
+        elif re.match(r"\s*public:", code) and private_below == depth:
+            private_below = None
+        elif "detail::" in code and not inside and not NO_SIGNATURE.match(code) and signature_names_detail(code):
+            yield number, "a public signature names a detail type"
+        opens_room = re.match(r"\s*namespace (?:\w+::)*detail\b", code) or (
+            code.rstrip().endswith("{") and re.search(r"\)[^;{}]*\{\s*$", code))
+        before = depth
+        depth += code.count("{") - code.count("}")
+        if opens_room and depth > before and not rooms:
+            rooms.append(before)
+        if rooms and depth <= rooms[-1]:
+            rooms.pop()
+        if private_below is not None and depth < private_below:
+            private_below = None
+
+
+def signature_names_detail(code):
+    """Whether `detail::` is in the part of a declaration before its body, as a return type or a parameter's type."""
+    head = re.split(r"\)\s*(?:const\s*|noexcept\s*)*(?::(?!:)|\{)", code)[0]
+    return bool(re.match(r"\s*(?:\[\[nodiscard\]\] |static |constexpr |explicit |inline )*[\w:<>&*, ]+[&* ]\w+\(.*", head)
+                and "detail::" in head and "=" not in head.split("detail::")[0])
 
 
 def layer_of(name):
@@ -59,7 +100,13 @@ def violations(root):
         includes = list(INCLUDE.finditer(path.read_text(encoding="utf-8")))
         if not includes and name != "version.hpp":
             yield f"{where}: must include <vouch/version.hpp>, as it includes no other header of ours"
+        if "/detail/" not in where:
+            for number, what in exposed(path.read_text(encoding="utf-8")):
+                yield f"{where}:{number}: {what}"
         for match in includes:
+            if "detail/" in match[1] and layer is None:
+                yield f"{where}: an umbrella must not include <vouch/{match[1]}>, which is private"
+                continue
             included = layer_of(match[1])
             if included is None and Path(match[1]).stem in backends:
                 included = Path(match[1]).stem  # a backend's umbrella is as much as its folder
@@ -77,6 +124,13 @@ def violations(root):
                 yield f"{where}: must not include <vouch/{match[1]}>"
 
 
+    for pages in ("README.md", "*/README.md", "*/*/README.md", "examples/*.cpp", "examples/*/*.hpp"):
+        for path in sorted(root.glob(pages)):
+            for match in INCLUDE.finditer(path.read_text(encoding="utf-8")):
+                if "detail/" in match[1]:
+                    yield f"{path.relative_to(root).as_posix()}: must not include <vouch/{match[1]}>, which is private"
+
+
 def self_test():
     good = {
         "include/vouch/vouch.hpp": "run/runner.hpp memory.hpp version.hpp",
@@ -84,10 +138,10 @@ def self_test():
         "include/vouch/version.hpp": "",
         "include/vouch/contract/id.hpp": "contract/time.hpp version.hpp",
         "include/vouch/policy/retry.hpp": "contract/entry.hpp policy/backoff.hpp",
-        "include/vouch/run/audit.hpp": "contract/id.hpp",
+        "include/vouch/observe/observer.hpp": "contract/id.hpp",
         "include/vouch/outbox/outbox.hpp": "observe/observer.hpp",
         "include/vouch/saga/saga.hpp": "outbox/outbox.hpp run/router.hpp",
-        "include/vouch/run/runner.hpp": "observe/audit.hpp",
+        "include/vouch/run/runner.hpp": "observe/observer.hpp run/detail/phases.hpp",
         "include/vouch/testing/bench.hpp": "memory.hpp run/runner.hpp",
         "backends/memory/include/vouch/memory/store.hpp": "contract/store.hpp policy/clock.hpp memory/heap.hpp",
         "backends/sqlite/include/vouch/sqlite.hpp": "sqlite/store.hpp",
@@ -100,7 +154,7 @@ def self_test():
         ("include/vouch/contract/id.hpp", "policy/clock.hpp"),
         ("include/vouch/contract/id.hpp", "vouch.hpp"),
         ("include/vouch/policy/retry.hpp", "outbox/outbox.hpp"),
-        ("include/vouch/run/audit.hpp", "outbox/outbox.hpp"),
+        ("include/vouch/observe/observer.hpp", "outbox/outbox.hpp"),
         ("include/vouch/outbox/outbox.hpp", "run/runner.hpp"),
         ("include/vouch/saga/saga.hpp", "testing/bench.hpp"),
         ("include/vouch/saga/saga.hpp", "memory.hpp"),
@@ -117,21 +171,42 @@ def self_test():
         ("backends/sqlite/include/vouch/sqlite.hpp", "memory/store.hpp"),
         ("backends/sqlite/include/vouch/contract/id.hpp", "contract/time.hpp"),
         ("conformance/include/vouch/conformance/suite.hpp", "run/runner.hpp"),
+        ("include/vouch/saga.hpp", "saga/detail/engine.hpp"),
+        ("examples/01.cpp", "run/detail/phases.hpp"),
+        ("README.md", "run/detail/phases.hpp"),
     ]
 
-    def found(headers):
+    shows = [  # in a public header
+        "/// Like detail::phases.",
+        "detail::claims claim(int limit);",
+        "[[nodiscard]] detail::claims claim(int limit) const {",
+        "class runner {\n  public:\n    void settle(detail::batch& b);",
+    ]
+    hides = [
+        "class runner {\n  public:\n    using batch = detail::batch;\n  private:\n    detail::claims claim(int limit);",
+        "namespace detail {\ndetail::claims claim(int limit);\n}",
+        "inline int f(int x) {\n    return detail::g(x);\n}",
+    ]
+
+    def found(headers, more=""):
         with tempfile.TemporaryDirectory() as folder:
             for where, includes in headers.items():
                 path = Path(folder) / where
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text("".join(f"#include <vouch/{name}>\n" for name in includes.split()), encoding="utf-8")
+                path.write_text("".join(f"#include <vouch/{name}>\n" for name in includes.split())
+                                + (more if where == "include/vouch/run/runner.hpp" else ""), encoding="utf-8")
             return list(violations(Path(folder)))
 
     assert found(good) == [], found(good)
     for where, include in bad:
         caught = found({**good, where: include})
         assert len(caught) == 1 and caught[0].startswith(where), (where, include, caught)
-    print(f"{len(bad)} planted violations, each caught")
+    for more in shows:
+        caught = found(good, more)
+        assert len(caught) == 1 and caught[0].startswith("include/vouch/run/runner.hpp:"), (more, caught)
+    for more in hides:
+        assert found(good, more) == [], (more, found(good, more))
+    print(f"{len(bad) + len(shows)} planted violations, each caught")
 
 
 def main():

@@ -39,7 +39,8 @@ TEST_CASE("sqlite inbox: of handlers that race for a message one does the work, 
             threads.emplace_back([&, i] {
                 vouch::sqlite::store own(path);
                 results[i] = vouch::transact(own, [&](auto& tx) {
-                    return vouch::inbox::once(tx, "c", id_of(1), t0, [&] { return std::to_string(++calls); });
+                    return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0},
+                                              [&] { return std::to_string(++calls); });
                 });
             });
         }

@@ -443,7 +443,8 @@ TEST_CASE("commands: one that is sent again carries the same key, also after a r
         ids.push_back(command.id);
         keys.push_back(command.key);
         vouch::transact(on.store, [&](auto& tx) {
-            return vouch::inbox::once(tx, "bank", command.key, d.now(), [&] { refunds += 1; });
+            return vouch::inbox::once(tx, {.consumer = "bank", .message = command.key, .now = d.now()},
+                                      [&] { refunds += 1; });
         });
         return vouch::bury{.error = "answer_lost"}; // the refund is out
     });

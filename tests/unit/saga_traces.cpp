@@ -157,7 +157,8 @@ TEST_CASE("inbox: the work runs once per consumer and message, and every repeat 
     int calls = 0;
     const auto once = [&](const std::string& consumer, const vouch::id& message) {
         return vouch::transact(store, [&](auto& tx) {
-            return vouch::inbox::once(tx, consumer, message, t0, [&] { return "result " + std::to_string(++calls); });
+            return vouch::inbox::once(tx, {.consumer = consumer, .message = message, .now = t0},
+                                      [&] { return "result " + std::to_string(++calls); });
         });
     };
     CHECK(once("billing", id_of(1)) == "result 1");
@@ -180,13 +181,16 @@ TEST_CASE("inbox: a crash half-way, or work that throws, leaves nothing, and the
     };
     {
         auto tx = store.begin();
-        std::ignore = vouch::inbox::once(tx, "c", id_of(1), t0, [&] { put_and(tx, false); });
+        std::ignore =
+            vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] { put_and(tx, false); });
     } // never committed
-    CHECK_THROWS(vouch::transact(
-        store, [&](auto& tx) { return vouch::inbox::once(tx, "c", id_of(1), t0, [&] { put_and(tx, true); }); }));
+    CHECK_THROWS(vouch::transact(store, [&](auto& tx) {
+        return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] { put_and(tx, true); });
+    }));
     CHECK(!store.find(id_of(5)));
-    vouch::transact(store,
-                    [&](auto& tx) { return vouch::inbox::once(tx, "c", id_of(1), t0, [&] { put_and(tx, false); }); });
+    vouch::transact(store, [&](auto& tx) {
+        return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] { put_and(tx, false); });
+    });
     CHECK(store.find(id_of(5)));
 }
 
@@ -194,7 +198,7 @@ TEST_CASE("inbox: of two that race one runs the work for good; the other finds i
     scripted_store store;
     int calls = 0;
     const auto result = vouch::transact(store, [&](auto& tx) {
-        return vouch::inbox::once(tx, "c", id_of(1), t0, [&] {
+        return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] {
             if (++calls == 1) { // the other one is through first
                 const std::array mark{vouch::draft{
                     .id = derive(id_of(1), "inbox.c"), .queue = "inbox.c", .topic = "processed", .result = "theirs"}};
@@ -208,7 +212,8 @@ TEST_CASE("inbox: of two that race one runs the work for good; the other finds i
 
     store.plan().fates = {commit_fate::conflict};
     CHECK(vouch::transact(store, [&](auto& tx) {
-              return vouch::inbox::once(tx, "c", id_of(2), t0, [&] { return std::to_string(++calls); });
+              return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(2), .now = t0},
+                                        [&] { return std::to_string(++calls); });
           }) == "4"); // rolled back and repeated
 }
 
@@ -219,7 +224,8 @@ TEST_CASE("inbox: a participant that hands its writes to it is repeated without 
         int& charged;
         std::string work(vouch::delivery& d) const { return to_string(vouch::command_of(d.entry())->key); }
         void record(vouch::memory::transaction& tx, const std::string& key) const {
-            std::ignore = vouch::inbox::once(tx, "billing", *vouch::id::parse(key), t0, [&] { ++charged; });
+            std::ignore = vouch::inbox::once(tx, {.consumer = "billing", .message = *vouch::id::parse(key), .now = t0},
+                                             [&] { ++charged; });
         }
     };
     on.on("a", "do", participant{charged});

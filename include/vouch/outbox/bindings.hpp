@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One event, many listeners: which queues get a copy of an emission that names none. Each copy is an entry with its own
-// retries and its own dead letter.
+// Which queues receive a copy of an emission that names no queue: one event, many listeners. Each copy is an entry with
+// its own retries and its own dead letter.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@ inline namespace v0 {
 
 class bindings {
   public:
-    /// Sends emissions whose topic fits `pattern` to `queue` too.
+    /// Adds `queue` to the queues that receive emissions whose topic fits `pattern`. Throws `invalid_argument` for an
+    /// invalid pattern or name.
     bindings& bind(std::string pattern, std::string queue) {
         detail::check_required_name({"binding", "queue"}, queue, limits{}.name_max);
         bound_.emplace_back(topic_pattern(std::move(pattern)), std::move(queue));
@@ -27,7 +28,7 @@ class bindings {
 
     [[nodiscard]] bool empty() const noexcept { return bound_.empty(); }
 
-    /// The queues bound to the topic, each once, in the order they were first bound.
+    /// The queues bound to the topic, each once, in the order of their first binding.
     [[nodiscard]] std::vector<std::string> queues_for(std::string_view topic) const {
         std::vector<std::string> queues;
         for (const auto& [pattern, queue] : bound_) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How typed values become payload bytes and back. Specialise `codec<T>` for your own types, with whatever library you
-// like; strings and bytes are built in.
+// Converts typed values to payload bytes and back. Specialise `codec<T>` for your own types, with any serialisation
+// library. Strings and vectors of bytes are built in.
 //
 //   template <> struct vouch::codec<user> {
 //       static std::string encode(const user&);
-//       static user decode(std::string_view);   // throws what it likes if the bytes are no user
+//       static user decode(std::string_view);   // throws if the bytes are not a user
 //   };
 #pragma once
 
@@ -28,7 +28,7 @@ struct codec<std::string> {
     [[nodiscard]] static std::string decode(std::string_view bytes) { return std::string(bytes); }
 };
 
-template <std::same_as<std::byte> Byte> // a template, so that only who uses it pays for it
+template <std::same_as<std::byte> Byte> // a template, so that unused it costs nothing
 struct codec<std::vector<Byte>> {
     [[nodiscard]] static std::string encode(const std::vector<Byte>& value) {
         return value.empty() ? std::string{} : std::string(reinterpret_cast<const char*>(value.data()), value.size());

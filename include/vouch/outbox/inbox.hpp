@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The table of messages a consumer has processed, as entries born succeeded. A message that comes again, from another
-// store or a broker that delivers at least once, runs nothing and gets the stored result.
+// Processes each message once: a table of the messages that a consumer has processed, stored as entries that are born
+// succeeded. A message that arrives again, from another store or from a broker that delivers at least once, runs
+// nothing and gets the stored result.
 //
-//   const auto reply = vouch::inbox::once(tx, "billing", message_id, now, [&] { return charge(tx); });
+//   vouch::transact(store, [&](auto& tx) {
+//       vouch::inbox::once(tx, {.consumer = "billing", .message = message_id, .now = now}, [&] { return charge(tx); });
+//   });
 //
-// A saga's participant hands it the command's key, not its id: a compensating command that is sent again has another
-// id.
+// A saga's participant uses the command's key, not its id, because a compensating command that is sent again has another
+// id: `.message = vouch::command_of(d.entry())->key`.
 //
-//   const auto key = vouch::command_of(d.entry())->key;
-//   const auto reply = vouch::inbox::once(tx, "billing", key, now, [&] { return refund(tx); });
-//
-// Everything is in the caller's transaction: the work's writes, the mark and the result are one commit, so a crash
-// half-way leaves nothing. Of two that race one commits; the other gets a `conflict`, is repeated by `transact` or the
-// runner, and then finds the result. The window is as long as the entries stay: purge the queue by age.
+// Everything happens in the caller's transaction: the work's writes, the mark and the result are one commit, so a crash
+// leaves nothing half done. If two transactions process the same message, one commits; the other gets `conflict`, is
+// repeated by `transact` or the runner, and finds the result. The dedup window is as long as the marks are stored: purge
+// the consumer's queue by age.
 #pragma once
 
 #include <array>
@@ -34,18 +35,25 @@ namespace vouch {
 inline namespace v0 {
 namespace inbox {
 
-/// The queue that holds what a consumer has processed. Nobody works on it.
+/// The queue of a consumer's marks. No worker serves it.
 [[nodiscard]] inline std::string queue_of(std::string_view consumer) { return "inbox." + std::string(consumer); }
 
-/// Runs `work()`, which returns nothing or a string, once per consumer and message, and returns what it returned, now
-/// or then. What `work` throws goes through, and the caller's transaction is to be rolled back.
+struct request {
+    std::string_view consumer{}; ///< required; each consumer processes a message once
+    id message{};                ///< identifies the message, for this consumer
+    time_point now{};
+};
+
+/// Runs `work()`, which returns nothing or a string, unless this consumer has processed this message. Returns what the
+/// work returned, now or the first time. If the work throws, the exception passes through, and the caller must roll its
+/// transaction back. Throws `invalid_argument` if the consumer is empty.
 template <class Writer, class Work>
-std::string once(Writer& tx, std::string_view consumer, const id& message, time_point now, Work&& work) {
+std::string once(Writer& tx, const request& r, Work&& work) {
     static_assert(explain_writer<Writer>());
-    if (consumer.empty()) {
+    if (r.consumer.empty()) {
         detail::refuse({"inbox", "consumer"}, "is empty");
     }
-    const auto mark = derive(message, queue_of(consumer));
+    const auto mark = derive(r.message, queue_of(r.consumer));
     if (const auto stored = tx.find(mark)) {
         return stored->result.value_or(std::string{});
     }
@@ -57,9 +65,9 @@ std::string once(Writer& tx, std::string_view consumer, const id& message, time_
                       "vouch: the work of inbox::once returns nothing or a string");
         result = work();
     }
-    const std::array drafts{draft{.id = mark, .queue = queue_of(consumer), .topic = "processed", .result = result}};
-    if (tx.enqueue(drafts, now).front().what != receipt::kind::inserted) {
-        throw error(error_kind::conflict, "inbox: the message has been processed in the meantime");
+    const std::array drafts{draft{.id = mark, .queue = queue_of(r.consumer), .topic = "processed", .result = result}};
+    if (tx.enqueue(drafts, r.now).front().what != receipt::kind::inserted) {
+        throw error(error_kind::conflict, "inbox: another transaction has processed the message meanwhile");
     }
     return result;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Topics are words joined by dots; patterns may have `*` for exactly one word and `#` for any number of words, none
-// included. The rules are RabbitMQ's. Matching allocates nothing.
+// Topics are words joined by dots. In a pattern `*` stands for exactly one word and `#` for zero or more words. The rules
+// are RabbitMQ's. Matching allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline namespace v0 {
 
 namespace detail {
 
-/// Walks the words of a topic; `a..b` has an empty word in the middle.
+/// Iterates over the words of a topic; `a..b` has an empty word in the middle.
 class word_cursor {
   public:
     constexpr explicit word_cursor(std::string_view text) noexcept : rest_(text) {}
@@ -40,12 +40,12 @@ class word_cursor {
 
 } // namespace detail
 
-/// Whether the topic fits the pattern. Both are taken as they are; `topic_pattern` validates.
+/// Whether the topic fits the pattern. Neither is validated; `topic_pattern` validates patterns.
 [[nodiscard]] constexpr bool topic_matches(std::string_view pattern, std::string_view topic) noexcept {
     detail::word_cursor p(pattern);
     detail::word_cursor t(topic);
-    // Where to go on from if what follows the last `#` does not fit: let it swallow one word more. Going back to the
-    // last one is enough, because an earlier `#` could only swallow what the last one can.
+    // If the words after the last `#` do not fit, match again with that `#` taking one word more. Only the last `#` needs
+    // this: an earlier one could only take what the last one can take.
     bool has_hash = false;
     auto after_hash = p;
     auto swallowed = t;
@@ -72,7 +72,8 @@ class word_cursor {
     return p.done();
 }
 
-/// How narrow a pattern is. Less is narrower: fewer `#` first, then fewer `*`, then more words spelled out.
+/// How specific a pattern is. The more specific pattern compares less: fewer `#`, then fewer `*`, then more literal
+/// words.
 struct specificity {
     std::size_t hashes = 0;
     std::size_t stars = 0;
@@ -91,8 +92,8 @@ struct specificity {
     [[nodiscard]] friend constexpr bool operator==(const specificity&, const specificity&) noexcept = default;
 };
 
-/// A validated pattern: not empty, within the limit of a name, no control character, no empty word, and a wildcard only
-/// as a whole word (`a*` is taken for a slip, not for a word).
+/// A validated pattern: not empty, within the length limit of a name, without control characters or empty words, and with
+/// wildcards only as whole words (`a*` is an error). The constructor throws `invalid_argument` otherwise.
 class topic_pattern {
   public:
     explicit topic_pattern(std::string text) : text_(std::move(text)) {
@@ -103,7 +104,7 @@ class topic_pattern {
                 detail::refuse({"topic", "pattern"}, "has an empty word");
             }
             if (word.size() > 1 && word.find_first_of("*#") != std::string_view::npos) {
-                detail::refuse({"topic", "pattern"}, "has a wildcard that is not a word of its own");
+                detail::refuse({"topic", "pattern"}, "has a wildcard inside a word; a wildcard must be a whole word");
             }
             (word == "#" ? specificity_.hashes : word == "*" ? specificity_.stars : specificity_.spelled) += 1;
         }

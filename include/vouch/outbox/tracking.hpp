@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // A scope around an entry point of the application: everything that is emitted inside it continues one trail, without
-// handing the trail to each `emit`.
+// passing the trail to each `emit`.
 //
 //   const vouch::tracking scope(outbox);
-//   outbox.emit(tx, {.topic = "user.created"}); // below the trail of the scope
+//   outbox.emit(tx, {.topic = "user.created"}); // continues the trail of the scope
 //
-// A scope belongs to the thread that opened it, and ends there. A thread started inside it has no scope of its own;
-// give it one with the same trail: `vouch::tracking again(scope.trail())`. Nor does a coroutine take a scope along when
-// another thread resumes it. Scopes nest: an inner one continues the trail of the outer one, and the outer one is back
-// when the inner one ends. A trail handed to `emit` goes before the scope's; a handler has the scope of its delivery.
+// A scope belongs to the thread that opens it and must end on that thread. A thread started inside it has no scope; give
+// it one with the same trail: `vouch::tracking again(scope.trail())`. A coroutine that another thread resumes leaves its
+// scope behind. Scopes nest: an inner scope continues the trail of the outer one. `emission::trail` takes precedence over
+// the scope. A handler runs in a scope with the trail of its delivery.
 #pragma once
 
 #include <utility>
@@ -24,7 +24,7 @@ class emitter;
 
 namespace detail {
 
-/// Of the innermost scope of this thread; null where there is none.
+/// The trail of this thread's innermost scope; null if there is none.
 inline thread_local const id_list* trail_here = nullptr;
 
 /// A scope with a trail that outlives it.
@@ -43,10 +43,10 @@ class trail_scope {
 
 class tracking {
   public:
-    /// Opens a trail with an id of the outbox, below the trail of the scope this one is in.
+    /// Opens a trail with a fresh id, which continues the trail of the enclosing scope.
     explicit tracking(const emitter& from);
 
-    /// Continues this trail, whatever the scope this one is in.
+    /// Continues this trail instead of that of the enclosing scope.
     explicit tracking(id_list trail) : trail_(std::move(trail)) {}
 
     tracking(const tracking&) = delete;
@@ -55,7 +55,7 @@ class tracking {
 
     [[nodiscard]] const id_list& trail() const noexcept { return trail_; }
 
-    /// The trail of the innermost scope of this thread; empty where there is none.
+    /// The trail of this thread's innermost scope; empty if there is none.
     [[nodiscard]] static id_list current() { return detail::trail_here == nullptr ? id_list{} : *detail::trail_here; }
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A trail tells how work came about: the ids of the emissions that led to an entry, outermost first, its own last.
+// A trail records what led to an entry: the ids of the emissions, from the first cause to the entry's own.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,7 @@
 namespace vouch {
 inline namespace v0 {
 
-/// The trail below `above`, one emission further. A trail that grows too long keeps its first id, where everything
-/// began, and its last 31.
+/// The trail `above`, extended by one emission. A trail that grows too long keeps its first id and its last 31.
 [[nodiscard]] inline id_list trail_below(const id_list& above, const id& emission) {
     const auto most = limits{}.trail_max;
     id_list out;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The audit trail: one line per terminal outcome and per completed group, appended inside the settling transaction,
-// before the change of state where the outcome is known before. So no outcome is recorded without its line, and no line
-// without its outcome. Failed attempts that will be retried are not audited; the entry's own `last_error` tells of
-// them.
+// The audit trail: one line per terminal outcome and per completed group, appended inside the settling transaction. So
+// an outcome and its line are committed together or not at all. Failed attempts that will be retried are not audited;
+// the entry's `last_error` shows the last one.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ struct audit_line {
     enum class kind : std::uint8_t { succeeded, dead, group_completed };
     audit_line::kind what{};
     time_point at{};
-    vouch::id id{}; ///< the entry; for a group the one that completed it
+    vouch::id id{}; ///< the entry; for a group the entry that completed it
     std::string queue{};
     std::string topic{};
     std::string group{};
@@ -38,8 +37,8 @@ struct audit_line {
     return "?";
 }
 
-/// Appends a line through the settling transaction. If it throws, nothing of the outcome is recorded: it is kept and
-/// settled again later, and if the process dies before, the entry's lease heals it.
+/// Appends a line through the settling transaction. If it throws, the outcome is not stored: the runner keeps it and
+/// settles it again later. If the process dies before that, the entry is claimed again when its lease ends.
 template <class Transaction>
 using audit_sink = std::function<void(Transaction&, const audit_line&)>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a handler says that it failed, and what is kept of any exception: a code of the handler's choosing or the name of
-// the exception's class. Its message is never kept, because messages carry other people's data.
+// The exceptions with which a handler reports failure, and what is stored of any exception: a code that the handler
+// chose, or the name of the exception's class. Messages are never stored, because they contain other people's data.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@
 namespace vouch {
 inline namespace v0 {
 
-/// Thrown by a handler: try again later, by policy, and remember this code.
+/// Throw this from a handler to fail the attempt with a code. The entry is retried by policy.
 class failure : public std::exception {
   public:
     explicit failure(std::string code) : code_(std::move(code)) {}
@@ -37,13 +37,15 @@ class failure : public std::exception {
     std::string code_;
 };
 
-/// Thrown by a handler: never try again. To a saga whose command it handles it says that this attempt has done nothing.
+/// Throw this from a handler to fail for good: the entry is dead and not retried. A saga whose command is rejected on its
+/// first attempt knows that nothing was done.
 class reject : public failure {
   public:
     explicit reject(std::string code = "rejected") : failure(std::move(code)) {}
 };
 
-/// A code fit for storing: within the limit, no control characters, not cut inside a UTF-8 character.
+/// Makes a text fit to be stored as an error code: within the limit, without control characters, not cut inside a UTF-8
+/// character.
 [[nodiscard]] inline std::string error_code(std::string_view text) {
     auto size = text.size() < limits{}.error_max ? text.size() : limits{}.error_max;
     if (size < text.size()) {
@@ -59,7 +61,7 @@ class reject : public failure {
     return code;
 }
 
-/// The name of an exception's class, as written in the source where the platform can tell.
+/// The name of an exception's class, demangled if the platform can do that.
 [[nodiscard]] inline std::string class_of([[maybe_unused]] const std::exception& e) {
 #if defined(__GXX_RTTI) || defined(__cpp_rtti) || defined(_CPPRTTI)
     const char* const raw = typeid(e).name();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a pass of the runner came to, in numbers and line by line. The same store, clock, ids and handlers give the same
+// The result of a runner's pass, in numbers and line by line. The same store, clock, ids and handlers give the same
 // report, byte for byte.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace vouch {
 inline namespace v0 {
 
-/// One entry's end of a claim.
+/// How one claim ended.
 struct trace_line {
     vouch::id id{};
     std::string topic{};
@@ -41,8 +41,8 @@ struct report {
     std::size_t retried = 0;
     std::size_t dead = 0;
     std::size_t released = 0;
-    std::size_t stale = 0;     ///< outcomes refused because another claim had taken over
-    std::size_t unsettled = 0; ///< outcomes the store refuses; the entries stay claimed until their leases are over
+    std::size_t stale = 0;     ///< outcomes refused because another worker had taken over the claim
+    std::size_t unsettled = 0; ///< outcomes the store refuses; the entries stay claimed until their leases end
     std::size_t held_up = 0;   ///< outcomes kept because an audit sink or a group callback threw; settled again later
     std::vector<trace_line> trace{};
 

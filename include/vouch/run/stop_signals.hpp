@@ -4,12 +4,13 @@
 //   vouch::stop_signals signals;
 //   worker.run(signals.token());
 //
-// The first signal asks to stop. From then on the system's default is back in place, so a second one ends the process
-// at once; leases heal what it had in hand. One object at a time; when it goes, what was set before is set again.
+// The first signal requests a stop. After it, the system's default action is restored, so a second signal ends the
+// process at once; its claims are left to their leases. There may be one object at a time; its destructor restores the
+// signal handlers that were set before.
 //
-// POSIX only. Nothing is done in the signal handler but what is allowed there: it writes a byte to a pipe. The pipe is
-// made once per process and never closed, because a handler that was interrupted on another thread may write to it
-// after the object is gone; a descriptor closed by then might be another file's.
+// POSIX only. The signal handler does only what is allowed there: it writes a byte to a pipe. The pipe is created once
+// per process and never closed, because a signal handler that was interrupted on another thread may write to it after
+// the object is destroyed, when a closed descriptor might already belong to another file.
 #pragma once
 
 #include <array>
@@ -29,13 +30,13 @@ inline namespace v0 {
 
 class stop_signals {
   public:
-    /// Throws `misuse` if there is one already, `io` if the system has no pipe to give.
+    /// Throws `misuse` if there is one already, and `io` if the system cannot create a pipe.
     stop_signals() {
         if (taken().exchange(true)) {
             throw error(error_kind::misuse, "stop_signals: there is one already in this process");
         }
         try {
-            // A process that was forked has its parent's pipe, and would hear its signals.
+            // A forked process has its parent's pipe, and would receive its signals.
             if ((read_end() < 0 || owner() != ::getpid()) && !make_pipe()) {
                 throw error(error_kind::io, "stop_signals: the system has no pipe to give", {.code = errno});
             }
@@ -66,7 +67,7 @@ class stop_signals {
         taken() = false;
     }
 
-    /// Requested with the first signal.
+    /// A stop is requested with the first signal.
     [[nodiscard]] std::stop_token token() const noexcept { return stop_.get_token(); }
 
   private:
@@ -101,7 +102,7 @@ class stop_signals {
         return true;
     }
 
-    /// Those that came after an earlier object's listener had ended.
+    /// Removes signals that came after the listener of an earlier object had ended.
     static void forget_earlier_signals() noexcept {
         ::fcntl(read_end(), F_SETFL, O_NONBLOCK);
         char ignored = 0;

@@ -54,7 +54,7 @@ template <class T>
     } else if constexpr (std::is_same_v<T, id>) {
         return to_string(value);
     } else if constexpr (std::is_same_v<T, std::string>) {
-        return quoted(value);
+        return detail::quoted(value);
     } else if constexpr (requires { value.first; }) {
         return field_text(value.first) + ": " + field_text(value.second);
     } else if constexpr (requires { value.has_value(); }) {

@@ -2,10 +2,10 @@
 // Lets one queue of a worker handle an entry alone, while no queue of that worker holds another claim.
 //
 // A queue that has found an entry with a lapse asks for exclusion. Then no queue claims until all have settled what
-// they hold, and the one that asked goes on alone. Because a handler may run for hours, or hang, the others are not
-// kept waiting without limit: if it does not get quiet in time, all go on as usual for a while, and the next try is
-// given more time; and an entry that is still handled after `alone_max` is alone no longer. Entries with a lapse are
-// not held meanwhile, so that another process can take them.
+// they hold, and the queue that asked continues alone. A handler may run for hours, or hang, so the others do not wait
+// without limit: if some claims are still held after a while, all queues continue as usual for a pause, and the next
+// try waits longer. An entry that is still being handled after `alone_max` no longer excludes the others. Entries with
+// a lapse are not held during a pause, so another process can claim them.
 //
 // Thread-safe. Times are arguments.
 #pragma once
@@ -31,9 +31,11 @@ class exclusion {
     using steady = std::chrono::steady_clock;
     using member = std::size_t;
 
-    static constexpr std::chrono::seconds first_patience{1}; ///< how long the first try waits for quiet
+    static constexpr std::chrono::seconds first_patience{
+        1}; ///< how long the first try waits for all claims to be settled
     static constexpr std::chrono::seconds patience_max{10};
-    static constexpr std::chrono::seconds first_pause{4}; ///< how long all go on as usual after a first try in vain
+    static constexpr std::chrono::seconds first_pause{
+        4}; ///< how long all queues continue as usual after a failed first try
     static constexpr std::chrono::minutes pause_max{10};
     static constexpr std::chrono::seconds alone_max{30};
 
@@ -44,18 +46,19 @@ class exclusion {
     };
     struct answer {
         exclusion::access access = access::open;
-        /// Closed: when to ask again at the latest. Open: until when entries with a lapse need not come back.
+        /// Closed: when to ask again at the latest. Open: entries with a lapse should not be due before this.
         std::optional<steady::time_point> until{};
     };
 
-    /// `wake` makes the queue ask again; called from other queues' threads. All join before any asks.
+    /// Adds a queue. `wake` must make it ask again; it is called from other queues' threads. All queues must join before
+    /// the first one asks.
     [[nodiscard]] member join(std::function<void()> wake) {
         members_.push_back({.wake = std::move(wake)});
         return members_.size() - 1;
     }
 
-    /// What a queue may claim now. `holds`: whether it has claims that are not settled. A queue that gets `open` or
-    /// `alone` counts as one that holds claims until it asks again.
+    /// What a queue may claim now. `holds` says whether it has unsettled claims. A queue that is answered `open` or
+    /// `alone` counts as holding claims until it asks again.
     [[nodiscard]] answer ask(member who, bool holds, steady::time_point now) {
         std::function<void()> wake;
         const auto out = [&] {
@@ -84,7 +87,7 @@ class exclusion {
         wake_all(); // those that hold nothing have to say so
     }
 
-    /// The queue has settled what it handled alone, or found nothing to handle so. The others get as long as it had.
+    /// The queue has settled the entry that it handled alone, or has found none. The others then get as much time.
     void leave(member who, steady::time_point now) {
         {
             const std::lock_guard lock(mutex_);
@@ -154,7 +157,7 @@ class exclusion {
     std::vector<queue> members_{};
     std::optional<member> alone_{};
     steady::time_point alone_since_{};
-    std::optional<steady::time_point> quiet_by_{}; ///< set: no queue claims, so that it gets quiet by then
+    std::optional<steady::time_point> quiet_by_{}; ///< set: no queue claims, so that all claims are settled by then
     steady::time_point open_until_{};              ///< no try before this
     steady::duration patience_ = first_patience;
     steady::duration pause_ = first_pause;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Entries that may kill the process that handles them are handled alone.
 //
-// A claim that ended with its lease, and not with an outcome, usually belonged to a process that died; which of its
-// entries killed it cannot be known. So an entry with a lapse (`entry::lapses`) is handled while its process holds no
-// other claim: if the process dies again, no other entry has a share in it. Such entries are found by a claim like any
-// other, and handed back in the same transaction when they cannot be handled alone at once.
+// A claim that ends with its lease, without an outcome, usually belonged to a process that has died. Any of the entries
+// it held may be the cause. So an entry with a lapse (`entry::lapses`) is handled while its process holds no other
+// claim: if the process dies again, no other entry is affected. A claim finds such entries like any others, and hands
+// them back in the same transaction if they cannot be handled alone at once.
 #pragma once
 
 #include <algorithm>
@@ -30,12 +30,12 @@ namespace detail {
 /// How much to claim, and what to do with entries that have a lapse.
 struct claim_plan {
     enum class lapsed : std::uint8_t {
-        alone,       ///< the caller holds nothing else: keep the first one and nothing with it
-        handed_back, ///< the caller holds other claims, or may get some meanwhile
+        alone,       ///< the caller holds no other claim: keep the first such entry, and nothing with it
+        handed_back, ///< the caller holds other claims, or may get some
     };
     std::size_t limit = 0;
     claim_plan::lapsed rule = lapsed::alone;
-    std::optional<time_point> until{}; ///< handed back: not due again before this
+    std::optional<time_point> until{}; ///< handed back: not due before this time
 };
 
 struct claims {
@@ -43,8 +43,8 @@ struct claims {
     bool hands_back = false; ///< entries with a lapse were found and handed back
 };
 
-/// Splits off what is not to be kept. Entries stay in their order, so that no entry with a lapse waits for ever behind
-/// others: those before the first one are kept, or it alone.
+/// Splits off the entries that are not to be kept. Kept are the entries before the first one with a lapse, or that one
+/// alone. The order is kept, so no entry with a lapse waits for ever behind others.
 [[nodiscard]] inline std::vector<entry> split_lapsed(std::vector<entry>& claimed, claim_plan::lapsed rule) {
     const auto first = std::find_if(claimed.begin(), claimed.end(), has_lapsed);
     auto kept_end = claimed.end();
@@ -58,7 +58,7 @@ struct claims {
     return rest;
 }
 
-/// Claims, and hands back in the same transaction what must not be held together with the rest.
+/// Claims, and in the same transaction hands back the entries that must not be held together with the rest.
 template <class Writer>
 [[nodiscard]] claims claim_apart(Writer& tx, const claim_request& request, const claim_plan& plan) {
     claims out{.entries = tx.claim(request)};
@@ -74,7 +74,7 @@ template <class Writer>
     }
     for (const auto& s : tx.settle(releases, request.now)) {
         if (s.verdict != verdict::applied) {
-            throw error(error_kind::corrupt, "runner: the store refuses a ticket that it has just given out");
+            throw error(error_kind::corrupt, "runner: the store refuses a ticket that it has just issued");
         }
     }
     return out;

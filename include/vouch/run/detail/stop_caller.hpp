@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Requests stops on a thread of its own. A request runs the callbacks that the handler has registered, which may take
-// as long as they like; the thread that extends leases cannot wait for them.
+// Requests stops on a thread of its own. A request runs the callbacks that a handler has registered. They may take any
+// time, and the thread that extends leases must not wait for them.
 #pragma once
 
 #include <condition_variable>
@@ -65,7 +65,7 @@ class stop_caller {
     std::condition_variable changed_;
     std::vector<std::stop_source> waiting_{};
     bool closed_ = false;
-    std::jthread thread_; ///< made last, joined before anything it uses goes
+    std::jthread thread_; ///< created last, joined before anything it uses is destroyed
 };
 
 } // namespace detail
