@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = ["README.md", *(path.relative_to(ROOT).as_posix()
                         for folder in ("include", "backends", "conformance", "examples", "tests")
                         for path in sorted((ROOT / folder).rglob("README.md")))]
-MUST_HAVE_CODE = {"README.md", "backends/README.md", "include/vouch/contract/README.md"}
+MUST_HAVE_CODE = {"README.md", "backends/README.md", "include/vouch/contract/README.md", "include/vouch/saga/README.md"}
 
 
 class Block:
