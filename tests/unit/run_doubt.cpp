@@ -12,7 +12,7 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
-#include "run_stage.hpp"
+#include "runner_fixture.hpp"
 
 namespace run_doubt_test {
 

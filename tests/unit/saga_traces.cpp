@@ -13,7 +13,7 @@
 #include "catch.hpp"
 #include "saga_orders.hpp"
 #include "saga_support.hpp"
-#include "scripted_store.hpp"
+#include "commit_fault_store.hpp"
 
 namespace saga_traces_test {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <tuple>
 
-#include "worker_troubled.hpp"
+#include "worker_fixture.hpp"
 
 using namespace worker_test;
 

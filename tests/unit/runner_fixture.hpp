@@ -11,7 +11,7 @@
 
 #include <vouch/vouch.hpp>
 
-#include "scripted_store.hpp"
+#include "commit_fault_store.hpp"
 #include "support.hpp"
 
 namespace run_stage {
