@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RapidCheck inside a Catch2 test case. A property is a callable whose arguments RapidCheck makes up; it says no by
+// RapidCheck inside a Catch2 test case. A property is a callable whose arguments RapidCheck generates; it fails by
 // returning false or through RC_ASSERT. (CHECK and REQUIRE inside one would report every step of the shrinking.)
 #pragma once
 
@@ -14,8 +14,8 @@
 #include "catch.hpp"
 
 /// Requires that `property` holds, and shows the smallest counterexample otherwise.
-/// The seed is fixed, so one commit gives one answer. RC_PARAMS in the environment (say `max_success=10000`) overrides
-/// that: without a `seed=` in it RapidCheck takes a new one each time and prints it.
+/// The seed is fixed, so a commit always gives the same result. RC_PARAMS in the environment (say `max_success=10000`)
+/// overrides that: if it has no `seed=`, RapidCheck chooses a new seed each time and prints it.
 template <class Property>
 void check_property(const std::string& sentence, Property&& property) {
     namespace rcd = rc::detail;

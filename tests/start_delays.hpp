@@ -23,36 +23,36 @@ namespace start_delay {
 using namespace std::chrono_literals;
 using delays = std::vector<vouch::duration>;
 
-/// The delay that this share of all does not exceed.
-[[nodiscard]] inline vouch::duration share(delays all, double of) {
+/// The delay that the fraction `of` of all delays does not exceed.
+[[nodiscard]] inline vouch::duration percentile(delays all, double of) {
     std::sort(all.begin(), all.end());
     return all.at(std::min(all.size() - 1, static_cast<std::size_t>(of * static_cast<double>(all.size()))));
 }
 
-/// That of the quietest of three measurements: a busy machine only ever adds.
+/// The smallest percentile of three measurements: a busy machine only adds delay.
 template <class Measure>
-[[nodiscard]] vouch::duration best_share(double of, std::size_t entries, Measure&& measure) {
+[[nodiscard]] vouch::duration best_percentile(double of, std::size_t entries, Measure&& measure) {
     auto best = vouch::duration::max();
     for (int round = 0; round < 3; ++round) {
         const delays all = measure();
-        best = all.size() == entries ? std::min(best, share(all, of)) : best;
+        best = all.size() == entries ? std::min(best, percentile(all, of)) : best;
     }
     return best;
 }
 
-/// Workers on threads of their own, whose handler of "fast" notes how late it was called and whose handler of "slow"
-/// takes until it is told to end.
+/// Workers on threads of their own. The handler of "fast" records how late it is called; the handler of "slow" runs until
+/// the pool is destroyed.
 template <class Store>
-class crew {
+class worker_pool {
   public:
-    crew(Store& store, std::size_t size) : outbox_(store) {
+    worker_pool(Store& store, std::size_t size) : outbox_(store) {
         routes_.on("fast", [this](vouch::delivery& d) {
             const std::lock_guard lock(mutex_);
             delays_.push_back(d.now() - d.entry().created_at);
         });
         routes_.on("slow", [this](vouch::delivery&) {
-            is_slow_ = true;
-            while (!over_) {
+            slow_started_ = true;
+            while (!slow_may_finish_) {
                 std::this_thread::sleep_for(1ms);
             }
         });
@@ -64,10 +64,10 @@ class crew {
             runs_.push_back(std::async(std::launch::async, [&worker, stop = stop_.get_token()] { worker.run(stop); }));
         }
     }
-    crew(const crew&) = delete;
-    crew& operator=(const crew&) = delete;
-    ~crew() {
-        over_ = true;
+    worker_pool(const worker_pool&) = delete;
+    worker_pool& operator=(const worker_pool&) = delete;
+    ~worker_pool() {
+        slow_may_finish_ = true;
         stop_.request_stop();
     }
 
@@ -75,14 +75,14 @@ class crew {
         const std::lock_guard lock(mutex_);
         return delays_;
     }
-    /// Whether so many fast ones have been called, in the end.
-    [[nodiscard]] bool reaches(std::size_t count) const {
-        return waits_until([&] { return seen().size() >= count; });
+    /// Waits until the fast handler has been called `count` times. Returns false on a timeout.
+    [[nodiscard]] bool wait_for_calls(std::size_t count) const {
+        return eventually([&] { return seen().size() >= count; });
     }
-    [[nodiscard]] bool becomes_slow() const {
-        return waits_until([&] { return is_slow_.load(); });
+    [[nodiscard]] bool wait_for_slow_handler() const {
+        return eventually([&] { return slow_started_.load(); });
     }
-    void forget() {
+    void clear() {
         const std::lock_guard lock(mutex_);
         delays_.clear();
     }
@@ -90,7 +90,7 @@ class crew {
 
   private:
     template <class Predicate>
-    [[nodiscard]] static bool waits_until(Predicate&& p) {
+    [[nodiscard]] static bool eventually(Predicate&& p) {
         for (int i = 0; i < 10'000 && !p(); ++i) {
             std::this_thread::sleep_for(1ms);
         }
@@ -100,24 +100,24 @@ class crew {
     vouch::outbox<Store> outbox_;
     mutable std::mutex mutex_;
     delays delays_{};
-    std::atomic<bool> is_slow_ = false;
-    std::atomic<bool> over_ = false;
+    std::atomic<bool> slow_started_ = false;
+    std::atomic<bool> slow_may_finish_ = false;
     vouch::router<Store> routes_{outbox_};
     std::deque<vouch::worker<Store>> workers_{};
     std::stop_source stop_{};
     std::vector<std::future<void>> runs_{}; ///< joined first
 };
 
-/// Three workers that know the handlers as fast; then one slow entry in front of 300 fast ones.
+/// Lets three workers learn that the handlers are fast, then emits one slow entry among 300 fast ones.
 template <class Store>
-[[nodiscard]] delays beside_a_slow_handler(Store& store) {
-    crew workers(store, 3);
+[[nodiscard]] delays delays_beside_a_slow_handler(Store& store) {
+    worker_pool workers(store, 3);
     const std::vector<vouch::emission> some(200, {.queue = "q", .topic = "fast"});
     workers.outbox().emit(some);
-    if (!workers.reaches(200)) {
+    if (!workers.wait_for_calls(200)) {
         return {};
     }
-    workers.forget();
+    workers.clear();
     for (int round = 0; round < 30; ++round) {
         if (round == 3) {
             workers.outbox().emit({.queue = "q", .topic = "slow"});
@@ -125,18 +125,18 @@ template <class Store>
         workers.outbox().emit(std::vector<vouch::emission>(10, {.queue = "q", .topic = "fast"}));
         std::this_thread::sleep_for(5ms);
     }
-    return workers.becomes_slow() && workers.reaches(300) ? workers.seen() : delays{};
+    return workers.wait_for_slow_handler() && workers.wait_for_calls(300) ? workers.seen() : delays{};
 }
 
-/// Eight idle workers, and now and then one entry.
+/// Emits one entry at a time to eight idle workers.
 template <class Store>
-[[nodiscard]] delays of_idle_workers(Store& store) {
-    crew workers(store, 8);
+[[nodiscard]] delays delays_of_idle_workers(Store& store) {
+    worker_pool workers(store, 8);
     for (int n = 0; n < 40; ++n) {
         std::this_thread::sleep_for(20ms);
         workers.outbox().emit({.queue = "q", .topic = "fast"});
     }
-    return workers.reaches(40) ? workers.seen() : delays{};
+    return workers.wait_for_calls(40) ? workers.seen() : delays{};
 }
 
 } // namespace start_delay

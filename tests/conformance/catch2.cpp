@@ -27,7 +27,7 @@ struct fixture {
 
 const vouch::conformance::catch2_cases<fixture> cases({"memory", "0.1.0"});
 
-/// The code in the comment of the header; never called, so that the cases are there once.
+/// The code in the header's comment. Never called, so that the cases are registered once.
 template <class fixture>
 [[maybe_unused]] void as_in_the_comment() {
     static const vouch::conformance::catch2_cases<fixture> cases({"acme", "1.4.0"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Fixtures that cannot be tested, to check the suite's messages: `trouble throws|hangs [arguments of the suite]`; and
-// reports of runs that have seen too little for a verdict: `trouble gaps`.
+// reports of runs with too little coverage for a verdict: `trouble gaps`.
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -33,7 +33,7 @@ struct fixture {
     }
 };
 
-/// The verdict on a run in which every clause passed and which has seen this.
+/// The verdict on a run with this tally in which every clause passed.
 std::string verdict_on(const vouch::conformance::tally& seen) {
     vouch::conformance::report r;
     r.gaps = vouch::conformance::detail::gaps_of(seen, {});

@@ -216,9 +216,9 @@ TEST_CASE("sqlite: a transaction's connection is for what is to be part of it, a
 
 TEST_CASE("sqlite start: entries claimed behind a slow handler are handed back, and idle workers start them at once") {
     const sqlite_test::folder in;
-    const auto p99 = start_delay::best_share(0.99, 300, [&] {
+    const auto p99 = start_delay::best_percentile(0.99, 300, [&] {
         sqlite_store store(in.fresh_path(), {.synchronous = vouch::sqlite::synchronous::normal});
-        return start_delay::beside_a_slow_handler(store);
+        return start_delay::delays_beside_a_slow_handler(store);
     });
     CAPTURE(p99.count());
     CHECK(p99 < 50ms);
@@ -226,9 +226,9 @@ TEST_CASE("sqlite start: entries claimed behind a slow handler are handed back, 
 
 TEST_CASE("sqlite start: workers that lose the race for an entry do not sleep through the next one") {
     const sqlite_test::folder in;
-    const auto p90 = start_delay::best_share(0.90, 40, [&] {
+    const auto p90 = start_delay::best_percentile(0.90, 40, [&] {
         sqlite_store store(in.fresh_path(), {.synchronous = vouch::sqlite::synchronous::normal});
-        return start_delay::of_idle_workers(store);
+        return start_delay::delays_of_idle_workers(store);
     });
     CAPTURE(p90.count());
     CHECK(p90 < 100ms);

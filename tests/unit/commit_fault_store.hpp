@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A memory store that counts its commits and fails them as a script says: before the effect, after it (in doubt), or by
-// a conflict.
+// A memory store that counts its commits and makes planned ones fail: before the effect, after it (in doubt), or with a
+// conflict.
 #pragma once
 
 #include <cstddef>
@@ -11,65 +11,65 @@
 
 namespace support {
 
-enum class commit_fate {
-    fine,
-    lost_in_doubt,   ///< throws an error in doubt; the commit did not take effect
-    landed_in_doubt, ///< throws an error in doubt; the commit took effect
+enum class commit_fault {
+    none,
+    rolled_back_in_doubt, ///< throws an error in doubt; the commit has no effect
+    committed_in_doubt,   ///< throws an error in doubt; the commit has taken effect
     conflict,
     io,
 };
 
-struct script {
-    std::deque<commit_fate> fates{}; ///< of the next commits; all later ones are fine
-    std::size_t commits = 0;         ///< commits that took effect
+struct commit_plan {
+    std::deque<commit_fault> faults{}; ///< of the next commits; later commits succeed
+    std::size_t commits = 0;           ///< commits that took effect
 
-    [[nodiscard]] commit_fate next() {
-        if (fates.empty()) {
-            return commit_fate::fine;
+    [[nodiscard]] commit_fault next() {
+        if (faults.empty()) {
+            return commit_fault::none;
         }
-        const auto fate = fates.front();
-        fates.pop_front();
-        return fate;
+        const auto fault = faults.front();
+        faults.pop_front();
+        return fault;
     }
 };
 
-/// The interceptor of `scripted_store`.
-struct scripted_commits {
-    std::shared_ptr<script> plan = std::make_shared<script>();
+/// The interceptor of `commit_fault_store`.
+struct planned_commits {
+    std::shared_ptr<commit_plan> plan = std::make_shared<commit_plan>();
 
     template <class Call>
     auto operator()(vouch::store_operation what, const Call& call) const {
         const bool is_commit = what == vouch::store_operation::commit;
-        const auto fate = is_commit ? plan->next() : commit_fate::fine;
-        if (fate != commit_fate::fine && fate != commit_fate::landed_in_doubt) {
-            fail(fate);
+        const auto fault = is_commit ? plan->next() : commit_fault::none;
+        if (fault != commit_fault::none && fault != commit_fault::committed_in_doubt) {
+            fail(fault);
         }
         auto answer = call();
         plan->commits += is_commit ? 1U : 0U;
-        if (fate == commit_fate::landed_in_doubt) {
-            fail(fate);
+        if (fault == commit_fault::committed_in_doubt) {
+            fail(fault);
         }
         return answer;
     }
 
   private:
-    [[noreturn]] static void fail(commit_fate fate) {
+    [[noreturn]] static void fail(commit_fault fault) {
         using kind = vouch::error_kind;
-        switch (fate) {
-        case commit_fate::conflict: throw vouch::error(kind::conflict, "scripted: conflict");
-        case commit_fate::io: throw vouch::error(kind::io, "scripted: io");
-        default: throw vouch::error(kind::io, "scripted: in doubt", {.in_doubt = true});
+        switch (fault) {
+        case commit_fault::conflict: throw vouch::error(kind::conflict, "planned: conflict");
+        case commit_fault::io: throw vouch::error(kind::io, "planned: io");
+        default: throw vouch::error(kind::io, "planned: in doubt", {.in_doubt = true});
         }
     }
 };
 
-class scripted_store : public vouch::store_adaptor<vouch::memory::store, scripted_commits> {
+class commit_fault_store : public vouch::store_adaptor<vouch::memory::store, planned_commits> {
   public:
-    /// The store without its script.
+    /// The decorated store, whose commits do not fail.
     [[nodiscard]] vouch::memory::store& plain() { return inner(); }
-    [[nodiscard]] script& plan() { return *interceptor().plan; }
+    [[nodiscard]] commit_plan& plan() { return *interceptor().plan; }
 };
 
-static_assert(vouch::store<scripted_store>);
+static_assert(vouch::store<commit_fault_store>);
 
 } // namespace support

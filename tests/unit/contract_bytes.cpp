@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Entries as bytes: every field comes back, the bytes are what they were, and what is no entry is refused.
+// Entries as bytes: every field is restored, the format does not change, and other bytes are refused.
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -22,7 +22,7 @@ using vouch::entry;
 
 namespace {
 
-/// Fills a field with anything it can hold.
+/// Fills a field with an arbitrary value.
 struct anything {
     void operator()(std::string_view, std::string& f) const { f = *rc::gen::arbitrary<std::string>(); }
     void operator()(std::string_view, bool& f) const { f = *rc::gen::arbitrary<bool>(); }
@@ -75,8 +75,8 @@ bool is_corrupt(std::string_view bytes) {
 
 } // namespace
 
-TEST_CASE("bytes: every field of every entry comes back, one entry after the other") {
-    check_property("to_bytes and take_entry are each other's inverse", [] {
+TEST_CASE("bytes: every field is restored, and entries can be read one after another") {
+    check_property("take_entry is the inverse of to_bytes", [] {
         const auto first = any_entry(), second = any_entry();
         const auto both = to_bytes(first) + to_bytes(second);
         std::string_view left = both;
@@ -86,7 +86,7 @@ TEST_CASE("bytes: every field of every entry comes back, one entry after the oth
     });
 }
 
-TEST_CASE("bytes: the ends of the ranges come back") {
+TEST_CASE("bytes: the smallest and largest values are restored") {
     entry e;
     e.id = {.high = std::numeric_limits<std::uint64_t>::max(), .low = 1};
     e.sequence = std::numeric_limits<std::uint64_t>::max();
@@ -100,7 +100,7 @@ TEST_CASE("bytes: the ends of the ranges come back") {
     CHECK(vouch::take_entry(left) == e);
 }
 
-TEST_CASE("bytes: the format stays what it is, on every machine") {
+TEST_CASE("bytes: the format is fixed and the same on every machine") {
     entry e;
     e.id = {.high = 0x0102030405060708U, .low = 0x090a0b0c0d0e0f10U};
     e.queue = "q";
@@ -131,7 +131,7 @@ TEST_CASE("bytes: the format stays what it is, on every machine") {
     CHECK(to_bytes(e) == expected);
 }
 
-TEST_CASE("bytes: what is cut short, of another format or out of range is corrupt, and nothing is taken") {
+TEST_CASE("bytes: truncated input, another format or a value out of range is corrupt, and no input is consumed") {
     auto e = vouch::born(draft_of(1), t0);
     e.trail = {id_of(1)};
     e.result = "result";
@@ -144,13 +144,13 @@ TEST_CASE("bytes: what is cut short, of another format or out of range is corrup
     later[0] = 2;
     CHECK(is_corrupt(later));
     CHECK(is_corrupt(std::string("\x01") + std::string(16, '\0') + std::string(9, '\xff') + '\x01'));  // 2^64 - 1 bytes
-    CHECK(is_corrupt(std::string("\x01") + std::string(16, '\0') + std::string(10, '\xff') + '\x01')); // no number
+    CHECK(is_corrupt(std::string("\x01") + std::string(16, '\0') + std::string(10, '\xff') + '\x01')); // not a number
     e.state = static_cast<vouch::state>(5);
     CHECK(is_corrupt(to_bytes(e)));
 }
 
-TEST_CASE("bytes: anything at all is an entry or corrupt") {
-    check_property("no bytes do harm", [](const std::string& noise, std::size_t at) {
+TEST_CASE("bytes: any input is either an entry or corrupt") {
+    check_property("damaged bytes are an entry or corrupt", [](const std::string& noise, std::size_t at) {
         auto bytes = to_bytes(vouch::born(draft_of(1), t0));
         bytes.replace(at % bytes.size(), noise.size(), noise);
         std::string_view left = bytes;

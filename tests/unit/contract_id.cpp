@@ -23,7 +23,7 @@ namespace {
 constexpr id sample{.high = 0x0123456789abcdefU, .low = 0xfedcba9876543210U};
 constexpr std::string_view sample_text = "01234567-89ab-cdef-fedc-ba9876543210";
 
-/// Two ids that often share their first half, so that the second decides.
+/// Two ids that often share their first half, so that the second half decides.
 struct two {
     id a, b;
 };
@@ -33,14 +33,14 @@ two pair_of(std::uint64_t w, std::uint64_t x, std::uint64_t y, std::uint64_t z) 
 
 } // namespace
 
-TEST_CASE("id: its text is a UUID's, in lower case") {
+TEST_CASE("id: the text is a UUID in lower case") {
     CHECK(to_string(sample) == sample_text);
     CHECK(to_string(id{}) == "00000000-0000-0000-0000-000000000000");
     CHECK(to_string(id{.high = ~std::uint64_t{0}, .low = ~std::uint64_t{0}}) == "ffffffff-ffff-ffff-ffff-ffffffffffff");
     CHECK(to_string(id{.high = 0, .low = 1}) == "00000000-0000-0000-0000-000000000001");
 }
 
-TEST_CASE("id: text is read in either case, at compile time too") {
+TEST_CASE("id: text is parsed in either case, also at compile time") {
     static_assert(id::parse(sample_text) == sample);
     CHECK(id::parse("01234567-89AB-CDEF-FEDC-BA9876543210") == sample);
     CHECK(id::parse("01234567-89aB-CdEf-FeDc-bA9876543210") == sample);
@@ -53,7 +53,7 @@ TEST_CASE("id: only the nil id is nil") {
     CHECK(!id{.high = 0, .low = 1}.is_nil());
 }
 
-TEST_CASE("id: bytes come most significant first") {
+TEST_CASE("id: the most significant byte is first") {
     const auto bytes = sample.bytes();
     const std::array<std::uint8_t, 16> expected{0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
                                                 0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10};
@@ -61,15 +61,15 @@ TEST_CASE("id: bytes come most significant first") {
     CHECK(id::from_bytes(expected) == sample);
 }
 
-TEST_CASE("id: text and bytes lead back to the id they came from") {
-    check_property("there and back", [](std::uint64_t high, std::uint64_t low) {
+TEST_CASE("id: text and bytes convert back to the same id") {
+    check_property("round trip", [](std::uint64_t high, std::uint64_t low) {
         const id value{.high = high, .low = low};
         return id::parse(to_string(value)) == value && id::from_bytes(value.bytes()) == value;
     });
 }
 
-TEST_CASE("id: order, order of bytes and order of text are one") {
-    check_property("one order", [](std::uint64_t w, std::uint64_t x, std::uint64_t y, std::uint64_t z) {
+TEST_CASE("id: ids, their bytes and their text sort in the same order") {
+    check_property("same order", [](std::uint64_t w, std::uint64_t x, std::uint64_t y, std::uint64_t z) {
         const auto [a, b] = pair_of(w, x, y, z);
         const auto order = a <=> b;
         const auto text = to_string(a).compare(to_string(b));
@@ -77,7 +77,7 @@ TEST_CASE("id: order, order of bytes and order of text are one") {
     });
 }
 
-TEST_CASE("id: text of any other length is no id") {
+TEST_CASE("id: text of any other length is refused") {
     constexpr std::string_view longer = "01234567-89ab-cdef-fedc-ba98765432100";
     for (std::size_t length = 0; length <= longer.size(); ++length) {
         CAPTURE(length);
@@ -88,23 +88,23 @@ TEST_CASE("id: text of any other length is no id") {
     CHECK(!id::parse(" 1234567-89ab-cdef-fedc-ba9876543210"));
 }
 
-TEST_CASE("id: every byte at every place of the text is judged") {
+TEST_CASE("id: every byte at every position of the text is checked") {
     const std::string_view digits = "0123456789abcdefABCDEF";
-    for (std::size_t place = 0; place < 36; ++place) {
-        const bool is_dash = place == 8 || place == 13 || place == 18 || place == 23;
+    for (std::size_t position = 0; position < 36; ++position) {
+        const bool is_dash = position == 8 || position == 13 || position == 18 || position == 23;
         for (int byte = 0; byte < 256; ++byte) {
             std::string text(sample_text);
-            text[place] = static_cast<char>(byte);
-            const bool good = is_dash ? text[place] == '-' : digits.find(text[place]) != std::string_view::npos;
+            text[position] = static_cast<char>(byte);
+            const bool good = is_dash ? text[position] == '-' : digits.find(text[position]) != std::string_view::npos;
             if (id::parse(text).has_value() != good) {
-                CAPTURE(place, byte);
+                CAPTURE(position, byte);
                 CHECK(id::parse(text).has_value() == good);
             }
         }
     }
 }
 
-TEST_CASE("id: hashes of ids that differ a little differ a lot") {
+TEST_CASE("id: similar ids have well spread hashes") {
     CHECK(std::hash<id>{}(sample) == std::hash<id>{}(id::parse(sample_text).value()));
     std::unordered_set<std::size_t> hashes;
     std::vector<int> buckets(256);
@@ -120,13 +120,13 @@ TEST_CASE("id: hashes of ids that differ a little differ a lot") {
     }
 }
 
-TEST_CASE("derive: the same beginning always names the same id, in every version of vouch") {
-    // Derived ids are stored, and repeated work must meet them again after an upgrade: this value never changes.
+TEST_CASE("derive: the same base and label give the same id in every version of vouch") {
+    // Derived ids are stored, and repeated work must find them after an upgrade: this value never changes.
     static_assert(derive(sample, "step.1") == id::parse("01234567-89ab-8b75-9e57-e142ba8bfc62"));
     CHECK(derive(sample, "step.1") == derive(sample, std::string("step.1")));
 }
 
-TEST_CASE("derive: keeps the time of the base and is a UUID of version 8") {
+TEST_CASE("derive: the id keeps the base's time and is a UUID of version 8") {
     check_property(
         "leading 48 bits, version, variant", [](std::uint64_t high, std::uint64_t low, const std::string& label) {
             const auto derived = derive({.high = high, .low = low}, label);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every state x every verb. What is expected is written here once more, as data, from the tables of the design.
+// Every state x every verb. The expected results are written here a second time, as data.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ namespace {
 
 constexpr auto now = t0;
 
-/// Where an entry stands, as the columns of the design's table of verdicts.
+/// The columns of the table of verdicts.
 enum class column : std::uint8_t { pending, retrying, running, over, succeeded, dead };
 constexpr std::array all_columns{column::pending, column::retrying,  column::running,
                                  column::over,    column::succeeded, column::dead};
@@ -47,7 +47,7 @@ constexpr row nudged{applied, applied, applied, applied, stale, stale};
 constexpr row nudged_again{repeated, repeated, repeated, repeated, stale, stale};
 constexpr row cancelled{applied, applied, stale, applied, stale, repeated};
 
-/// What differs between two entries that can get different answers.
+/// Everything that can change the verdict on an entry.
 struct situation {
     column at;
     std::uint32_t attempts;
@@ -72,7 +72,7 @@ std::vector<situation> all_situations() {
     return out;
 }
 
-/// Every field has a value of its own, so that one taken for another shows.
+/// Every field has a distinct value, so that a mix-up of two fields is found.
 entry entry_in(const situation& s) {
     entry e = vouch::born({.id = id_of(1),
                            .queue = "queue",
@@ -170,7 +170,8 @@ const attempt claiming{
     },
     {"state", "attempts", "lapses", "epoch", "lease_until", "woken", "worker", "last_attempt_at", "updated_at"}};
 
-/// Calls `f(attempt, situation, epoch, expected verdict)` for all there is, but claims of what has no open gate.
+/// Calls `f(attempt, situation, epoch, expected verdict)` for every combination, except claims of entries whose gate is
+/// closed.
 template <class F>
 void for_each_case(F&& f) {
     for (const auto& s : all_situations()) {
@@ -206,7 +207,7 @@ std::set<std::string_view> differences(const entry& a, const entry& b) {
 using vouch::condition;
 using move = std::tuple<state, verb, state>;
 
-/// The table of the design, written a second time.
+/// The table of transitions, written a second time.
 const std::set<std::tuple<state, verb, state, condition>>& expected_rows() {
     using enum vouch::verb;
     using enum vouch::condition;
@@ -233,7 +234,7 @@ const std::set<std::tuple<state, verb, state, condition>>& expected_rows() {
 
 } // namespace
 
-TEST_CASE("lifecycle: every verb in every situation gets the verdict of the table") {
+TEST_CASE("lifecycle: every verb in every situation returns the verdict of the table") {
     std::size_t cases = 0;
     for_each_case([&](const attempt& a, const situation& s, std::uint64_t epoch, verdict expected) {
         auto e = entry_in(s);
@@ -247,7 +248,7 @@ TEST_CASE("lifecycle: every verb in every situation gets the verdict of the tabl
     CHECK(cases == 64 * (9 * 5 + 2) + 24);
 }
 
-TEST_CASE("lifecycle: whatever is not applied changes nothing, updated_at included") {
+TEST_CASE("lifecycle: a verb that is not applied changes no field, not even updated_at") {
     for_each_case([](const attempt& a, const situation& s, std::uint64_t epoch, verdict) {
         const auto before = entry_in(s);
         auto after = before;
@@ -258,7 +259,7 @@ TEST_CASE("lifecycle: whatever is not applied changes nothing, updated_at includ
     });
 }
 
-TEST_CASE("lifecycle: a verb changes its own fields and no other") {
+TEST_CASE("lifecycle: a verb changes only its own fields") {
     for (const auto& one : {with_tickets(), std::vector{nudging, cancelling, claiming}}) {
         for (const auto& a : one) {
             std::set<std::string_view> seen;
@@ -285,7 +286,7 @@ TEST_CASE("lifecycle: an applied verb always sets updated_at to now") {
     });
 }
 
-TEST_CASE("lifecycle: a first lapse in a row is no attempt, and every outcome but a release sets lapses back") {
+TEST_CASE("lifecycle: the first lapse in a row costs no attempt, and every outcome except release resets lapses") {
     for_each_case([](const attempt& a, const situation& s, std::uint64_t epoch, verdict) {
         auto e = entry_in(s);
         if (a.by(e, epoch) != applied) {
@@ -302,7 +303,7 @@ TEST_CASE("lifecycle: a first lapse in a row is no attempt, and every outcome bu
     });
 }
 
-TEST_CASE("lifecycle: `transitions` is the table of the design") {
+TEST_CASE("lifecycle: `transitions` has exactly the expected rows") {
     std::set<std::tuple<state, verb, state, condition>> rows;
     for (const auto& t : vouch::transitions) {
         rows.insert({t.from, t.verb, t.to, t.when});
@@ -311,7 +312,7 @@ TEST_CASE("lifecycle: `transitions` is the table of the design") {
     CHECK(rows == expected_rows());
 }
 
-TEST_CASE("lifecycle: `apply` makes every transition of the table, and no other") {
+TEST_CASE("lifecycle: `apply` makes exactly the transitions of the table") {
     std::set<move> seen;
     for_each_case([&](const attempt& a, const situation& s, std::uint64_t epoch, verdict) {
         auto e = entry_in(s);
@@ -327,7 +328,7 @@ TEST_CASE("lifecycle: `apply` makes every transition of the table, and no other"
     CHECK(seen == listed);
 }
 
-TEST_CASE("lifecycle: a transition with a condition happens exactly when its condition holds") {
+TEST_CASE("lifecycle: a conditional transition happens exactly when its condition holds") {
     for_each_case([&](const attempt& a, const situation& s, std::uint64_t epoch, verdict) {
         auto e = entry_in(s);
         const auto from = e.state;
@@ -354,7 +355,7 @@ TEST_CASE("lifecycle: a transition with a condition happens exactly when its con
     });
 }
 
-TEST_CASE("lifecycle: the table of verdicts is the table of the design") {
+TEST_CASE("lifecycle: the table of verdicts has exactly the expected cells") {
     using vouch::detail::verdict_column;
     using vouch::detail::verdict_row;
     const auto expected = [](const row& r) { return std::array<verdict, 6>{r[0], r[2], r[3], r[4], r[5], unknown}; };
@@ -364,7 +365,7 @@ TEST_CASE("lifecycle: the table of verdicts is the table of the design") {
     CHECK(vouch::detail::verdict_on(verdict_row::settle_other_epoch, verdict_column::held) == stale);
 }
 
-TEST_CASE("lifecycle: every verb has a name of its own") {
+TEST_CASE("lifecycle: every verb has a distinct name") {
     std::set<std::string_view> names;
     for (const auto v : vouch::all_verbs) {
         names.insert(name_of(v));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which entries a query asks for, by path and by filter.
+// Which entries match a query, by path and by filter.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,7 +37,7 @@ query filtered(query q, std::optional<state> s, std::string topic = {}, std::uin
 
 } // namespace
 
-TEST_CASE("matches: each path takes what it names and nothing else") {
+TEST_CASE("matches: each path selects exactly the entries it names") {
     for (const auto s : vouch::all_states) {
         const auto e = with_everything(s);
         CAPTURE(vouch::name_of(s));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How values of the contract print in a failing test: in words, whatever the version of Catch2, and without a header of
-// their own.
+// How values of the contract print in a failing test: in words, with every version of Catch2, and without an extra header.
 #include <chrono>
-#include <iomanip> // has a quoted(), which must not be found by the name of a field
+#include <iomanip> // has a quoted() that must not be found for a field of that name
 #include <sstream>
 #include <string>
 #include <vector>
@@ -18,7 +17,7 @@ namespace {
 constexpr vouch::id one{.high = 0, .low = 1};
 const std::string one_text = "00000000-0000-0000-0000-000000000001";
 
-/// What Catch2 says about a value.
+/// The text that Catch2 prints for a value.
 template <class T>
 std::string printed(const T& value) {
     return Catch::Detail::stringify(value);
@@ -43,7 +42,7 @@ TEST_CASE("print: a failing comparison names the states and verdicts") {
     CHECK(printed(std::vector{vouch::state::pending, vouch::state::dead}) == "{ pending, dead }");
 }
 
-TEST_CASE("print: the text of a comparison has both sides in words") {
+TEST_CASE("print: a comparison shows both sides in words") {
     const auto text = [](const auto& left, const auto& right) {
         std::ostringstream out;
         const auto& compared = Catch::Decomposer() <= left == right;
@@ -54,7 +53,7 @@ TEST_CASE("print: the text of a comparison has both sides in words") {
     CHECK(text(one, vouch::id{}) == one_text + "\n==\n00000000-0000-0000-0000-000000000000");
 }
 
-TEST_CASE("print: ids, tickets, receipts and settlements") {
+TEST_CASE("print: ids, tickets, receipts, settlements and counts print in words") {
     CHECK(printed(one) == one_text);
     CHECK(printed(vouch::ticket{one, 7}) == one_text + ", epoch 7");
     CHECK(printed(vouch::receipt{vouch::receipt::kind::inserted, one}) == "inserted " + one_text);
@@ -74,7 +73,7 @@ TEST_CASE("print: an entry shows its id, its state and every field that is set")
             R"(, queue="mail", topic="user.created", payload="a \"b\"\x0a", state=claimed, lease_until=1970-01-01T00:00:01.000000Z})");
 }
 
-TEST_CASE("print: a draft shows every kind of field") {
+TEST_CASE("print: a draft shows fields of every type") {
     const vouch::draft d{.id = one,
                          .queue = "q",
                          .payload = std::string(90, 'x'),

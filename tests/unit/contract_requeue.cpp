@@ -31,7 +31,7 @@ vouch::draft full_draft(std::uint64_t n) {
     return d;
 }
 
-/// Dead after two failures, with progress beyond the draft's.
+/// Stores an entry that is dead after two failures and has advanced beyond the draft's progress.
 void bury(vouch::memory::store& store, std::uint64_t n) {
     put(store, full_draft(n));
     settle(store, take_one(store, t0), vouch::retry{"once", t0});
@@ -52,7 +52,7 @@ receipt resume_in(vouch::memory::store& store, const vouch::id& dead, const vouc
 
 } // namespace
 
-TEST_CASE("requeue: the successor takes over what the dead one was, and starts afresh") {
+TEST_CASE("requeue: the successor copies the dead entry's draft and starts again") {
     vouch::memory::store store;
     bury(store, 1);
     const auto dead = store.find(id_of(1)).value();
@@ -69,7 +69,7 @@ TEST_CASE("requeue: the successor takes over what the dead one was, and starts a
     CHECK(store.find(id_of(1)) == dead);
 }
 
-TEST_CASE("resume: the successor goes on from the last checkpoint") {
+TEST_CASE("resume: the successor continues from the last checkpoint") {
     vouch::memory::store store;
     bury(store, 1);
     CHECK(resume_in(store, id_of(1), id_of(2)) == receipt{kind::inserted, id_of(2)});
@@ -82,7 +82,7 @@ TEST_CASE("resume: the successor goes on from the last checkpoint") {
     CHECK(successor.last_error.empty());
 }
 
-TEST_CASE("requeue: generations count on, and each dead one has one successor") {
+TEST_CASE("requeue: each successor has the next generation, and a dead entry has at most one") {
     vouch::memory::store store;
     bury(store, 1);
     CHECK(requeue_in(store, id_of(1), id_of(2)).what == kind::inserted);
@@ -97,7 +97,7 @@ TEST_CASE("requeue: generations count on, and each dead one has one successor") 
     CHECK(numbers(store.list(vouch::query::keyed("q", "k"))) == list{1, 2, 3});
 }
 
-TEST_CASE("requeue: a cancelled entry has a successor too") {
+TEST_CASE("requeue: a cancelled entry can be requeued") {
     vouch::memory::store store;
     put(store, draft_of(1));
     cancel(store, id_of(1));
@@ -105,7 +105,7 @@ TEST_CASE("requeue: a cancelled entry has a successor too") {
     CHECK(numbers(take(store, t0 + 1h)) == list{2});
 }
 
-TEST_CASE("requeue: only what is dead can be replaced") {
+TEST_CASE("requeue: an entry that is not dead is refused") {
     vouch::memory::store store;
     put(store, draft_of(1));
     CHECK(requeue_in(store, id_of(9), id_of(2)) == receipt{kind::refused, {}});
@@ -120,7 +120,7 @@ TEST_CASE("requeue: only what is dead can be replaced") {
     CHECK(!store.find(id_of(2)));
 }
 
-TEST_CASE("requeue: what has a parent is refused; the parent is what can be requeued") {
+TEST_CASE("requeue: an entry with a parent is refused") {
     vouch::memory::store store;
     put(store, draft_of(1));
     auto child = draft_of(2);
@@ -132,7 +132,7 @@ TEST_CASE("requeue: what has a parent is refused; the parent is what can be requ
     CHECK(!store.find(id_of(3)));
 }
 
-TEST_CASE("requeue: a saga is refused, since it would do its work twice; resume carries it on") {
+TEST_CASE("requeue: a saga is refused, because it would repeat its work; resume continues it") {
     vouch::memory::store store;
     auto saga = draft_of(1);
     saga.progress = std::string(vouch::saga_progress_mark) + "\1 and so on";
@@ -145,7 +145,7 @@ TEST_CASE("requeue: a saga is refused, since it would do its work twice; resume 
     CHECK(store.find(id_of(2))->progress == saga.progress);
 }
 
-TEST_CASE("requeue: a bad id for the successor is refused by validation and changes nothing") {
+TEST_CASE("requeue: an invalid id for the successor is refused and changes nothing") {
     vouch::memory::store store;
     bury(store, 1);
     const auto before = look(store);
@@ -153,7 +153,7 @@ TEST_CASE("requeue: a bad id for the successor is refused by validation and chan
     CHECK(look(store) == before);
 }
 
-TEST_CASE("requeue: an id that is stored already is a duplicate of itself") {
+TEST_CASE("requeue: an id that is already stored is a duplicate of itself") {
     vouch::memory::store store;
     bury(store, 1);
     put(store, draft_of(5));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Decorators over `store_adaptor`: one that sees every operation, one that changes a single operation, one that fails.
+// Decorators over `store_adaptor`: one that counts every operation, one that changes one operation, one that fails.
 #include <array>
 #include <cstdint>
 #include <map>
@@ -48,7 +48,7 @@ struct patient_store : vouch::store_adaptor<vouch::memory::store> {
     transaction begin() { return transaction(inner().begin()); }
 };
 
-/// Fails one operation, before or after its effect.
+/// Makes one operation fail, before or after its effect.
 struct failing {
     store_operation which{};
     vouch::error error;
@@ -132,7 +132,7 @@ TEST_CASE("store_adaptor: every operation passes through the interceptor once") 
     CHECK(store.wait("q", store.wakes("q") + 1, 1h, {}) == store.wakes("q"));
 }
 
-TEST_CASE("store_adaptor: an interceptor may be a lambda that captures") {
+TEST_CASE("store_adaptor: an interceptor can be a capturing lambda") {
     std::string log;
     vouch::store_adaptor store(vouch::memory::store{}, [&](store_operation what, const auto& call) {
         log += std::string(name_of(what)) + ' ';
@@ -156,7 +156,7 @@ TEST_CASE("store_adaptor: a derived transaction changes one operation and forwar
     CHECK(vouch::claim(store, request(t0, {.lease = 1min})).at(0).lease_until == t0 + 2min);
 }
 
-TEST_CASE("store_adaptor: adaptors stack") {
+TEST_CASE("store_adaptor: adaptors can be nested") {
     call_counts seen;
     vouch::store_adaptor store(counting_store(vouch::memory::store{}, {&seen}),
                                failing{.which = store_operation::purge, .error = {error_kind::io, "no"}});
@@ -182,11 +182,11 @@ TEST_CASE("store_adaptor: an interceptor's error closes the transaction and roll
     CHECK(kind_of(call) == error_kind::misuse);
     CHECK(kind_of([&] { tx.commit(); }) == error_kind::misuse);
     CHECK(!store.inner().find(id_of(1)));
-    auto another = store.inner().begin(); // does not wait for the failed one
+    auto another = store.inner().begin(); // does not wait for the failed transaction
     another.commit();
 }
 
-TEST_CASE("store_adaptor: an error after the commit's effect leaves the effect") {
+TEST_CASE("store_adaptor: an error thrown after a commit does not undo it") {
     failing_store store(
         vouch::memory::store{},
         {.which = store_operation::commit, .error = {error_kind::io, "no", {.in_doubt = true}}, .after = true});

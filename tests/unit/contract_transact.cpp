@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The loop that repeats a transaction on `conflict`, over a store whose faults are scripted.
+// The loop that repeats a transaction on `conflict`, over a store whose faults are planned.
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -24,16 +24,16 @@ using vouch::error_kind;
 
 namespace {
 
-/// What goes wrong in the n-th begin, operation and commit; nothing once the script has run out.
-struct script {
+/// The errors of the next calls of begin, of an operation and of commit. Later calls succeed.
+struct fault_plan {
     using faults = std::deque<std::optional<error>>;
     faults begins{};
     faults operations{};
     faults commits{};
-    bool landing = false; // a commit that fails has happened all the same
+    bool commit_takes_effect = false; // a commit that throws has been made
     int begun = 0;
 
-    static void play(faults& from) {
+    static void throw_next(faults& from) {
         if (from.empty()) {
             return;
         }
@@ -45,19 +45,19 @@ struct script {
     }
 };
 
-/// The memory store with a script. A failed operation or commit closes the transaction, as the contract says.
-class shaky_transaction {
+/// The memory store with planned faults. A failed operation or commit closes the transaction, as the contract requires.
+class faulty_transaction {
     vouch::memory::transaction inner_;
-    std::shared_ptr<script> script_;
+    std::shared_ptr<fault_plan> plan_;
 
     vouch::memory::transaction& use() {
-        script::play(script_->operations);
+        fault_plan::throw_next(plan_->operations);
         return inner_;
     }
 
   public:
-    shaky_transaction(vouch::memory::transaction inner, std::shared_ptr<script> s)
-        : inner_(std::move(inner)), script_(std::move(s)) {}
+    faulty_transaction(vouch::memory::transaction inner, std::shared_ptr<fault_plan> plan)
+        : inner_(std::move(inner)), plan_(std::move(plan)) {}
 
     [[nodiscard]] auto find(const vouch::id& id) const { return inner_.find(id); }
     [[nodiscard]] auto list(const vouch::query& q) const { return inner_.list(q); }
@@ -73,22 +73,22 @@ class shaky_transaction {
     auto cancel(const vouch::id& id, std::string_view e, vouch::time_point now) { return use().cancel(id, e, now); }
     auto purge(const vouch::purge_request& r) { return use().purge(r); }
     void commit() {
-        if (script_->landing) {
+        if (plan_->commit_takes_effect) {
             inner_.commit();
-            script::play(script_->commits);
+            fault_plan::throw_next(plan_->commits);
         } else {
-            script::play(script_->commits);
+            fault_plan::throw_next(plan_->commits);
             inner_.commit();
         }
     }
 };
 
-struct shaky_store {
-    using transaction = shaky_transaction;
+struct faulty_store {
+    using transaction = faulty_transaction;
     static constexpr int contract_level = vouch::contract_level;
 
     vouch::memory::store inner{};
-    std::shared_ptr<script> plan = std::make_shared<script>();
+    std::shared_ptr<fault_plan> plan = std::make_shared<fault_plan>();
 
     [[nodiscard]] auto find(const vouch::id& id) const { return inner.find(id); }
     [[nodiscard]] auto list(const vouch::query& q) const { return inner.list(q); }
@@ -97,27 +97,27 @@ struct shaky_store {
     [[nodiscard]] auto capabilities() const { return inner.capabilities(); }
     transaction begin() {
         ++plan->begun;
-        script::play(plan->begins);
+        fault_plan::throw_next(plan->begins);
         return {inner.begin(), plan};
     }
 };
-static_assert(vouch::store<shaky_store>);
+static_assert(vouch::store<faulty_store>);
 
 const error conflict(error_kind::conflict, "lost");
 const error conflict_in_doubt(error_kind::conflict, "lost, or not", error::details{.in_doubt = true});
 
-const error lost_touch(error_kind::io, "cut off", error::details{.in_doubt = true});
+const error connection_lost(error_kind::io, "cut off", error::details{.in_doubt = true});
 
-script::faults conflicts(int count) { return script::faults(static_cast<std::size_t>(count), conflict); }
+fault_plan::faults conflicts(int count) { return fault_plan::faults(static_cast<std::size_t>(count), conflict); }
 
-std::vector<vouch::receipt> enqueue_one(shaky_store& store) {
+std::vector<vouch::receipt> enqueue_one(faulty_store& store) {
     const auto d = draft_of(1);
     return vouch::enqueue(store, std::span(&d, 1), t0);
 }
 
 } // namespace
 
-TEST_CASE("transact: commits, and returns what the work returned") {
+TEST_CASE("transact: commits and returns the result of the work") {
     vouch::memory::store store;
     const auto answer = vouch::transact(store, [](auto& tx) {
         const auto d = draft_of(1);
@@ -127,20 +127,20 @@ TEST_CASE("transact: commits, and returns what the work returned") {
     CHECK(answer == 42);
     CHECK(store.find(id_of(1)));
 
-    vouch::transact(store, [](auto& tx) { std::ignore = tx.cancel(id_of(1), "void work is work too", t0); });
+    vouch::transact(store, [](auto& tx) { std::ignore = tx.cancel(id_of(1), "cancelled", t0); });
     CHECK(store.find(id_of(1))->state == vouch::state::dead);
 }
 
-TEST_CASE("transact: a result that can only be moved is returned") {
+TEST_CASE("transact: a move-only result is returned") {
     vouch::memory::store store;
     const auto answer = vouch::transact(store, [](auto&) { return std::make_unique<int>(7); });
     CHECK(*answer == 7);
 }
 
-TEST_CASE("transact: a conflict anywhere is repeated from begin, and lands once") {
-    for (const auto place : {&script::begins, &script::operations, &script::commits}) {
-        shaky_store store;
-        (*store.plan).*place = conflicts(3);
+TEST_CASE("transact: after a conflict in any call the transaction is repeated from begin and committed once") {
+    for (const auto call : {&fault_plan::begins, &fault_plan::operations, &fault_plan::commits}) {
+        faulty_store store;
+        (*store.plan).*call = conflicts(3);
         const auto receipts = enqueue_one(store);
         CHECK(receipts.front().what == vouch::receipt::kind::inserted);
         CHECK(store.plan->begun == 4);
@@ -148,8 +148,8 @@ TEST_CASE("transact: a conflict anywhere is repeated from begin, and lands once"
     }
 }
 
-TEST_CASE("transact: the work is repeated whole, and what a lost try did is gone") {
-    shaky_store store;
+TEST_CASE("transact: the whole work is repeated, and the failed try leaves nothing behind") {
+    faulty_store store;
     store.plan->commits = conflicts(2);
     int runs = 0;
     vouch::transact(store, [&](auto& tx) {
@@ -161,26 +161,26 @@ TEST_CASE("transact: the work is repeated whole, and what a lost try did is gone
     CHECK(runs == 3);
 }
 
-TEST_CASE("transact: it gives up after its bound, with the last conflict") {
-    shaky_store just_enough;
+TEST_CASE("transact: after the maximum number of tries the last conflict is thrown") {
+    faulty_store just_enough;
     just_enough.plan->commits = conflicts(vouch::transact_tries - 1);
     CHECK(enqueue_one(just_enough).size() == 1);
     CHECK(just_enough.plan->begun == vouch::transact_tries);
 
-    shaky_store too_many;
+    faulty_store too_many;
     too_many.plan->commits = conflicts(1000);
     CHECK(kind_of([&] { enqueue_one(too_many); }) == error_kind::conflict);
     CHECK(too_many.plan->begun == vouch::transact_tries);
     CHECK(too_many.list(vouch::query::all("q")).empty());
 }
 
-TEST_CASE("transact: every other error goes through at once") {
+TEST_CASE("transact: every other error is thrown at once") {
     for (const auto kind :
          {error_kind::invalid_argument, error_kind::unsupported, error_kind::unrouted, error_kind::busy,
           error_kind::full, error_kind::read_only, error_kind::corrupt, error_kind::io, error_kind::misuse}) {
-        for (const auto place : {&script::begins, &script::operations, &script::commits}) {
-            shaky_store store;
-            (*store.plan).*place = {error(kind, "a fault", {.code = 17})};
+        for (const auto call : {&fault_plan::begins, &fault_plan::operations, &fault_plan::commits}) {
+            faulty_store store;
+            (*store.plan).*call = {error(kind, "a fault", {.code = 17})};
             const auto e = error_of([&] { enqueue_one(store); });
             REQUIRE(e);
             CHECK(e->kind() == kind);
@@ -191,9 +191,9 @@ TEST_CASE("transact: every other error goes through at once") {
     }
 }
 
-TEST_CASE("transact: what is in doubt is never repeated, a conflict neither") {
-    for (const auto& fault : {conflict_in_doubt, lost_touch}) {
-        shaky_store store;
+TEST_CASE("transact: an error in doubt is never repeated, not even a conflict") {
+    for (const auto& fault : {conflict_in_doubt, connection_lost}) {
+        faulty_store store;
         store.plan->commits = {fault};
         const auto e = error_of([&] { vouch::transact(store, [](auto& tx) { return tx.claim(request(t0)); }); });
         REQUIRE(e);
@@ -202,43 +202,43 @@ TEST_CASE("transact: what is in doubt is never repeated, a conflict neither") {
     }
 }
 
-TEST_CASE("claim: one whose commit is in doubt is not repeated; the lease heals it") {
-    shaky_store store;
+TEST_CASE("claim: after a commit in doubt the claim is not repeated, and the entry is claimed again after its lease") {
+    faulty_store store;
     enqueue_one(store);
-    store.plan->landing = true;
-    store.plan->commits = {lost_touch};
+    store.plan->commit_takes_effect = true;
+    store.plan->commits = {connection_lost};
     CHECK(error_of([&] { return vouch::claim(store, request(t0)); })->is_in_doubt());
     CHECK(store.find(id_of(1))->epoch == 1);
     CHECK(vouch::claim(store, request(t0 + 1min)).front().epoch == 2);
 }
 
 TEST_CASE("enqueue: a commit in doubt is repeated with the same ids, and the draft is stored once") {
-    for (const bool landing : {false, true}) {
-        shaky_store store;
-        store.plan->landing = landing;
-        store.plan->commits = {lost_touch, conflict_in_doubt};
+    for (const bool commit_takes_effect : {false, true}) {
+        faulty_store store;
+        store.plan->commit_takes_effect = commit_takes_effect;
+        store.plan->commits = {connection_lost, conflict_in_doubt};
         CHECK(enqueue_one(store).front() == vouch::receipt{vouch::receipt::kind::inserted, id_of(1)});
         CHECK(store.plan->begun == 3);
         CHECK(numbers(store.list(vouch::query::all("q"))) == list{1});
     }
 }
 
-TEST_CASE("enqueue: what another entry's key has taken meanwhile is still a duplicate of that one") {
-    shaky_store store;
+TEST_CASE("enqueue: after a commit in doubt a duplicate by key is still a duplicate of the other entry") {
+    faulty_store store;
     auto first = draft_of(1);
     first.key = "k";
     auto second = draft_of(2);
     second.key = "k";
     vouch::enqueue(store, std::span(&first, 1), t0);
-    store.plan->commits = {lost_touch};
+    store.plan->commits = {connection_lost};
     CHECK(vouch::enqueue(store, std::span(&second, 1), t0).front() ==
           vouch::receipt{vouch::receipt::kind::duplicate, id_of(1)});
 }
 
-TEST_CASE("enqueue: if the repeat of a commit in doubt fails otherwise, the doubt is not forgotten") {
-    shaky_store store;
-    store.plan->landing = true;
-    store.plan->commits = {lost_touch, vouch::error(vouch::error_kind::io, "gone", {.code = 7})};
+TEST_CASE("enqueue: if the repeat after a commit in doubt fails, the error is in doubt") {
+    faulty_store store;
+    store.plan->commit_takes_effect = true;
+    store.plan->commits = {connection_lost, vouch::error(vouch::error_kind::io, "gone", {.code = 7})};
     const auto e = error_of([&] { enqueue_one(store); });
     REQUIRE(e);
     CHECK(e->is_in_doubt());
@@ -246,14 +246,14 @@ TEST_CASE("enqueue: if the repeat of a commit in doubt fails otherwise, the doub
     CHECK(e->code() == 7);
 }
 
-TEST_CASE("enqueue: doubts without end are given up after the bound") {
-    shaky_store store;
-    store.plan->commits = script::faults(1000, lost_touch);
+TEST_CASE("enqueue: after the maximum number of tries the error in doubt is thrown") {
+    faulty_store store;
+    store.plan->commits = fault_plan::faults(1000, connection_lost);
     CHECK(error_of([&] { enqueue_one(store); })->is_in_doubt());
     CHECK(store.plan->begun == vouch::transact_tries);
 }
 
-TEST_CASE("transact: an exception of the work leaves nothing behind") {
+TEST_CASE("transact: if the work throws, nothing is stored") {
     vouch::memory::store store;
     const auto throwing = [](auto& tx) {
         const auto d = draft_of(1);
@@ -266,7 +266,7 @@ TEST_CASE("transact: an exception of the work leaves nothing behind") {
     CHECK(put(store, draft_of(1)).what == vouch::receipt::kind::inserted);
 }
 
-TEST_CASE("transact: a conflict the work itself finds is repeated too") {
+TEST_CASE("transact: a conflict thrown by the work is repeated") {
     vouch::memory::store store;
     int runs = 0;
     vouch::transact(store, [&](auto&) {
@@ -277,8 +277,8 @@ TEST_CASE("transact: a conflict the work itself finds is repeated too") {
     CHECK(runs == 3);
 }
 
-TEST_CASE("claim, enqueue: the one-liners commit") {
-    shaky_store store;
+TEST_CASE("claim, enqueue: the free functions commit") {
+    faulty_store store;
     store.plan->commits = conflicts(1);
     enqueue_one(store);
     store.plan->operations = conflicts(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which drafts are refused, and which are just allowed.
+// Which drafts are refused, and which are accepted at the limits.
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -30,7 +30,7 @@ vouch::header_list headers(std::size_t count, const std::string& name = "n", con
 struct refusal {
     std::string_view why;
     std::function<void(draft&)> spoil;
-    std::vector<std::string> says; // field, and where there is one the size given and the limit
+    std::vector<std::string> says; // the field; for sizes also the given size and the limit
 };
 
 const std::vector<refusal>& refused_drafts() {
@@ -131,7 +131,7 @@ TEST_CASE("validate: payloads, progress, results and header values may be any by
     CHECK(e->result == all);
 }
 
-TEST_CASE("validate: names may be of any letters") {
+TEST_CASE("validate: names may contain non-ASCII bytes") {
     vouch::memory::store store;
     auto d = draft_of(1, "Größe \xff\xfe ~");
     d.topic = d.key = d.group = d.lane = d.queue;
@@ -139,7 +139,7 @@ TEST_CASE("validate: names may be of any letters") {
     CHECK(store.list(vouch::query::keyed(d.queue, d.queue)).size() == 1);
 }
 
-TEST_CASE("validate: a bad draft rejects its whole batch, says which and why, and not what is in it") {
+TEST_CASE("validate: an invalid draft rejects its batch, and the error names its index and field but no content") {
     for (const auto& [why, spoil, says] : refused_drafts()) {
         CAPTURE(why);
         std::array batch{draft_of(3), draft_of(4), draft_of(5)};
@@ -148,7 +148,7 @@ TEST_CASE("validate: a bad draft rejects its whole batch, says which and why, an
     }
 }
 
-TEST_CASE("validate: what a store does not declare is unsupported, and said by name") {
+TEST_CASE("validate: a field that needs a missing capability is unsupported, and the error names it") {
     auto d = draft_of(1);
     d.group = secret;
     const auto no_groups = error_of([&] { vouch::validate(d, {.lanes = true}); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which calls other than enqueue are refused, and which are just allowed.
+// Which calls other than enqueue are refused, and which are accepted at the limits.
 #include <array>
 #include <cstddef>
 #include <string>
@@ -31,7 +31,7 @@ void check_accepted(Call&& call) {
 
 } // namespace
 
-TEST_CASE("validate: nothing at all is not an error") {
+TEST_CASE("validate: empty batches and a limit of 0 are not an error") {
     vouch::memory::store store;
     auto tx = store.begin();
     CHECK(tx.enqueue({}, t0).empty());
@@ -76,7 +76,7 @@ TEST_CASE("validate: a batch over the limit is refused") {
     check_refused("extend: tickets", {"10001 items", "10000"}, [&](auto& tx) { return tx.extend(tickets, t0, 1s); });
 }
 
-TEST_CASE("validate: a bad settle rejects its whole batch") {
+TEST_CASE("validate: an invalid settle rejects its batch") {
     const std::pair<vouch::outcome, std::vector<std::string>> cases[] = {
         {vouch::succeed{bytes(1048577)}, {"result", "1048577 bytes", "1048576"}},
         {vouch::retry{bytes(101), t0}, {"error", "101 bytes", "100"}},
@@ -92,7 +92,7 @@ TEST_CASE("validate: a bad settle rejects its whole batch") {
     }
 }
 
-TEST_CASE("validate: a bad claim is refused") {
+TEST_CASE("validate: an invalid claim is refused") {
     const std::pair<vouch::claim_request, std::vector<std::string>> cases[] = {
         {{.now = t0}, {"queue", "empty"}},
         {{.queue = bytes(256), .now = t0}, {"queue", "256 bytes", "255"}},
@@ -113,7 +113,7 @@ TEST_CASE("validate: a bad claim is refused") {
     }
 }
 
-TEST_CASE("validate: a bad extension is refused") {
+TEST_CASE("validate: an invalid extend is refused") {
     const std::array tickets{held};
     const auto late = vouch::time_point::max();
     check_refused("extend: lease", {"0 us"}, [&](auto& tx) { return tx.extend(tickets, t0, 0us); });
@@ -122,13 +122,13 @@ TEST_CASE("validate: a bad extension is refused") {
     check_refused("extend: now", {"too late"}, [&](auto& tx) { return tx.extend(tickets, late, 1us); });
 }
 
-TEST_CASE("validate: a bad cancel is refused") {
+TEST_CASE("validate: an invalid cancel is refused") {
     check_refused("cancel: error", {"101 bytes", "100"}, [](auto& tx) { return tx.cancel(id_of(30), bytes(101), t0); });
     check_refused("cancel: error", {"control", "byte 6"},
                   [](auto& tx) { return tx.cancel(id_of(30), with_control('\n'), t0); });
 }
 
-TEST_CASE("validate: a bad purge is refused") {
+TEST_CASE("validate: an invalid purge is refused") {
     const std::pair<vouch::purge_request, std::vector<std::string>> cases[] = {
         {{.before = t0}, {"queue", "empty"}},
         {{.queue = bytes(256), .before = t0}, {"queue", "256 bytes", "255"}},
@@ -143,7 +143,7 @@ TEST_CASE("validate: a bad purge is refused") {
     }
 }
 
-TEST_CASE("validate: a query names what its path wants and nothing else") {
+TEST_CASE("validate: a query must set exactly the fields of its path") {
     using path = query::path;
     const std::pair<query, std::vector<std::string>> cases[] = {
         {{.by = path::all}, {"queue", "empty"}},
@@ -173,7 +173,7 @@ TEST_CASE("validate: a query names what its path wants and nothing else") {
     }
 }
 
-TEST_CASE("validate: the queue of counts, next_due and wakes is a name") {
+TEST_CASE("validate: counts, next_due, wakes and wait refuse an invalid queue name") {
     vouch::memory::store store;
     const std::pair<std::string, std::vector<std::string>> cases[] = {{"", {"queue", "empty"}},
                                                                       {bytes(256), {"queue", "256 bytes", "255"}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The base classes that stores share: which calls reach the store, and what closes a transaction.
+// The base classes that stores share: which calls reach the store, and which errors close a transaction.
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -158,7 +158,7 @@ std::vector<call> invalid_calls() {
 
 } // namespace
 
-TEST_CASE("validated writer: valid arguments reach the store, and its answers come back") {
+TEST_CASE("validated writer: valid arguments reach the store, and its results are returned") {
     recorder store;
     fake_transaction tx(store);
     CHECK(tx.find(id_of(3))->id == id_of(3));
@@ -186,7 +186,7 @@ TEST_CASE("validated writer: invalid arguments do not reach the store and leave 
     }
 }
 
-TEST_CASE("validated writer: a capability that the store lacks is unsupported, and closes the transaction") {
+TEST_CASE("validated writer: a missing capability is unsupported and closes the transaction") {
     recorder store;
     fake_transaction tx(store);
     auto in_lane = draft_of(1);
@@ -214,7 +214,7 @@ TEST_CASE("validated writer: a transaction that is closed or moved from throws m
     CHECK(other.is_open());
 }
 
-TEST_CASE("validated writer: any error of an operation closes the transaction, but invalid_argument does not") {
+TEST_CASE("validated writer: any error of an operation except invalid_argument closes the transaction") {
     for (const auto kind : {error_kind::invalid_argument, error_kind::conflict, error_kind::busy, error_kind::full,
                             error_kind::read_only, error_kind::corrupt, error_kind::io, error_kind::misuse}) {
         for (const auto& one : valid_calls()) {
@@ -228,7 +228,7 @@ TEST_CASE("validated writer: any error of an operation closes the transaction, b
     }
 }
 
-TEST_CASE("validated writer: an exception that is no vouch::error passes through and closes the transaction") {
+TEST_CASE("validated writer: an exception other than vouch::error is passed on and closes the transaction") {
     for (const auto& one : valid_calls()) {
         recorder store;
         store.fail = [] { throw std::runtime_error("made up"); };
@@ -238,7 +238,7 @@ TEST_CASE("validated writer: an exception that is no vouch::error passes through
     }
 }
 
-TEST_CASE("validated reader: invalid arguments do not reach the store, and errors change nothing") {
+TEST_CASE("validated reader: invalid arguments do not reach the store, and the reader stays usable after an error") {
     recorder store;
     const fake_reader reader(store);
     CHECK(kind_of([&] { return reader.list({}); }) == error_kind::invalid_argument);

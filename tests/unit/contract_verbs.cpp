@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What each verb writes, and where its edges are. Which verb is allowed when is `contract_lifecycle.cpp`.
+// The fields that each verb writes, and its boundary cases. `contract_lifecycle.cpp` tests when a verb is allowed.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -30,7 +30,7 @@ verdict settle_at(entry& e, const vouch::outcome& outcome, vouch::time_point now
     return apply(e, vouch::settle{ticket_of(e), outcome}, now);
 }
 
-/// Claimed at t0 for a minute, for the n-th time, after failures.
+/// Claimed at t0 for a minute, after `times` - 1 failures.
 entry claimed(std::uint32_t times = 1) {
     auto e = fresh();
     apply(e, by("w", t0));
@@ -41,7 +41,7 @@ entry claimed(std::uint32_t times = 1) {
     return e;
 }
 
-/// Claimed at t0 plus a minute for each lapse, for a minute.
+/// Claimed for a minute, at t0 and again after each of `lapses` lapses.
 entry lapsed(std::uint32_t lapses) {
     auto e = fresh();
     for (std::uint32_t n = 0; n <= lapses; ++n) {
@@ -52,7 +52,7 @@ entry lapsed(std::uint32_t lapses) {
 
 } // namespace
 
-TEST_CASE("born: an entry brings what its draft says, and nothing of a life yet") {
+TEST_CASE("born: a new entry has its draft's values, and no attempts, lease or result") {
     auto d = draft_of(1);
     d.due_at = t0 + 1h;
     d.progress = "begin";
@@ -70,7 +70,7 @@ TEST_CASE("born: an entry brings what its draft says, and nothing of a life yet"
     CHECK(fresh().due_at == t0);
 }
 
-TEST_CASE("born: a draft with a result is born succeeded, even an empty one") {
+TEST_CASE("born: a draft with a result, even an empty one, is stored as succeeded") {
     auto d = draft_of(1);
     d.result = "";
     const auto e = vouch::born(d, t0);
@@ -79,7 +79,7 @@ TEST_CASE("born: a draft with a result is born succeeded, even an empty one") {
     CHECK(!gate_of(e));
 }
 
-TEST_CASE("claim: counts the attempt and the epoch, and leaves due_at alone") {
+TEST_CASE("claim: increments attempts and epoch, and does not change due_at") {
     auto e = fresh();
     apply(e, by("first", t0 + 5min));
     CHECK(e.state == state::claimed);
@@ -99,7 +99,7 @@ TEST_CASE("claim: counts the attempt and the epoch, and leaves due_at alone") {
     CHECK(e.worker == "second");
 }
 
-TEST_CASE("claim: the first lapse in a row is no attempt, the second and every later one is") {
+TEST_CASE("claim: the first lapse in a row costs no attempt, every later one does") {
     auto e = fresh();
     for (std::uint32_t n = 0; n < 300; ++n) { // more than a byte can count
         apply(e, by("w", t0 + 1min * n));
@@ -109,7 +109,7 @@ TEST_CASE("claim: the first lapse in a row is no attempt, the second and every l
     }
 }
 
-TEST_CASE("lapses: an outcome sets them to 0, and the next lapse is a first one again") {
+TEST_CASE("lapses: an outcome resets them to 0, so the next lapse costs no attempt") {
     const vouch::outcome outcomes[] = {vouch::succeed{}, vouch::bury{"e", {}}, vouch::retry{"e", t0},
                                        vouch::advance{"p", t0}};
     for (const auto& outcome : outcomes) {
@@ -127,7 +127,7 @@ TEST_CASE("lapses: an outcome sets them to 0, and the next lapse is a first one 
     }
 }
 
-TEST_CASE("lapses: a release keeps them, so that a shutdown does not hide an entry that kills its process") {
+TEST_CASE("lapses: a release keeps them, so a shutdown does not hide an entry that kills its process") {
     auto e = lapsed(1);
     CHECK(settle_at(e, vouch::release{}, t0) == verdict::applied);
     CHECK(e.state == state::pending);
@@ -140,7 +140,7 @@ TEST_CASE("lapses: a release keeps them, so that a shutdown does not hide an ent
     CHECK(e.attempts == 2);
 }
 
-TEST_CASE("lapses: an extend, a nudge and a cancel leave them") {
+TEST_CASE("lapses: extend, nudge and cancel do not change them") {
     auto e = lapsed(2);
     CHECK(apply(e, vouch::extend{ticket_of(e), 1min}, t0 + 3min) == verdict::applied);
     CHECK(apply(e, vouch::nudge{}, t0 + 3min) == verdict::applied);
@@ -149,7 +149,7 @@ TEST_CASE("lapses: an extend, a nudge and a cancel leave them") {
     CHECK(e.attempts == 2);
 }
 
-TEST_CASE("gate: the lease's end if claimed, none if terminal, else due_at") {
+TEST_CASE("gate: lease_until if claimed, none if terminal, else due_at") {
     auto e = fresh();
     CHECK(gate_of(e) == t0);
     apply(e, by("w", t0));
@@ -160,7 +160,7 @@ TEST_CASE("gate: the lease's end if claimed, none if terminal, else due_at") {
     CHECK(!gate_of(e));
 }
 
-TEST_CASE("succeed: keeps the result, the last error and the worker") {
+TEST_CASE("succeed: stores the result and keeps the last error and the worker") {
     auto e = claimed();
     e.last_error = "before";
     CHECK(settle_at(e, vouch::succeed{"done"}, t0 + 1s) == verdict::applied);
@@ -173,7 +173,7 @@ TEST_CASE("succeed: keeps the result, the last error and the worker") {
     CHECK(!e.lease_until);
 }
 
-TEST_CASE("retry: counts the failure and waits until the time given") {
+TEST_CASE("retry: increments failures and makes the entry due at the given time") {
     auto e = claimed();
     CHECK(settle_at(e, vouch::retry{"broken", t0 + 30s}, t0 + 1s) == verdict::applied);
     CHECK(e.state == state::retrying);
@@ -183,7 +183,7 @@ TEST_CASE("retry: counts the failure and waits until the time given") {
     CHECK(e.last_error == "broken");
 }
 
-TEST_CASE("bury: counts the failure, and its result is whatever it says") {
+TEST_CASE("bury: increments failures and replaces the result") {
     auto e = claimed();
     e.result = "before";
     auto with_reply = e;
@@ -196,7 +196,7 @@ TEST_CASE("bury: counts the failure, and its result is whatever it says") {
     CHECK(with_reply.result == "reply");
 }
 
-TEST_CASE("release: gives the attempt back, and only the first makes it pending again") {
+TEST_CASE("release: returns the attempt, and an entry with earlier attempts is retrying instead of pending") {
     auto once = claimed(1);
     CHECK(settle_at(once, vouch::release{}, t0 + 1s) == verdict::applied);
     CHECK(once.state == state::pending);
@@ -212,7 +212,7 @@ TEST_CASE("release: gives the attempt back, and only the first makes it pending 
     CHECK(twice.epoch == 2);
 }
 
-TEST_CASE("release: a time given is a snooze, also one that has passed") {
+TEST_CASE("release: a given time becomes due_at, even if it has passed") {
     for (const auto at : {t0 + 1h, t0 - 1h}) {
         auto e = claimed();
         CHECK(settle_at(e, vouch::release{at}, t0 + 1s) == verdict::applied);
@@ -220,7 +220,7 @@ TEST_CASE("release: a time given is a snooze, also one that has passed") {
     }
 }
 
-TEST_CASE("advance: replaces the progress and gives all attempts back") {
+TEST_CASE("advance: replaces the progress and resets attempts to 0") {
     auto e = claimed(3);
     e.failures = 2;
     CHECK(settle_at(e, vouch::advance{"step 2", t0 + 1h}, t0 + 1s) == verdict::applied);
@@ -254,14 +254,14 @@ TEST_CASE("extend: never shortens a lease") {
     }
 }
 
-TEST_CASE("extend: brings a lease that is over back to life if nobody has taken it over") {
+TEST_CASE("extend: renews an expired lease if no other worker has claimed the entry") {
     auto e = claimed();
     CHECK(apply(e, vouch::extend{ticket_of(e), 1min}, t0 + 1h) == verdict::applied);
     CHECK(e.lease_until == t0 + 1h + 1min);
     CHECK(vouch::detail::column_of(e, t0 + 1h) == verdict_column::held);
 }
 
-TEST_CASE("lease: it is over exactly when its end is reached") {
+TEST_CASE("lease: it expires exactly at lease_until") {
     const auto e = claimed();
     CHECK(vouch::detail::column_of(e, t0 + 1min - tick) == verdict_column::held);
     CHECK(vouch::detail::column_of(e, t0 + 1min) == verdict_column::lapsed);
@@ -274,7 +274,7 @@ TEST_CASE("lease: it is over exactly when its end is reached") {
     }
 }
 
-TEST_CASE("nudge: brings a later due_at to now, and leaves one that has come alone") {
+TEST_CASE("nudge: moves a later due_at to now, and does not change an earlier one") {
     for (const auto due : {t0 - tick, t0, t0 + tick}) {
         auto e = fresh();
         e.due_at = due;
@@ -284,7 +284,7 @@ TEST_CASE("nudge: brings a later due_at to now, and leaves one that has come alo
     }
 }
 
-TEST_CASE("nudge: one that meets a claim makes the entry due when the claim ends, at the earlier of both times") {
+TEST_CASE("nudge: a claimed entry becomes due when its claim ends, at the earlier of now and the outcome's time") {
     const auto now = t0 + 10s;
     const std::pair<vouch::outcome, vouch::time_point> cases[] = {
         {vouch::retry{"e", now + 1h}, now},
@@ -311,7 +311,7 @@ TEST_CASE("nudge: one that meets a claim makes the entry due when the claim ends
     }
 }
 
-TEST_CASE("nudge: its mark is not kept for the next claim, nor after the end") {
+TEST_CASE("nudge: the wake mark is cleared by the next claim and by a terminal state") {
     auto e = claimed();
     REQUIRE(apply(e, vouch::nudge{}, t0) == verdict::applied);
     auto ended = e;
@@ -327,7 +327,7 @@ TEST_CASE("nudge: its mark is not kept for the next claim, nor after the end") {
     CHECK(e.due_at == t0 + 1h);
 }
 
-TEST_CASE("cancel: the epoch moves on only if the entry was claimed, so that a lapsed ticket is stale") {
+TEST_CASE("cancel: increments the epoch of a claimed entry, so that its lapsed ticket is stale") {
     auto waiting = fresh();
     CHECK(apply(waiting, vouch::cancel{"why"}, t0) == verdict::applied);
     CHECK(waiting.state == state::dead);
@@ -359,7 +359,7 @@ TEST_CASE("settle: a ticket works once, whatever the first outcome was") {
     }
 }
 
-TEST_CASE("settle: an old ticket is stale from the moment somebody else claims") {
+TEST_CASE("settle: an old ticket is stale as soon as another worker claims the entry") {
     auto e = claimed();
     const auto old = ticket_of(e);
     apply(e, by("other", t0 + 1min));

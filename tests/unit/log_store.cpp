@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the store of examples/log_store does when its disk fails, which the conformance suite cannot bring about.
+// How the store of examples/log_store handles disk errors, which the conformance suite cannot cause.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -26,7 +26,7 @@
 
 namespace log_store_test {
 
-/// What is to go wrong with the next write: `code` is said after so many bytes were written, 0 for a short write.
+/// The fault of the next write: it writes `written` bytes, then fails with the errno `code`, or is short if `code` is 0.
 struct failing_write {
     std::size_t written;
     int code;
@@ -35,7 +35,7 @@ inline std::optional<failing_write> next_write;
 
 } // namespace log_store_test
 
-// Replaces the system's for the whole program, which is why it does nothing special until told.
+// Replaces the system's function in the whole program. It behaves normally unless `next_write` is set.
 extern "C" ssize_t pwrite(int file, const void* from, std::size_t size, off_t at) {
     const auto fault = std::exchange(log_store_test::next_write, std::nullopt);
     const auto n = syscall(SYS_pwrite64, file, from, fault ? std::min(size, fault->written) : size, at);
@@ -63,7 +63,7 @@ kind enqueue_in(log_store::store& store, std::uint64_t n) {
     return receipts.front().what;
 }
 
-/// Requires that `f` throws a `vouch::error`, and gives it.
+/// Requires that `f` throws a `vouch::error`, and returns it.
 template <class F>
 vouch::error error_of(F&& f) {
     try {
@@ -85,8 +85,8 @@ std::vector<std::uint64_t> stored(const log_store::store& store) {
 
 } // namespace
 
-TEST_CASE("log store: after a commit in doubt it answers nothing until the file is opened again") {
-    const auto [written, has_landed] =
+TEST_CASE("log store: after a commit in doubt every call fails until the file is opened again") {
+    const auto [written, took_effect] =
         GENERATE(table<std::size_t, bool>({{everything, true}, {0, false}, {20, false}}));
     CAPTURE(written);
     const sqlite_test::folder folder;
@@ -96,12 +96,12 @@ TEST_CASE("log store: after a commit in doubt it answers nothing until the file 
         auto tx = store.begin();
         std::ignore = tx.enqueue(std::array{draft_of(2)}, t0);
         next_write = failing_write{written, EIO};
-        const auto said = error_of([&] { tx.commit(); });
-        CHECK(said.kind() == error_kind::io);
-        CHECK(said.is_in_doubt());
+        const auto thrown = error_of([&] { tx.commit(); });
+        CHECK(thrown.kind() == error_kind::io);
+        CHECK(thrown.is_in_doubt());
         CHECK(error_of([&] { tx.commit(); }).kind() == error_kind::misuse);
 
-        // The disk is well again, but what it holds is not known.
+        // The disk works again, but its content is not known.
         const auto refuses = [](auto&& f) {
             const auto e = error_of(f);
             return e.kind() == error_kind::io && !e.is_in_doubt();
@@ -112,16 +112,16 @@ TEST_CASE("log store: after a commit in doubt it answers nothing until the file 
         CHECK(refuses([&] { std::ignore = store.counts("q"); }));
         CHECK(refuses([&] { std::ignore = store.next_due("q"); }));
         CHECK(refuses([&] { std::ignore = store.begin(); }));
-        CHECK(refuses([&] { std::ignore = store.begin(); })); // and nobody holds the turn
+        CHECK(refuses([&] { std::ignore = store.begin(); })); // the failed begin holds no lock
     }
     log_store::store store(folder.path() / "work.log");
     CHECK(store.find(id_of(1)));
-    CHECK(store.find(id_of(2)).has_value() == has_landed);
-    CHECK(enqueue_in(store, 2) == (has_landed ? kind::duplicate : kind::inserted));
+    CHECK(store.find(id_of(2)).has_value() == took_effect);
+    CHECK(enqueue_in(store, 2) == (took_effect ? kind::duplicate : kind::inserted));
     CHECK(stored(store) == std::vector<std::uint64_t>{1, 2});
 }
 
-TEST_CASE("log store: a full disk refuses a commit, leaves nothing of it, and is no reason to stop") {
+TEST_CASE("log store: a commit on a full disk throws full and stores nothing, and the store stays usable") {
     const auto [written, code] = GENERATE(table<std::size_t, int>({{20, 0}, {0, ENOSPC}, {everything, ENOSPC}}));
     CAPTURE(written, code);
     const sqlite_test::folder folder;
@@ -129,9 +129,9 @@ TEST_CASE("log store: a full disk refuses a commit, leaves nothing of it, and is
         log_store::store store(folder.path() / "work.log");
         REQUIRE(enqueue_in(store, 1) == kind::inserted);
         next_write = failing_write{written, code};
-        const auto said = error_of([&] { enqueue_in(store, 2); });
-        CHECK(said.kind() == error_kind::full);
-        CHECK_FALSE(said.is_in_doubt());
+        const auto thrown = error_of([&] { enqueue_in(store, 2); });
+        CHECK(thrown.kind() == error_kind::full);
+        CHECK_FALSE(thrown.is_in_doubt());
         CHECK(stored(store) == std::vector<std::uint64_t>{1});
         if (code == 0) {
             CHECK(enqueue_in(store, 3) == kind::inserted);
@@ -141,7 +141,7 @@ TEST_CASE("log store: a full disk refuses a commit, leaves nothing of it, and is
     CHECK(stored(store) == (code == 0 ? std::vector<std::uint64_t>{1, 3} : std::vector<std::uint64_t>{1}));
 }
 
-TEST_CASE("log store: wherever a crash cuts the file, whole commits are there and nothing else") {
+TEST_CASE("log store: after a crash at any byte of the file, exactly the complete commits are stored") {
     const sqlite_test::folder folder;
     const auto path = folder.path() / "work.log";
     std::vector<std::uintmax_t> ends;
@@ -184,7 +184,7 @@ void write_log(const std::filesystem::path& path, const std::string& bytes) {
 
 } // namespace
 
-TEST_CASE("log store: a wrong byte before the last record is corrupt, and no later commit is cut off") {
+TEST_CASE("log store: a damaged byte before the last record is corrupt, and the file is not truncated") {
     const sqlite_test::folder folder;
     const auto path = folder.path() / "work.log";
     std::size_t last_begins = 0;
@@ -204,13 +204,13 @@ TEST_CASE("log store: a wrong byte before the last record is corrupt, and no lat
         if (at < last_begins) {
             REQUIRE(error_of([&] { log_store::store store(path, false); }).kind() == error_kind::corrupt);
             REQUIRE((log_bytes(path) == damaged));
-        } else { // as a crash may have left it
+        } else { // a crash can leave the file like this
             REQUIRE(stored(log_store::store(path, false)) == std::vector<std::uint64_t>{1, 2});
         }
     }
 }
 
-TEST_CASE("log store: a payload that looks like a log does not make a torn record corrupt") {
+TEST_CASE("log store: a truncated record is not corrupt, even if its payload looks like a log") {
     const sqlite_test::folder folder;
     const auto path = folder.path() / "work.log";
     std::size_t last_begins = 0;
@@ -233,7 +233,7 @@ TEST_CASE("log store: a payload that looks like a log does not make a torn recor
     }
 }
 
-TEST_CASE("log store: a file that is no log is corrupt, and stays as it is") {
+TEST_CASE("log store: a file that is not a log is corrupt and is not changed") {
     const sqlite_test::folder folder;
     const auto path = folder.path() / "letter.txt";
     const std::string letter(500, 'x');
@@ -242,7 +242,7 @@ TEST_CASE("log store: a file that is no log is corrupt, and stays as it is") {
     CHECK(log_bytes(path) == letter);
 }
 
-TEST_CASE("log store: a file that is open elsewhere is busy, and can be had afterwards") {
+TEST_CASE("log store: a file that is already open is busy, and can be opened after it is closed") {
     const sqlite_test::folder folder;
     const auto path = folder.path() / "work.log";
     {
@@ -253,7 +253,7 @@ TEST_CASE("log store: a file that is open elsewhere is busy, and can be had afte
     CHECK(stored(log_store::store(path)) == std::vector<std::uint64_t>{1});
 }
 
-TEST_CASE("log store: a full disk at opening loses no record that was committed") {
+TEST_CASE("log store: a full disk while opening loses no committed record") {
     const sqlite_test::folder folder;
     const auto path = folder.path() / "work.log";
     {

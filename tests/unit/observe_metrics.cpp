@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Metrics: numbers counted from events and read from the store, as Prometheus text.
+// Metrics: values counted from events and read from the store, as Prometheus text.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -32,7 +32,7 @@ constexpr auto every_kind = {event_kind::enqueued,  event_kind::claimed,        
     return ('\n' + text).find('\n' + line + '\n') != std::string::npos;
 }
 
-/// Some of everything, with names nobody should use.
+/// Every metric, also for names that need escaping.
 [[nodiscard]] std::string metrics_of_everything() {
     vouch::metrics counted;
     for (const std::string_view queue : {"mail", "odd \"queue\"\\\n\xc3\xa4"}) {
@@ -62,7 +62,7 @@ constexpr auto every_kind = {event_kind::enqueued,  event_kind::claimed,        
 
 } // namespace
 
-TEST_CASE("metrics: counts what it sees, completed and compensated sagas apart, and looks at the depth of queues") {
+TEST_CASE("metrics: counts events, distinguishes completed from compensated sagas, and reads the depth of queues") {
     const auto text = metrics_of_everything();
     CHECK(has_line(text, "vouch_claimed_total{queue=\"mail\"} 1"));
     CHECK(has_line(text, "vouch_purged_total{queue=\"mail\"} 3"));
@@ -91,9 +91,9 @@ TEST_CASE("metrics: counts what it sees, completed and compensated sagas apart, 
 }
 
 TEST_CASE(
-    "metrics: a look finds what is stuck behind any number of entries that wait, or says how many it has not seen") {
+    "metrics: look_at finds a stuck entry behind any number of waiting ones, or reports how many it has not read") {
     vouch::memory::store store;
-    for (std::uint64_t n = 1; n <= 1500; ++n) { // older than what is stuck, and due some day
+    for (std::uint64_t n = 1; n <= 1500; ++n) { // older than the stuck entry, and due later
         auto d = draft_of(n, "q");
         d.due_at = t0 + 24h;
         put(store, d);
@@ -114,7 +114,7 @@ TEST_CASE(
     CHECK(has_line(none, "vouch_entries_not_looked_at{queue=\"q\"} 1501"));
 }
 
-TEST_CASE("metrics: sagas under way are those that have not ended, whoever started them") {
+TEST_CASE("metrics: active sagas are read from the store, also those started by another process") {
     vouch::memory::store store;
     for (std::uint64_t n = 1; n <= 4; ++n) {
         auto d = draft_of(n, "orders");
@@ -123,14 +123,14 @@ TEST_CASE("metrics: sagas under way are those that have not ended, whoever start
     }
     REQUIRE(vouch::transact(store, [](auto& tx) { return tx.cancel(id_of(1), "abandoned", t0); }) ==
             vouch::verdict::applied);
-    vouch::metrics fresh; // as after a restart: it has seen no event
+    vouch::metrics fresh; // as after a restart: it has counted no event
     fresh.look_at(store, "orders", t0, {.saga_topics = {"order", "refund"}});
     CHECK(has_line(fresh.text(), "vouch_sagas_active{queue=\"orders\",topic=\"order\"} 2"));
     CHECK(has_line(fresh.text(), "vouch_sagas_active{queue=\"orders\",topic=\"refund\"} 0"));
     CHECK(fresh.text().find("topic=\"other\"") == std::string::npos);
 }
 
-TEST_CASE("metrics: queues beyond the labels are added up under other, also by looks, and looked at again") {
+TEST_CASE("metrics: queues beyond the maximum number of labels are summed under other, for events and for look_at") {
     vouch::memory::store store;
     vouch::metrics crowded;
     constexpr auto most = vouch::metrics::labels_max;
@@ -139,18 +139,18 @@ TEST_CASE("metrics: queues beyond the labels are added up under other, also by l
         put(store, draft_of(i + 1, queue));
         crowded.look_at(store, queue, t0 + 1s * i);
     }
-    crowded.look_at(store, "q" + std::to_string(most), t0); // counts once, and is as of now
+    crowded.look_at(store, "q" + std::to_string(most), t0); // replaces its earlier values
     const auto text = crowded.text();
     CHECK(has_line(text, "vouch_entries{queue=\"q0\",state=\"pending\"} 1"));
     CHECK(has_line(text, "vouch_entries{queue=\"other\",state=\"pending\"} 3"));
     CHECK(has_line(text, "vouch_overdue_seconds{queue=\"other\"} 1002.000000"));
     CHECK(text.find("queue=\"q" + std::to_string(most) + '"') == std::string::npos);
 
-    crowded.on({.what = event_kind::claimed, .queue = "yet another"}); // events and looks share the labels
+    crowded.on({.what = event_kind::claimed, .queue = "yet another"}); // events and look_at share the labels
     CHECK(has_line(crowded.text(), "vouch_claimed_total{queue=\"other\"} 1"));
 }
 
-TEST_CASE("metrics: error codes beyond a hundred per queue are added up under other, known ones keep their own") {
+TEST_CASE("metrics: error codes beyond a hundred per queue are summed under other, known ones keep their label") {
     vouch::metrics counted;
     const auto fail = [&](event_kind what, const std::string& code) {
         counted.on({.what = what, .queue = "q", .error = code});
@@ -169,7 +169,7 @@ TEST_CASE("metrics: error codes beyond a hundred per queue are added up under ot
     }
 }
 
-TEST_CASE("metrics: failures by code, retries by delay, and rejections apart from exhaustion") {
+TEST_CASE("metrics: failures are counted by code, retries by delay, and dead entries by reason") {
     vouch::testing::sandbox box({.retry = {.backoff = vouch::schedule{1s, 10s}}});
     vouch::metrics counted;
     box.runner().observe(counted);
@@ -178,7 +178,7 @@ TEST_CASE("metrics: failures by code, retries by delay, and rejections apart fro
     box.on("given up", []() -> vouch::outcome { return vouch::bury{.error = "hopeless"}; });
     box.on("late", [] {});
     box.on("too much", [] { return std::string(vouch::limits{}.result_max + 1, 'x'); });
-    for (const std::string topic : {"poison", "refused", "given up", "nobody", "too much"}) {
+    for (const std::string topic : {"poison", "refused", "given up", "unhandled", "too much"}) {
         box.emit({.topic = topic});
     }
     box.emit({.topic = "late", .expires_in = 1s});
@@ -201,13 +201,13 @@ TEST_CASE("metrics: failures by code, retries by delay, and rejections apart fro
     CHECK(box.find(crashed.id)->state == vouch::state::dead);
 }
 
-TEST_CASE("metrics: a handler that was not called took no time, one that took none did") {
+TEST_CASE("metrics: handler time is counted only for handlers that were called, even if they took no time") {
     vouch::testing::sandbox box;
     vouch::metrics counted;
     box.runner().observe(counted);
     box.on("t", [] {});
     box.on("back", []() -> vouch::outcome { return vouch::release{.at = vouch::time_point::max()}; });
-    box.emit({.topic = "nobody"});
+    box.emit({.topic = "unhandled"});
     box.emit({.topic = "t", .expires_in = 1s});
     box.pass(1s);
     box.run_once();
@@ -226,7 +226,7 @@ TEST_CASE("metrics: a handler that was not called took no time, one that took no
     CHECK(has_line(counted.text(), "vouch_handler_seconds_count{queue=\"test\"} 2"));
 }
 
-TEST_CASE("metrics: a saga is what has a saga's progress, whatever a handler's tag says") {
+TEST_CASE("metrics: an entry counts as a saga by its progress, not by its handler's tag") {
     saga_support::stage on;
     vouch::metrics counted;
     bool refuses = false;
@@ -267,8 +267,7 @@ TEST_CASE("metrics: a saga is what has a saga's progress, whatever a handler's t
     CHECK(has_line(text, "vouch_saga_seconds_sum{queue=\"sagas\",outcome=\"compensated\"} 10.000000"));
 }
 
-TEST_CASE(
-    "metrics: a saga is stuck that waits for a participant no worker runs, an entry that waits for its time is not") {
+TEST_CASE("metrics: a saga that waits for a participant without a worker is stuck, an entry that is due later is not") {
     saga_support::stage on;
     const auto d = saga_support::define().command("pay", {.queue = "bank", .topic = "pay", .timeout = 1h}).build();
     on.play(d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Observers, and the logger: a line per event, by level.
+// Observers, and the logger: one line per event, filtered by level.
 #include <atomic>
 #include <stdexcept>
 #include <string>
@@ -37,7 +37,7 @@ struct lines {
 
 } // namespace
 
-TEST_CASE("observers: several see the same events, in the same order, and those that can are flushed") {
+TEST_CASE("observers: all observers get the same events in the same order, and those with flush are flushed") {
     struct watcher {
         std::vector<event_kind> seen{};
         int flushed = 0;
@@ -67,14 +67,14 @@ TEST_CASE("observers: several see the same events, in the same order, and those 
     CHECK_FALSE(vouch::observer<throwing>);
 }
 
-TEST_CASE("observers: a runner tells how old an entry was, how late its claim, and what its handler took") {
+TEST_CASE("observers: a runner reports an entry's age, the delay of its claim and the time of its handler") {
     vouch::memory::store store;
     const vouch::manual_clock clock;
     const vouch::outbox outbox(store, {.clock = clock});
     vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) { clock.pass(3s); });
     vouch::runner runner(outbox, routes, {.queue = "q"});
-    struct keeper {
+    struct watcher {
         vouch::duration age{};
         vouch::duration late{};
         vouch::duration took{};
@@ -83,17 +83,17 @@ TEST_CASE("observers: a runner tells how old an entry was, how late its claim, a
             age = e.what == event_kind::succeeded ? e.age : age;
             took = e.what == event_kind::succeeded ? e.took.value() : took;
         }
-    } kept;
-    runner.observe(kept);
+    } seen;
+    runner.observe(seen);
     outbox.emit({.queue = "q", .topic = "t", .due_in = 10s});
     clock.pass(15s);
     CHECK(runner.run_once().succeeded == 1);
-    CHECK(kept.late == 5s);
-    CHECK(kept.took == 3s);
-    CHECK(kept.age == 18s);
+    CHECK(seen.late == 5s);
+    CHECK(seen.took == 3s);
+    CHECK(seen.age == 18s);
 }
 
-TEST_CASE("logger: warnings and errors by default, each event at its level") {
+TEST_CASE("logger: logs warnings and errors by default, and each event has its level") {
     const auto levels = [](log_level least) {
         lines out;
         vouch::logger log(least, out.sink());
@@ -132,7 +132,7 @@ TEST_CASE("logger: warnings and errors by default, each event at its level") {
                                         to_string(id_of(1)) + " attempt=2 took_us=30000 error=smtp_timeout worker=w-1");
 }
 
-TEST_CASE("logger: whatever a name contains, a line stays one line and its fields stay apart") {
+TEST_CASE("logger: names are escaped, so that an event is one line and its fields are separate") {
     lines out;
     vouch::logger log(log_level::debug, out.sink());
     log.on({.what = event_kind::dead, .at = t0, .queue = "a b=c", .topic = "x\ny\"\\\x01", .error = "\xc3\xa4"});
@@ -143,10 +143,10 @@ TEST_CASE("logger: whatever a name contains, a line stays one line and its field
     CHECK(vouch::to_utc(vouch::time_point{-1us}) == "1969-12-31T23:59:59.999999Z");
 
     vouch::logger broken(log_level::debug, [](log_level, std::string_view) { throw std::runtime_error("no disk"); });
-    broken.on({.what = event_kind::dead}); // is dropped
+    broken.on({.what = event_kind::dead}); // the line is dropped
 }
 
-TEST_CASE("logger and metrics: no payload and no exception's text") {
+TEST_CASE("logger and metrics: they contain no payload and no exception text") {
     lines out;
     vouch::logger log(log_level::debug, out.sink());
     vouch::metrics counted;
@@ -167,13 +167,13 @@ TEST_CASE("logger and metrics: no payload and no exception's text") {
     CHECK(counted.text().find("vouch_settled_total{queue=\"q\",outcome=\"dead\"} 1\n") != std::string::npos);
 }
 
-TEST_CASE("logger: a sink that does what is logged neither waits for itself nor goes on for ever") {
+TEST_CASE("logger: a sink that causes further log lines neither deadlocks nor recurses") {
     vouch::memory::store store;
     const vouch::outbox<vouch::memory::store>* through = nullptr;
     int calls = 0;
     vouch::logger log(log_level::debug, [&](log_level, std::string_view line) {
         ++calls;
-        through->emit({.queue = "log", .topic = "line", .payload = std::string(line)}); // is logged in turn
+        through->emit({.queue = "log", .topic = "line", .payload = std::string(line)}); // which is an event again
     });
     vouch::outbox outbox(store);
     outbox.observe(log);
@@ -184,7 +184,7 @@ TEST_CASE("logger: a sink that does what is logged neither waits for itself nor 
     log.on({.what = event_kind::dead, .at = t0});
     CHECK(calls == 2);
 
-    SECTION("also after a sink that threw") {
+    SECTION("also after a sink has thrown") {
         vouch::logger broken(log_level::debug, [](log_level, std::string_view) { throw std::runtime_error("full"); });
         broken.on({.what = event_kind::dead, .at = t0});
         log.on({.what = event_kind::dead, .at = t0});
@@ -192,32 +192,32 @@ TEST_CASE("logger: a sink that does what is logged neither waits for itself nor 
     }
 }
 
-TEST_CASE("logger: two whose sinks log to each other do not wait for each other") {
+TEST_CASE("logger: two loggers whose sinks log to each other do not deadlock") {
     struct pair {
         std::atomic<int> lines = 0;
-        vouch::logger one{log_level::debug, [this](log_level, std::string_view) { tell(two); }};
-        vouch::logger two{log_level::debug, [this](log_level, std::string_view) { tell(one); }};
-        void tell(vouch::logger& other) {
+        vouch::logger one{log_level::debug, [this](log_level, std::string_view) { log_to(two); }};
+        vouch::logger two{log_level::debug, [this](log_level, std::string_view) { log_to(one); }};
+        void log_to(vouch::logger& other) {
             ++lines;
             other.on({.what = event_kind::dead, .at = t0});
         }
     } both;
     constexpr int times = 2000;
-    const auto log_to = [](vouch::logger& log) {
+    const auto log_often = [](vouch::logger& log) {
         for (int n = 0; n < times; ++n) {
             log.on({.what = event_kind::dead, .at = t0});
         }
     };
-    std::thread first(log_to, std::ref(both.one));
-    std::thread second(log_to, std::ref(both.two));
+    std::thread first(log_often, std::ref(both.one));
+    std::thread second(log_often, std::ref(both.two));
     first.join();
     second.join();
     CHECK(both.lines == 2 * times);
 }
 
-TEST_CASE("logger: the text of an exception is in the line when it is asked for, escaped, and never in the store") {
+TEST_CASE("logger: with exception_text the line has the exception's text, escaped, and the store never has it") {
     const std::string message = "card 4111 of Ada\n2026 error \x1b[31m\"quoted\"";
-    const auto play = [&](bool asked) {
+    const auto line_of = [&](bool exception_text) {
         lines out;
         vouch::logger log(log_level::warning, out.sink());
         vouch::metrics counted;
@@ -225,7 +225,7 @@ TEST_CASE("logger: the text of an exception is in the line when it is asked for,
         const vouch::outbox outbox(store);
         vouch::router routes(outbox);
         routes.on("t", [&](vouch::delivery&) { throw std::runtime_error(message); });
-        vouch::runner runner(outbox, routes, {.queue = "q", .exception_text = asked});
+        vouch::runner runner(outbox, routes, {.queue = "q", .exception_text = exception_text});
         runner.observe(log);
         runner.observe(counted);
         const auto id = outbox.emit({.queue = "q", .topic = "t"}).front().id;
@@ -235,21 +235,21 @@ TEST_CASE("logger: the text of an exception is in the line when it is asked for,
         REQUIRE(out.got.size() == 1);
         return out.got.front().second;
     };
-    CHECK(play(false).find("4111") == std::string::npos);
-    const auto line = play(true);
+    CHECK(line_of(false).find("4111") == std::string::npos);
+    const auto line = line_of(true);
     CHECK(line.find(R"( text="card 4111 of Ada\x0a2026 error \x1b[31m\"quoted\"")") != std::string::npos);
     CHECK(line.find('\n') == std::string::npos);
 }
 
-TEST_CASE("logger: a text that is asked for is cut, and comes from hooks, from `ended` and from sagas as well") {
-    struct keeper {
+TEST_CASE("logger: exception_text is cut to its limit, and covers hooks, `ended` and sagas") {
+    struct watcher {
         std::vector<std::string> texts{};
         void on(const event& e) noexcept {
             if (!e.text.empty()) {
                 texts.emplace_back(name_of(e.what)).append(" ").append(e.text);
             }
         }
-    } kept;
+    } seen;
     vouch::memory::store store;
     const vouch::manual_clock clock;
     const vouch::outbox outbox(store, {.clock = clock});
@@ -265,18 +265,18 @@ TEST_CASE("logger: a text that is asked for is cut, and comes from hooks, from `
         "pay", []() -> std::string { throw std::runtime_error("bank is closed"); });
     routes.on(saga.build());
     vouch::runner runner(outbox, routes, {.queue = "q", .exception_text = true});
-    runner.observe(kept);
+    runner.observe(seen);
     runner.audit([](auto&, const vouch::audit_line& line) {
         if (line.topic == "fine") {
             throw std::runtime_error("audit is full");
         }
     });
     const auto texts_of = [&](const vouch::emission& e) {
-        kept.texts.clear();
+        seen.texts.clear();
         outbox.emit(e);
         clock.pass(1s);
         runner.run_once();
-        return kept.texts;
+        return seen.texts;
     };
     using texts = std::vector<std::string>;
     CHECK(texts_of({.queue = "q", .topic = "long"}) == texts{"retried " + std::string(1000, 'x')});

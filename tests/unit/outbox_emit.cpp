@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The producer's side: what an emission becomes, where it goes, and the trail it leaves.
+// The producer's side: the entry that an emission becomes, its queues, and its trail.
 #include <array>
 #include <cstddef>
 #include <initializer_list>
@@ -21,7 +21,7 @@ using vouch::emission;
 
 namespace {
 
-struct shop {
+struct emit_fixture {
     vouch::manual_clock clock{t0};
     vouch::counting_ids ids{};
     vouch::memory::store store{};
@@ -40,9 +40,9 @@ struct shop {
 
 } // namespace
 
-TEST_CASE("emit: id, time and trail are filled in, the rest is kept") {
-    shop s;
-    const auto e = s.emit(s.outbox(), {.queue = "mail",
+TEST_CASE("emit: fills in id, time and trail, and keeps the other fields") {
+    emit_fixture f;
+    const auto e = f.emit(f.outbox(), {.queue = "mail",
                                        .topic = "user.created",
                                        .payload = std::string("a\0b", 3),
                                        .key = "k",
@@ -69,20 +69,20 @@ TEST_CASE("emit: id, time and trail are filled in, the rest is kept") {
     CHECK_FALSE(e.expires_at);
 }
 
-TEST_CASE("emit: due and expiry are given as a time or counted from now") {
-    shop s;
-    const auto plain = s.outbox();
-    CHECK(s.emit(plain, {.queue = "q", .topic = "t", .due_at = t0 + 5s}).due_at == t0 + 5s);
-    CHECK(s.emit(plain, {.queue = "q", .topic = "t", .due_in = 7s}).due_at == t0 + 7s);
-    CHECK(s.emit(plain, {.queue = "q", .topic = "t", .expires_at = t0 + 1h}).expires_at == t0 + 1h);
-    CHECK(s.emit(plain, {.queue = "q", .topic = "t", .expires_in = 2h}).expires_at == t0 + 2h);
+TEST_CASE("emit: due and expiry can be a time or a duration") {
+    emit_fixture f;
+    const auto plain = f.outbox();
+    CHECK(f.emit(plain, {.queue = "q", .topic = "t", .due_at = t0 + 5s}).due_at == t0 + 5s);
+    CHECK(f.emit(plain, {.queue = "q", .topic = "t", .due_in = 7s}).due_at == t0 + 7s);
+    CHECK(f.emit(plain, {.queue = "q", .topic = "t", .expires_at = t0 + 1h}).expires_at == t0 + 1h);
+    CHECK(f.emit(plain, {.queue = "q", .topic = "t", .expires_in = 2h}).expires_at == t0 + 2h);
 
-    const auto hasty = s.outbox({}, 10min);
-    CHECK(s.emit(hasty, {.queue = "q", .topic = "t"}).expires_at == t0 + 10min);
-    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .expires_in = 2h}).expires_at == t0 + 2h);
-    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .expires_at = t0 + 1s}).expires_at == t0 + 1s);
+    const auto expiring = f.outbox({}, 10min);
+    CHECK(f.emit(expiring, {.queue = "q", .topic = "t"}).expires_at == t0 + 10min);
+    CHECK(f.emit(expiring, {.queue = "q", .topic = "t", .expires_in = 2h}).expires_at == t0 + 2h);
+    CHECK(f.emit(expiring, {.queue = "q", .topic = "t", .expires_at = t0 + 1s}).expires_at == t0 + 1s);
 
-    vouch::transact(s.store, [&](auto& tx) {
+    vouch::transact(f.store, [&](auto& tx) {
         const emission both{.queue = "q", .topic = "t", .due_at = t0, .due_in = 1s};
         const emission twice{.queue = "q", .topic = "t", .expires_at = t0, .expires_in = 1s};
         CHECK(kind_of([&] { plain.emit(tx, both); }) == vouch::error_kind::invalid_argument);
@@ -90,25 +90,26 @@ TEST_CASE("emit: due and expiry are given as a time or counted from now") {
     });
 }
 
-TEST_CASE("expiry: counts from the time an entry is due, also where the outbox gives the default") {
-    shop s;
-    const auto hasty = s.outbox({}, 60s);
-    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_in = 5min}).expires_at == t0 + 6min);
-    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_at = t0 + 1h}).expires_at == t0 + 1h + 60s);
-    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_in = 5min, .expires_in = 1s}).expires_at == t0 + 5min + 1s);
-    CHECK(s.emit(hasty, {.queue = "q", .topic = "t", .due_at = t0 - 1h}).expires_at == t0 + 60s);
+TEST_CASE("expiry: expires_in counts from the due time, also as the outbox's default") {
+    emit_fixture f;
+    const auto expiring = f.outbox({}, 60s);
+    CHECK(f.emit(expiring, {.queue = "q", .topic = "t", .due_in = 5min}).expires_at == t0 + 6min);
+    CHECK(f.emit(expiring, {.queue = "q", .topic = "t", .due_at = t0 + 1h}).expires_at == t0 + 1h + 60s);
+    CHECK(f.emit(expiring, {.queue = "q", .topic = "t", .due_in = 5min, .expires_in = 1s}).expires_at ==
+          t0 + 5min + 1s);
+    CHECK(f.emit(expiring, {.queue = "q", .topic = "t", .due_at = t0 - 1h}).expires_at == t0 + 60s);
 
-    vouch::router routes(hasty);
+    vouch::router routes(expiring);
     int called = 0;
     routes.on("t", [&] { ++called; });
-    vouch::runner(hasty, routes, {.queue = "q"}).run_until_idle(s.clock);
+    vouch::runner(expiring, routes, {.queue = "q"}).run_until_idle(f.clock);
     CHECK(called == 4);
 }
 
 TEST_CASE("expiry: an emission that expires before it is due is refused, and nothing is written") {
-    shop s;
-    const auto plain = s.outbox();
-    const auto hasty = s.outbox({}, 0s);
+    emit_fixture f;
+    const auto plain = f.outbox();
+    const auto expiring = f.outbox({}, 0s);
     const auto is_refused = [](const auto& by, const emission& e) {
         return kind_of([&] { by.emit(e); }) == vouch::error_kind::invalid_argument;
     };
@@ -117,59 +118,59 @@ TEST_CASE("expiry: an emission that expires before it is due is refused, and not
     CHECK(is_refused(plain, {.queue = "q", .topic = "t", .expires_at = t0}));
     CHECK(is_refused(plain, {.queue = "q", .topic = "t", .expires_in = 0s}));
     CHECK(is_refused(plain, {.queue = "q", .topic = "t", .expires_in = -1s}));
-    CHECK(is_refused(hasty, {.queue = "q", .topic = "t"}));
-    CHECK(s.store.counts("q").total() == 0);
+    CHECK(is_refused(expiring, {.queue = "q", .topic = "t"}));
+    CHECK(f.store.counts("q").total() == 0);
     CHECK_FALSE(is_refused(plain, {.queue = "q", .topic = "t", .due_in = 5min, .expires_at = t0 + 5min + 1us}));
 }
 
-TEST_CASE("expiry: of what a handler emits it counts from the emission, however long the handler ran before") {
-    shop s;
-    const auto hasty = s.outbox({}, 60s);
-    vouch::router routes(hasty);
+TEST_CASE("expiry: for a handler's emission it counts from the emission, not from the start of the handler") {
+    emit_fixture f;
+    const auto expiring = f.outbox({}, 60s);
+    vouch::router routes(expiring);
     int followed = 0;
     routes.on("slow", [&](vouch::delivery& d) {
-        s.clock.pass(5min);
+        f.clock.pass(5min);
         d.emit({.queue = "q", .topic = "follow"});
     });
     routes.on("follow", [&] { ++followed; });
-    hasty.emit({.queue = "q", .topic = "slow"});
-    vouch::runner(hasty, routes, {.queue = "q"}).run_until_idle(s.clock);
+    expiring.emit({.queue = "q", .topic = "slow"});
+    vouch::runner(expiring, routes, {.queue = "q"}).run_until_idle(f.clock);
     CHECK(followed == 1);
 }
 
-TEST_CASE("emit: many emissions go in one operation, all or none") {
-    shop s;
-    const auto from = s.outbox();
+TEST_CASE("emit: a batch of emissions is stored completely or not at all") {
+    emit_fixture f;
+    const auto from = f.outbox();
     std::vector<emission> many(3, {.queue = "q", .topic = "t"});
-    const auto got = vouch::transact(s.store, [&](auto& tx) { return from.emit(tx, std::span<const emission>(many)); });
+    const auto got = vouch::transact(f.store, [&](auto& tx) { return from.emit(tx, std::span<const emission>(many)); });
     CHECK(got.size() == 3);
-    CHECK(s.store.counts("q")[vouch::state::pending] == 3);
+    CHECK(f.store.counts("q")[vouch::state::pending] == 3);
 
     many[1].topic.clear();
-    vouch::transact(s.store, [&](auto& tx) {
+    vouch::transact(f.store, [&](auto& tx) {
         CHECK(kind_of([&] { from.emit(tx, std::span<const emission>(many)); }) == vouch::error_kind::invalid_argument);
     });
-    CHECK(s.store.counts("q").total() == 3);
+    CHECK(f.store.counts("q").total() == 3);
 }
 
-TEST_CASE("emit: what is emitted rolls back with the caller's transaction") {
-    shop s;
+TEST_CASE("emit: an emission is rolled back with the caller's transaction") {
+    emit_fixture f;
     {
-        auto tx = s.store.begin();
-        s.outbox().emit(tx, {.queue = "q", .topic = "t", .key = "once"});
+        auto tx = f.store.begin();
+        f.outbox().emit(tx, {.queue = "q", .topic = "t", .key = "once"});
     }
-    CHECK(s.store.counts("q").total() == 0);
-    CHECK(s.emit(s.outbox(), {.queue = "q", .topic = "t", .key = "once"}).key == "once");
+    CHECK(f.store.counts("q").total() == 0);
+    CHECK(f.emit(f.outbox(), {.queue = "q", .topic = "t", .key = "once"}).key == "once");
 }
 
 TEST_CASE("bindings: an emission without a queue reaches every bound queue once, under one emission id") {
-    shop s;
-    const auto from = s.outbox(
+    emit_fixture f;
+    const auto from = f.outbox(
         vouch::bindings{}.bind("user.*", "mail").bind("user.#", "audit").bind("#", "mail").bind("order.*", "billing"));
-    const auto got = vouch::transact(s.store, [&](auto& tx) { return from.emit(tx, {.topic = "user.created"}); });
+    const auto got = vouch::transact(f.store, [&](auto& tx) { return from.emit(tx, {.topic = "user.created"}); });
     REQUIRE(got.size() == 2);
-    const auto mail = s.store.find(got[0].id);
-    const auto audit = s.store.find(got[1].id);
+    const auto mail = f.store.find(got[0].id);
+    const auto audit = f.store.find(got[1].id);
     REQUIRE(mail);
     REQUIRE(audit);
     CHECK(mail->queue == "mail");
@@ -177,42 +178,42 @@ TEST_CASE("bindings: an emission without a queue reaches every bound queue once,
     CHECK(mail->id != audit->id);
     CHECK(mail->trail == vouch::id_list{{.high = 0, .low = 1}});
     CHECK(audit->trail == mail->trail);
-    CHECK(s.store.counts("billing").total() == 0);
+    CHECK(f.store.counts("billing").total() == 0);
 }
 
-TEST_CASE("bindings: an emission nobody is bound to is unrouted and writes nothing") {
-    shop s;
-    const auto from = s.outbox(vouch::bindings{}.bind("order.*", "billing"));
+TEST_CASE("bindings: an emission without a bound queue is unrouted and writes nothing") {
+    emit_fixture f;
+    const auto from = f.outbox(vouch::bindings{}.bind("order.*", "billing"));
     const std::vector<emission> mixed{{.topic = "order.placed"}, {.topic = "user.created"}};
-    vouch::transact(s.store, [&](auto& tx) {
+    vouch::transact(f.store, [&](auto& tx) {
         CHECK(kind_of([&] { from.emit(tx, std::span<const emission>(mixed)); }) == vouch::error_kind::unrouted);
     });
-    CHECK(s.store.counts("billing").total() == 0);
+    CHECK(f.store.counts("billing").total() == 0);
 }
 
-TEST_CASE("bindings: three listeners, one of which fails; the other two are done once") {
-    shop s;
-    const auto from = s.outbox(vouch::bindings{}.bind("#", "one").bind("#", "two").bind("#", "three"));
+TEST_CASE("bindings: a listener that fails does not make the other listeners run again") {
+    emit_fixture f;
+    const auto from = f.outbox(vouch::bindings{}.bind("#", "one").bind("#", "two").bind("#", "three"));
     std::array<int, 3> called{};
     std::array routers{vouch::router(from), vouch::router(from), vouch::router(from)};
     routers[0].on("#", [&] { ++called[0]; });
     routers[1].on(
         "#", [&] { ++called[1], throw vouch::failure("away"); }, vouch::retry_policy{.attempts_max = 4});
     routers[2].on("#", [&] { ++called[2]; });
-    vouch::transact(s.store, [&](auto& tx) { from.emit(tx, {.topic = "user.created"}); });
+    vouch::transact(f.store, [&](auto& tx) { from.emit(tx, {.topic = "user.created"}); });
     const std::array names{"one", "two", "three"};
     for (std::size_t i = 0; i < names.size(); ++i) {
-        vouch::runner(from, routers[i], {.queue = names[i]}).run_until_idle(s.clock);
+        vouch::runner(from, routers[i], {.queue = names[i]}).run_until_idle(f.clock);
     }
     CHECK(called == std::array{1, 4, 1});
-    CHECK(s.store.counts("one")[vouch::state::succeeded] == 1);
-    CHECK(s.store.counts("two")[vouch::state::dead] == 1);
-    CHECK(s.store.counts("three")[vouch::state::succeeded] == 1);
+    CHECK(f.store.counts("one")[vouch::state::succeeded] == 1);
+    CHECK(f.store.counts("two")[vouch::state::dead] == 1);
+    CHECK(f.store.counts("three")[vouch::state::succeeded] == 1);
 }
 
 namespace {
 
-/// The scene of the trail tests: a user is created, and the listener emits two follow-ups.
+/// How the trail tests emit "user.created", whose handler emits two follow-ups.
 enum class entry_point { none, opens_trail, is_tracked };
 
 std::vector<std::string> user_created(entry_point how) {
@@ -240,7 +241,7 @@ std::vector<std::string> user_created(entry_point how) {
     if (how == entry_point::is_tracked) {
         const vouch::tracking scope(box.outbox());
         emit({});
-        box.run_until_idle(); // inside the scope: it is not the handlers'
+        box.run_until_idle(); // inside the scope, which the handlers must not see
     } else {
         emit(how == entry_point::opens_trail ? box.outbox().open_trail() : vouch::id_list{});
         box.run_until_idle();
@@ -250,14 +251,14 @@ std::vector<std::string> user_created(entry_point how) {
 
 } // namespace
 
-TEST_CASE("trail: every emission has its own id and carries its ancestors'") {
+TEST_CASE("trail: every emission has an id of its own and carries the ids of its ancestors") {
     CHECK(user_created(entry_point::none) ==
           std::vector<std::string>{"User created 123, tracking IDs: ['uuid1']",
                                    "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2']",
                                    "Notification created for user 123, tracking IDs: ['uuid1', 'uuid3']"});
 }
 
-TEST_CASE("trail: an entry point can open a trail of its own") {
+TEST_CASE("trail: an entry point can open a trail") {
     const std::vector<std::string> expected{
         "User created 123, tracking IDs: ['uuid1', 'uuid2']",
         "Welcome email sent for user 123, tracking IDs: ['uuid1', 'uuid2', 'uuid3']",
@@ -266,10 +267,10 @@ TEST_CASE("trail: an entry point can open a trail of its own") {
     CHECK(user_created(entry_point::is_tracked) == expected);
 }
 
-TEST_CASE("tracking: everything emitted inside a scope continues its trail, scopes nest, and end") {
-    shop s;
-    const auto from = s.outbox();
-    const auto trail_of = [&] { return s.emit(from, {.queue = "q", .topic = "t"}).trail; };
+TEST_CASE("tracking: emissions inside a scope continue its trail, and scopes can be nested") {
+    emit_fixture f;
+    const auto from = f.outbox();
+    const auto trail_of = [&] { return f.emit(from, {.queue = "q", .topic = "t"}).trail; };
     const auto ids = [](std::initializer_list<std::uint64_t> numbers) {
         vouch::id_list out;
         for (const auto n : numbers) {
@@ -291,16 +292,16 @@ TEST_CASE("tracking: everything emitted inside a scope continues its trail, scop
         CHECK(trail_of() == ids({1, 6}));
         const auto given = ids({88});
         const auto got = from.emit({.queue = "q", .topic = "t", .trail = given});
-        CHECK(s.store.find(got.front().id)->trail == ids({88, 7})); // a trail that is handed over goes first
+        CHECK(f.store.find(got.front().id)->trail == ids({88, 7})); // a trail in the emission takes precedence
         const auto many = from.emit({{.queue = "q", .topic = "t"}, {.queue = "q", .topic = "t"}});
-        CHECK(s.store.find(many.back().id)->trail == ids({1, 9}));
+        CHECK(f.store.find(many.back().id)->trail == ids({1, 9}));
     }
     CHECK(trail_of() == ids({10}));
 }
 
-TEST_CASE("tracking: a scope is its thread's; another thread continues its trail when that is handed over") {
-    shop s;
-    const auto from = s.outbox();
+TEST_CASE("tracking: a scope applies to its thread; another thread can continue its trail explicitly") {
+    emit_fixture f;
+    const auto from = f.outbox();
     const vouch::tracking scope(from);
     vouch::id_list alone;
     vouch::id_list continued;
@@ -314,9 +315,9 @@ TEST_CASE("tracking: a scope is its thread's; another thread continues its trail
     CHECK(vouch::tracking::current() == scope.trail());
 }
 
-TEST_CASE("tracking: what a handler emits past its delivery continues the delivery's trail, in `record` as well") {
-    shop s;
-    const auto from = s.outbox();
+TEST_CASE("tracking: a handler's direct emissions continue the delivery's trail, also in `record`") {
+    emit_fixture f;
+    const auto from = f.outbox();
     vouch::router routes(from);
     struct two_parts {
         const vouch::outbox<vouch::memory::store>* from;
@@ -327,10 +328,10 @@ TEST_CASE("tracking: what a handler emits past its delivery continues the delive
         void record(vouch::memory::transaction& tx) const { from->emit(tx, {.queue = "effects", .topic = "recorded"}); }
     };
     routes.on("t", two_parts{&from});
-    const auto entry = s.emit(from, {.queue = "q", .topic = "t"});
-    const vouch::tracking scope(from); // of the thread that runs the pass
+    const auto entry = f.emit(from, {.queue = "q", .topic = "t"});
+    const vouch::tracking scope(from); // on the thread that runs the pass
     REQUIRE(vouch::runner(from, routes, {.queue = "q"}).run_once().succeeded == 1);
-    const auto effects = s.store.list(vouch::query::live("effects"));
+    const auto effects = f.store.list(vouch::query::live("effects"));
     REQUIRE(effects.size() == 2);
     for (const auto& e : effects) {
         CHECK(e.trail == vouch::id_list{entry.id, e.id});
@@ -338,7 +339,7 @@ TEST_CASE("tracking: what a handler emits past its delivery continues the delive
     CHECK(vouch::tracking::current() == scope.trail());
 }
 
-TEST_CASE("trail: a long one keeps its first id and its last 31") {
+TEST_CASE("trail: a long trail keeps its first id and its last 31") {
     check_property("trail_below is as long as the limit allows, and keeps both ends", [](std::uint16_t raw) {
         const std::size_t length = raw % 200U + 1U;
         vouch::id_list trail;
@@ -353,7 +354,7 @@ TEST_CASE("trail: a long one keeps its first id and its last 31") {
     });
 }
 
-TEST_CASE("codec: strings and bytes come back as they went") {
+TEST_CASE("codec: strings and bytes are decoded unchanged") {
     const std::string text("a\0\xff", 3);
     CHECK(vouch::codec<std::string>::decode(vouch::encode(text)) == text);
     const std::vector<std::byte> bytes{std::byte{0}, std::byte{255}};
@@ -361,47 +362,47 @@ TEST_CASE("codec: strings and bytes come back as they went") {
     CHECK(vouch::codec<std::vector<std::byte>>::decode(vouch::encode(std::vector<std::byte>{})).empty());
 }
 
-TEST_CASE("emit: observers hear of what was inserted, once it is committed") {
-    shop s;
+TEST_CASE("emit: observers see inserted entries after the commit") {
+    emit_fixture f;
     struct listener {
         const vouch::memory::store& store;
-        std::string heard{};
+        std::string log{};
         void on(const vouch::event& e) noexcept {
-            heard += std::string(name_of(e.what)) + ' ' + std::string(e.queue) + ' ' + std::string(e.topic) + ' ' +
-                     std::string(e.group) + (store.find(e.id) ? " stored" : " NOT stored") +
-                     (e.at == t0 && e.worker.empty() ? "" : " AT ANOTHER TIME") + '\n';
+            log += std::string(name_of(e.what)) + ' ' + std::string(e.queue) + ' ' + std::string(e.topic) + ' ' +
+                   std::string(e.group) + (store.find(e.id) ? " stored" : " NOT stored") +
+                   (e.at == t0 && e.worker.empty() ? "" : " AT ANOTHER TIME") + '\n';
         }
-    } seen{s.store};
-    vouch::outbox outbox(s.store, {.clock = s.clock, .ids = s.ids});
+    } seen{f.store};
+    vouch::outbox outbox(f.store, {.clock = f.clock, .ids = f.ids});
     outbox.observe(seen);
 
     outbox.emit({{.queue = "mail", .topic = "a", .key = "k", .group = "g"},
                  {.queue = "mail", .topic = "b", .key = "k"}, // a duplicate
                  {.queue = "sms", .topic = "c"}});
-    CHECK(seen.heard == "enqueued mail a g stored\nenqueued sms c  stored\n");
+    CHECK(seen.log == "enqueued mail a g stored\nenqueued sms c  stored\n");
 
-    SECTION("of what goes into the caller's transaction they hear when the caller says so") {
-        seen.heard.clear();
+    SECTION("emissions in the caller's transaction are seen when the caller reports the commit") {
+        seen.log.clear();
         const auto emit = [&](auto& tx) {
             return outbox.emit(tx, {{.queue = "mail", .topic = "d"}, {.queue = "mail", .topic = "e", .key = "k"}});
         };
-        const auto receipts = vouch::transact(s.store, emit);
+        const auto receipts = vouch::transact(f.store, emit);
         const auto rolled_back = [&] {
-            auto tx = s.store.begin();
+            auto tx = f.store.begin();
             return emit(tx);
         }();
-        CHECK(seen.heard.empty());
+        CHECK(seen.log.empty());
         outbox.report_committed(rolled_back);
-        CHECK(seen.heard.empty());
+        CHECK(seen.log.empty());
         outbox.report_committed(receipts);
-        CHECK(seen.heard == "enqueued mail d  stored\n");
+        CHECK(seen.log == "enqueued mail d  stored\n");
     }
-    SECTION("of a batch that is refused they hear nothing") {
-        seen.heard.clear();
+    SECTION("a refused batch is not seen") {
+        seen.log.clear();
         CHECK_THROWS_AS(outbox.emit({{.queue = "mail", .topic = "d"}, {.queue = "", .topic = "nowhere"}}),
                         vouch::error);
         CHECK_THROWS_AS(outbox.emit({{.queue = "mail", .topic = "d"}, {.queue = "mail", .topic = ""}}), vouch::error);
-        CHECK(seen.heard.empty());
+        CHECK(seen.log.empty());
     }
 }
 

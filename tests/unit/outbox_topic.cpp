@@ -28,7 +28,7 @@ std::vector<std::string> words_of(std::string_view text) {
     }
 }
 
-/// Tries everything: `#` takes nothing, or one word and stays.
+/// Tries every match: `#` consumes nothing, or one word and is tried again.
 bool naive(const std::vector<std::string>& pattern, std::size_t p, const std::vector<std::string>& topic,
            std::size_t t) {
     if (p == pattern.size()) {
@@ -54,7 +54,7 @@ rc::Gen<std::vector<std::string>> gen_words(std::vector<std::string> from) {
 
 } // namespace
 
-TEST_CASE("topic: a pattern without wildcards fits itself only") {
+TEST_CASE("topic: a pattern without wildcards matches only itself") {
     CHECK(vouch::topic_matches("user.created", "user.created"));
     CHECK_FALSE(vouch::topic_matches("user.created", "user.create"));
     CHECK_FALSE(vouch::topic_matches("user.created", "user.created.twice"));
@@ -62,7 +62,7 @@ TEST_CASE("topic: a pattern without wildcards fits itself only") {
     CHECK_FALSE(vouch::topic_matches("user.created", "User.created"));
 }
 
-TEST_CASE("topic: a star fits exactly one word") {
+TEST_CASE("topic: a star matches exactly one word") {
     CHECK(vouch::topic_matches("user.*", "user.created"));
     CHECK(vouch::topic_matches("*.created", "user.created"));
     CHECK(vouch::topic_matches("*", "user"));
@@ -71,7 +71,7 @@ TEST_CASE("topic: a star fits exactly one word") {
     CHECK_FALSE(vouch::topic_matches("*", "user.created"));
 }
 
-TEST_CASE("topic: a hash fits any number of words, none included") {
+TEST_CASE("topic: a hash matches any number of words, including none") {
     CHECK(vouch::topic_matches("#", "user"));
     CHECK(vouch::topic_matches("#", "user.created.twice"));
     CHECK(vouch::topic_matches("user.#", "user"));
@@ -91,19 +91,19 @@ TEST_CASE("topic: an empty word is a word") {
 }
 
 TEST_CASE("topic: the matcher agrees with a naive one") {
-    check_property("topic_matches says what trying everything says", [] {
+    check_property("topic_matches returns the same as the naive matcher", [] {
         const auto pattern = *gen_words({"a", "b", "*", "#"});
         const auto topic = *gen_words({"a", "b", "ab", ""});
         if (joined(topic).empty()) {
-            return true; // no topic at all
+            return true; // not a topic
         }
         const bool expected = naive(words_of(joined(pattern)), 0, words_of(joined(topic)), 0);
-        RC_CLASSIFY(expected, "fits");
+        RC_CLASSIFY(expected, "matches");
         return vouch::topic_matches(joined(pattern), joined(topic)) == expected;
     });
 }
 
-TEST_CASE("topic: a pattern is validated when it is made") {
+TEST_CASE("topic: a pattern is validated when it is constructed") {
     const auto refused = [](std::string pattern) {
         return kind_of([&] { vouch::topic_pattern made(std::move(pattern)); }) == vouch::error_kind::invalid_argument;
     };
@@ -119,7 +119,7 @@ TEST_CASE("topic: a pattern is validated when it is made") {
     CHECK(refused(std::string(256, 'a')));
 }
 
-TEST_CASE("topic: narrower patterns come first") {
+TEST_CASE("topic: narrower patterns sort first") {
     const auto narrower = [](const char* a, const char* b) {
         return vouch::topic_pattern(a).specificity() < vouch::topic_pattern(b).specificity();
     };

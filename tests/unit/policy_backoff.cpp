@@ -44,7 +44,7 @@ TEST_CASE("exponential: doubles from 30 seconds to an hour, and stays there") {
     CHECK(delay_after(exponential{}, id_of(1), last) == 1h);
 }
 
-TEST_CASE("exponential: is min(base * 2^(n-1), max) for every attempt, without overflow") {
+TEST_CASE("exponential: the delay is min(base * 2^(n-1), max) for every attempt, without overflow") {
     const duration bases[] = {1us, 3us, 1s, 30s, 24h, duration::max() / 2, duration::max()};
     const duration maxima[] = {1us, 1h, duration::max() / 2, duration::max() - tick, duration::max()};
     for (const auto base : bases) {
@@ -63,7 +63,7 @@ TEST_CASE("exponential: is min(base * 2^(n-1), max) for every attempt, without o
     }
 }
 
-TEST_CASE("exponential: nothing and less than nothing wait not at all") {
+TEST_CASE("exponential: a base or maximum of zero or less gives no delay") {
     for (const std::uint32_t n : {1U, 2U, 64U, last}) {
         CHECK(delay_after(exponential{.base = 0us}, id_of(1), n) == 0us);
         CHECK(delay_after(exponential{.base = -1s}, id_of(1), n) == 0us);
@@ -72,7 +72,7 @@ TEST_CASE("exponential: nothing and less than nothing wait not at all") {
     }
 }
 
-TEST_CASE("schedule: one delay after another, then no further try") {
+TEST_CASE("schedule: gives its delays in order, then no further attempt") {
     const schedule s{1s, 10s, 60s, 300s};
     CHECK(delay_after(s, id_of(1), 1) == 1s);
     CHECK(delay_after(s, id_of(1), 2) == 10s);
@@ -85,21 +85,21 @@ TEST_CASE("schedule: one delay after another, then no further try") {
     CHECK(delay_after(schedule{-1s}, id_of(1), 1) == 0us);
 }
 
-TEST_CASE("fixed: always the same") {
+TEST_CASE("fixed: the delay is always the same") {
     for (const std::uint32_t n : {1U, 2U, 1000U, last}) {
         CHECK(delay_after(fixed{7s}, id_of(1), n) == 7s);
     }
     CHECK(delay_after(fixed{}, id_of(1), 1) == 0us);
 }
 
-TEST_CASE("backoff: attempts count from 1, and 0 is an error") {
+TEST_CASE("backoff: attempts count from 1, and attempt 0 is an error") {
     for (const vouch::backoff& policy :
          {vouch::backoff{exponential{}}, vouch::backoff{schedule{1s}}, vouch::backoff{fixed{}}}) {
         CHECK(kind_of([&] { return delay_after(policy, id_of(1), 0); }) == vouch::error_kind::invalid_argument);
     }
 }
 
-TEST_CASE("jitter: takes at most its share off, and the same entry and attempt always get the same") {
+TEST_CASE("jitter: takes off at most its share, and is the same for the same entry and attempt") {
     check_property("within [d * (1 - j), d]", [](std::uint64_t high, std::uint64_t low, std::uint32_t attempt) {
         const vouch::id id{.high = high, .low = low};
         const auto n = std::max(attempt, 1U);
@@ -117,7 +117,7 @@ TEST_CASE("jitter: takes at most its share off, and the same entry and attempt a
     });
 }
 
-TEST_CASE("jitter: spreads over entries and over attempts") {
+TEST_CASE("jitter: spreads the delays of different entries and attempts") {
     const auto spread = [](auto&& delay_of) {
         std::set<duration> seen;
         std::vector<int> quarters(4);
@@ -137,7 +137,7 @@ TEST_CASE("jitter: spreads over entries and over attempts") {
     spread([&](std::uint32_t n) { return delay_after(policy, id_of(1), n).value(); });
 }
 
-TEST_CASE("jitter: holds at its ends, beyond them, and for the longest delays") {
+TEST_CASE("jitter: is valid at 0 and 1, beyond them, and for the longest delays") {
     const auto with = [](double share, duration d = 10s) { return delay_after(fixed{d, share}, id_of(1), 1).value(); };
     CHECK(with(0) == 10s);
     CHECK(with(-3) == 10s);
@@ -153,7 +153,7 @@ TEST_CASE("jitter: holds at its ends, beyond them, and for the longest delays") 
     CHECK(delay_after(schedule({10s}, 0.5), id_of(1), 1).value() < 10s);
 }
 
-TEST_CASE("attempts_max: the entry's goes before the policy's, that before the schedule's, that before 8") {
+TEST_CASE("attempts_max: the entry's value overrides the policy's, then the schedule's, then the default of 8") {
     auto e = claimed_for(1);
     const schedule three{1s, 2s, 3s};
     CHECK(attempts_max_of(e, {}) == 8);
@@ -168,7 +168,7 @@ TEST_CASE("attempts_max: the entry's goes before the policy's, that before the s
     CHECK(attempts_max_of(e, {}) == last);
 }
 
-TEST_CASE("after_failure: a retry after the backoff, until the attempts are used up") {
+TEST_CASE("after_failure: retries after the backoff until the attempts are used up") {
     const vouch::retry_policy policy{.backoff = exponential{}, .attempts_max = 3};
     for (const std::uint32_t n : {1U, 2U}) {
         CHECK(after_failure(claimed_for(n), "why", policy, t0) == vouch::outcome{vouch::retry{"why", t0 + 30s * n}});
@@ -177,21 +177,21 @@ TEST_CASE("after_failure: a retry after the backoff, until the attempts are used
     CHECK(after_failure(claimed_for(4), "why", policy, t0) == vouch::outcome{vouch::bury{"why", {}}});
 }
 
-TEST_CASE("after_failure: a schedule that has ended buries even if attempts are left") {
+TEST_CASE("after_failure: buries at the end of the schedule, even if attempts are left") {
     const vouch::retry_policy policy{.backoff = schedule{1s}, .attempts_max = 9};
     CHECK(after_failure(claimed_for(1), "e", policy, t0) == vouch::outcome{vouch::retry{"e", t0 + 1s}});
     CHECK(after_failure(claimed_for(2), "e", policy, t0) == vouch::outcome{vouch::bury{"e", {}}});
     CHECK(after_failure(claimed_for(1), "e", {.backoff = schedule{}}, t0) == vouch::outcome{vouch::bury{"e", {}}});
 }
 
-TEST_CASE("after_failure: stops at the end of time instead of overflowing") {
+TEST_CASE("after_failure: a delay beyond the largest time gives the largest time") {
     const vouch::retry_policy policy{.backoff = fixed{duration::max()}};
     const auto got = after_failure(claimed_for(1), "e", policy, t0);
     REQUIRE(std::holds_alternative<vouch::retry>(got));
     CHECK(std::get<vouch::retry>(got).at == vouch::time_point::max());
 }
 
-TEST_CASE("presets: each name stands for its delays and its attempts") {
+TEST_CASE("presets: each preset has its documented delays and attempts") {
     using delays = std::vector<duration>;
     const auto delays_of = [](const vouch::retry_policy& policy) {
         delays out;

@@ -33,7 +33,7 @@ std::uint64_t since_epoch(vouch::time_point t) {
 
 } // namespace
 
-TEST_CASE("uuid7: the time is in front, then version and variant") {
+TEST_CASE("uuid7: an id has the time first, then version and variant") {
     const manual_clock clock(t0 + 123'456us);
     const uuid7_source ids(clock, 1);
     for (int n = 0; n < 100; ++n) {
@@ -45,7 +45,7 @@ TEST_CASE("uuid7: the time is in front, then version and variant") {
     }
 }
 
-TEST_CASE("uuid7: ids of one source only grow, whatever its clock does") {
+TEST_CASE("uuid7: the ids of one source always increase, whatever its clock does") {
     const manual_clock clock(t0);
     const uuid7_source ids(clock, 7);
     auto previous = ids();
@@ -58,7 +58,7 @@ TEST_CASE("uuid7: ids of one source only grow, whatever its clock does") {
         }
         CHECK(grows);
     };
-    check_grows(10'000); // more than a millisecond's count holds
+    check_grows(10'000); // more than the counter of one millisecond can hold
     CHECK(milliseconds_of(previous) == since_epoch(t0) + 2);
     clock.pass(-1h);
     check_grows(1000);
@@ -94,7 +94,7 @@ TEST_CASE("uuid7: sources without a seed differ") {
     CHECK(milliseconds_of(from_system) > since_epoch(t0));
 }
 
-TEST_CASE("id sources: copies share one state, across threads too") {
+TEST_CASE("id sources: copies share one state, also across threads") {
     const auto unique_over_threads = [](const vouch::id_source& source) {
         std::mutex mutex;
         std::set<id> all;
@@ -115,7 +115,7 @@ TEST_CASE("id sources: copies share one state, across threads too") {
     unique_over_threads(vouch::counting_ids{});
 }
 
-TEST_CASE("counting ids: 1, 2, 3, or from where they are told") {
+TEST_CASE("counting ids: count from 1, or from the given number") {
     const vouch::counting_ids ids;
     CHECK(ids() == id{.high = 0, .low = 1});
     CHECK(ids() == id{.high = 0, .low = 2});
@@ -124,27 +124,27 @@ TEST_CASE("counting ids: 1, 2, 3, or from where they are told") {
     CHECK(vouch::counting_ids(100)() == id{.high = 0, .low = 100});
 }
 
-TEST_CASE("manual clock: moves only when told, and for all its copies") {
+TEST_CASE("manual clock: changes only when it is set, and for all its copies") {
     const manual_clock clock(t0);
-    const vouch::clock handed_out = clock;
-    CHECK(handed_out() == t0);
-    CHECK(handed_out() == t0);
+    const vouch::clock copy_of_clock = clock;
+    CHECK(copy_of_clock() == t0);
+    CHECK(copy_of_clock() == t0);
     clock.pass(5s);
-    CHECK(handed_out() == t0 + 5s);
+    CHECK(copy_of_clock() == t0 + 5s);
     clock.pass(-10s);
-    CHECK(handed_out() == t0 - 5s);
+    CHECK(copy_of_clock() == t0 - 5s);
     clock.set(t0 + 1us);
-    CHECK(handed_out() == t0 + 1us);
+    CHECK(copy_of_clock() == t0 + 1us);
     CHECK(manual_clock{}() > vouch::time_point{});
 }
 
-TEST_CASE("manual clock: stops at the end of time") {
+TEST_CASE("manual clock: does not pass the largest time") {
     const manual_clock clock(vouch::time_point::max());
     clock.pass(1us);
     CHECK(clock() == vouch::time_point::max());
 }
 
-TEST_CASE("manual clock: no step is lost when threads take them together") {
+TEST_CASE("manual clock: concurrent steps are all counted") {
     const manual_clock clock(t0);
     std::latch start(4);
     std::vector<std::jthread> threads;
@@ -160,14 +160,14 @@ TEST_CASE("manual clock: no step is lost when threads take them together") {
     CHECK(clock() == t0 + 2'000'000us);
 }
 
-TEST_CASE("system clock: whole microseconds, near the system's own") {
+TEST_CASE("system clock: returns the system's time in whole microseconds") {
     const auto before = std::chrono::system_clock::now();
     const auto now = vouch::system_now();
     CHECK(now >= std::chrono::floor<vouch::duration>(before));
     CHECK(now <= std::chrono::system_clock::now());
 }
 
-TEST_CASE("uuid7: a forked child makes ids of its own") {
+TEST_CASE("uuid7: a forked child makes different ids") {
     const vouch::manual_clock still(t0);
     const vouch::uuid7_source ids{vouch::clock(still)};
     int ends[2];

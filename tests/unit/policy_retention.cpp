@@ -11,8 +11,8 @@ using vouch::purge_rule;
 
 namespace {
 
-/// Whether an entry that ended at `ended` is gone after a purge by this rule at `now`.
-bool is_gone(const purge_rule& rule, vouch::time_point ended, vouch::time_point now) {
+/// Whether a purge by this rule at `now` removes an entry that ended at `ended`.
+bool is_purged(const purge_rule& rule, vouch::time_point ended, vouch::time_point now) {
     vouch::memory::store store;
     put(store, draft_of(1), ended);
     cancel(store, id_of(1), ended);
@@ -24,30 +24,30 @@ bool is_gone(const purge_rule& rule, vouch::time_point ended, vouch::time_point 
 
 } // namespace
 
-TEST_CASE("retention: keeps everything until told otherwise") {
+TEST_CASE("retention: keeps everything by default") {
     const vouch::retention kept;
     CHECK(!kept.succeeded.before(t0));
     CHECK(!kept.dead.before(t0));
     CHECK(!purge_rule::never().before(vouch::time_point::max()));
-    CHECK(!is_gone(purge_rule::never(), t0, t0 + 24h * 365 * 100));
+    CHECK(!is_purged(purge_rule::never(), t0, t0 + 24h * 365 * 100));
 }
 
-TEST_CASE("retention: `immediately` lets go what has just ended, and nothing that ends later") {
-    CHECK(is_gone(purge_rule::immediately(), t0 - tick, t0));
-    CHECK(is_gone(purge_rule::immediately(), t0, t0));
-    CHECK(!is_gone(purge_rule::immediately(), t0 + tick, t0));
+TEST_CASE("retention: `immediately` removes entries that have ended by now, and none that end later") {
+    CHECK(is_purged(purge_rule::immediately(), t0 - tick, t0));
+    CHECK(is_purged(purge_rule::immediately(), t0, t0));
+    CHECK(!is_purged(purge_rule::immediately(), t0 + tick, t0));
 }
 
-TEST_CASE("retention: `after` lets an entry go exactly when it has reached the age") {
+TEST_CASE("retention: `after` removes an entry exactly when it reaches the age") {
     const auto rule = purge_rule::after(1h);
-    CHECK(!is_gone(rule, t0, t0 + 1h - tick));
-    CHECK(is_gone(rule, t0, t0 + 1h));
-    CHECK(is_gone(rule, t0, t0 + 1h + tick));
+    CHECK(!is_purged(rule, t0, t0 + 1h - tick));
+    CHECK(is_purged(rule, t0, t0 + 1h));
+    CHECK(is_purged(rule, t0, t0 + 1h + tick));
 }
 
-TEST_CASE("retention: ages beyond all time keep everything instead of overflowing") {
+TEST_CASE("retention: the largest age keeps everything without overflow") {
     const auto rule = purge_rule::after(vouch::duration::max());
-    CHECK(!is_gone(rule, t0, t0));
+    CHECK(!is_purged(rule, t0, t0));
     CHECK(rule.before(vouch::time_point::min()) == vouch::time_point::min() + tick);
     CHECK(purge_rule::immediately().before(vouch::time_point::max()) == vouch::time_point::max());
 }

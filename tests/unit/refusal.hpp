@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the tests of validation look at a refusal: its kind, its words, and that nothing was written by it.
+// Checks of a refused call: the error's kind and message, and that the call has written nothing.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace support {
 
 inline constexpr std::string_view secret = "s3cret";
 
-/// So many bytes, which nobody is to read in a message.
+/// `count` bytes that must not occur in a message.
 [[nodiscard]] inline std::string bytes(std::size_t count) {
     std::string out(secret);
     out.resize(count, 'x');
@@ -41,10 +41,10 @@ inline void check_words(const vouch::error& e, std::string_view opening, const s
     CHECK(message.size() < 150);
 }
 
-/// A claim that is open while `check_refused` makes its call.
+/// The ticket of the claim that `check_refused` holds while it makes its call.
 inline constexpr vouch::ticket held{.id = id_of(1), .epoch = 1};
 
-/// Checks that `call(tx)` is refused with these words, and that the transaction goes on as if it had not been made.
+/// Checks that `call(tx)` is refused with this message, and that the transaction stays usable and unchanged.
 template <class Call>
 void check_refused(std::string_view opening, const std::vector<std::string>& says, Call&& call) {
     vouch::memory::store store;

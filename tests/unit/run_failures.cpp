@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything a handler can do wrong, and the one outcome it comes to.
+// Every failure of a handler, and the outcome it becomes.
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -26,8 +26,8 @@ using vouch::testing::sandbox;
 namespace {
 
 template <class Handler>
-vouch::entry ended_with(Handler handler, vouch::emission e = {.topic = "t"}, vouch::retry_policy retry = {},
-                        vouch::duration claimed_after = {}) {
+vouch::entry entry_after(Handler handler, vouch::emission e = {.topic = "t"}, vouch::retry_policy retry = {},
+                         vouch::duration claimed_after = {}) {
     sandbox box({.retry = std::move(retry)});
     box.on("t", handler);
     const auto got = box.emit(std::move(e));
@@ -36,19 +36,19 @@ vouch::entry ended_with(Handler handler, vouch::emission e = {.topic = "t"}, vou
     return *box.find(got.id);
 }
 
-/// Counts its calls, and what `ended` is told; fails in both unless told otherwise.
-struct stubborn {
+/// Counts its calls and records the endings. `work` always fails, `ended` only if `recovers` is false.
+struct failing_handler {
     int* worked;
-    std::vector<vouch::ending>* told;
-    bool turns_round = true;
+    std::vector<vouch::ending>* endings;
+    bool recovers = true;
 
     void work(delivery&) {
         ++*worked;
         throw vouch::failure("away");
     }
     vouch::outcome ended(delivery&, vouch::ending why) {
-        told->push_back(why);
-        if (!turns_round) {
+        endings->push_back(why);
+        if (!recovers) {
             throw vouch::failure("stuck");
         }
         return vouch::advance{.progress = "turned"};
@@ -57,61 +57,62 @@ struct stubborn {
 
 } // namespace
 
-TEST_CASE("failure: any exception is a retry by policy, and only its class is kept") {
-    const auto e = ended_with([](delivery&) { throw shop::card_declined("card 4111 1111 of Ada"); });
+TEST_CASE("failure: any exception is retried by policy, and only its class name is stored") {
+    const auto e = entry_after([](delivery&) { throw shop::card_declined("card 4111 1111 of Ada"); });
     CHECK(e.state == state::retrying);
     CHECK(e.last_error == "shop::card_declined");
     CHECK(e.failures == 1);
     CHECK(e.due_at == e.updated_at + 30s);
 }
 
-TEST_CASE("failure: a code the handler chose is kept instead") {
-    const auto e = ended_with([](delivery&) { throw vouch::failure("smtp_timeout"); });
+TEST_CASE("failure: a code that the handler chose is stored instead") {
+    const auto e = entry_after([](delivery&) { throw vouch::failure("smtp_timeout"); });
     CHECK(e.state == state::retrying);
     CHECK(e.last_error == "smtp_timeout");
 }
 
-TEST_CASE("failure: what is no exception class at all is a retry too") {
-    const auto e = ended_with([](delivery&) { throw 42; });
+TEST_CASE("failure: a thrown value that is not an exception is retried") {
+    const auto e = entry_after([](delivery&) { throw 42; });
     CHECK(e.state == state::retrying);
     CHECK(e.last_error == "unknown_exception");
 }
 
-TEST_CASE("reject: is dead at once, with its code") {
-    CHECK(ended_with([](delivery&) { throw vouch::reject(); }).last_error == "rejected");
-    const auto e = ended_with([](delivery&) { throw vouch::reject("no_such_user"); });
+TEST_CASE("reject: the entry is dead at once, with the handler's code") {
+    CHECK(entry_after([](delivery&) { throw vouch::reject(); }).last_error == "rejected");
+    const auto e = entry_after([](delivery&) { throw vouch::reject("no_such_user"); });
     CHECK(e.state == state::dead);
     CHECK(e.last_error == "no_such_user");
     CHECK(e.attempts == 1);
     CHECK(e.failures == 1);
 }
 
-TEST_CASE("failure: error codes are cut to the limit, never inside a character, and lose control characters") {
+TEST_CASE("failure: error codes are cut to the limit, not inside a character, and have no control characters") {
     const std::string two_bytes = "\xc3\xa9";
     CHECK(vouch::error_code(std::string(100, 'a')) == std::string(100, 'a'));
     CHECK(vouch::error_code(std::string(101, 'a')) == std::string(100, 'a'));
     CHECK(vouch::error_code(std::string(99, 'a') + two_bytes) == std::string(99, 'a'));
     CHECK(vouch::error_code(std::string(98, 'a') + two_bytes + "b") == std::string(98, 'a') + two_bytes);
     CHECK(vouch::error_code("a\nb\x7f") == "a?b?");
-    const auto e = ended_with([](delivery&) { throw vouch::reject(std::string(500, 'x') + '\n'); });
+    const auto e = entry_after([](delivery&) { throw vouch::reject(std::string(500, 'x') + '\n'); });
     CHECK(e.last_error == std::string(100, 'x'));
-    const auto r = ended_with([](delivery& d) { return vouch::retry{std::string(500, 'y'), d.now()}; });
+    const auto r = entry_after([](delivery& d) { return vouch::retry{std::string(500, 'y'), d.now()}; });
     CHECK(r.last_error == std::string(100, 'y'));
 }
 
-TEST_CASE("limits: a result that is too large is dead as result_too_large") {
+TEST_CASE("limits: an entry whose result is too large is dead with result_too_large") {
     const auto most = vouch::limits{}.result_max;
-    CHECK(ended_with([&](delivery&) { return std::string(most, 'r'); }).state == state::succeeded);
-    const auto e = ended_with([&](delivery&) { return std::string(most + 1, 'r'); });
+    CHECK(entry_after([&](delivery&) { return std::string(most, 'r'); }).state == state::succeeded);
+    const auto e = entry_after([&](delivery&) { return std::string(most + 1, 'r'); });
     CHECK(e.state == state::dead);
     CHECK(e.last_error == "result_too_large");
-    const auto buried = ended_with([&](delivery&) { return vouch::bury{"why", std::string(most + 1, 'r')}; });
+    const auto buried = entry_after([&](delivery&) { return vouch::bury{"why", std::string(most + 1, 'r')}; });
     CHECK(buried.last_error == "result_too_large");
-    const auto advanced = ended_with([&](delivery&) { return vouch::advance{.progress = std::string(most + 1, 'p')}; });
+    const auto advanced =
+        entry_after([&](delivery&) { return vouch::advance{.progress = std::string(most + 1, 'p')}; });
     CHECK(advanced.last_error == "progress_too_large");
 }
 
-TEST_CASE("emissions: an invalid one is dead as invalid_emission, and nothing is enqueued") {
+TEST_CASE("emissions: an entry with an invalid emission is dead with invalid_emission, and nothing is enqueued") {
     sandbox box;
     box.on("t", [](delivery& d) {
         d.emit({.topic = "fine"});
@@ -125,11 +126,11 @@ TEST_CASE("emissions: an invalid one is dead as invalid_emission, and nothing is
     CHECK(box.store().counts("test").total() == 1);
 }
 
-TEST_CASE("emissions: one without queue or binding is dead as unrouted") {
+TEST_CASE("emissions: an entry with an emission without queue or binding is dead with unrouted") {
     vouch::memory::store store;
     vouch::outbox outbox(store);
     vouch::router router(outbox);
-    router.on("t", [](delivery& d) { d.emit({.topic = "nobody.listens"}); });
+    router.on("t", [](delivery& d) { d.emit({.topic = "not.bound"}); });
     vouch::transact(store, [&](auto& tx) { outbox.emit(tx, {.queue = "q", .topic = "t"}); });
     const auto done = vouch::runner(outbox, router, {.queue = "q"}).run_once();
     REQUIRE(done.trace.size() == 1);
@@ -137,7 +138,7 @@ TEST_CASE("emissions: one without queue or binding is dead as unrouted") {
     CHECK(done.dead == 1);
 }
 
-TEST_CASE("emissions: go with succeed and advance only") {
+TEST_CASE("emissions: are stored only with succeed and advance") {
     sandbox box;
     const auto emits_and = [&](std::string topic, vouch::outcome then) {
         box.on(topic, [then](delivery& d) {
@@ -157,20 +158,20 @@ TEST_CASE("emissions: go with succeed and advance only") {
     CHECK(box.emitted("follow.*") == 2);
 }
 
-TEST_CASE("expiry: an entry claimed at its expiry is dead as expired, its handler not called") {
+TEST_CASE("expiry: an entry claimed at or after its expiry is dead, and its handler is not called") {
     const auto handler = [](delivery&) { FAIL("must not be called"); };
-    const auto e = ended_with(handler, {.topic = "t", .expires_in = 1s}, {}, 1s);
+    const auto e = entry_after(handler, {.topic = "t", .expires_in = 1s}, {}, 1s);
     CHECK(e.state == state::dead);
     CHECK(e.last_error == "expired");
-    CHECK(ended_with([](delivery&) {}, {.topic = "t", .expires_in = 1s}, {}, 1s - tick).state == state::succeeded);
+    CHECK(entry_after([](delivery&) {}, {.topic = "t", .expires_in = 1s}, {}, 1s - tick).state == state::succeeded);
 }
 
-TEST_CASE("expiry: a retry at or after it is dead as expired") {
+TEST_CASE("expiry: a retry at or after the expiry is dead with expired") {
     const auto fails = [](delivery&) { throw vouch::failure("x"); };
     const vouch::retry_policy in_5s{.backoff = vouch::fixed{5s}};
-    CHECK(ended_with(fails, {.topic = "t", .expires_in = 5s + tick}, in_5s).state == state::retrying);
-    CHECK(ended_with(fails, {.topic = "t", .expires_in = 5s}, in_5s).last_error == "expired");
-    const auto chosen = ended_with(
+    CHECK(entry_after(fails, {.topic = "t", .expires_in = 5s + tick}, in_5s).state == state::retrying);
+    CHECK(entry_after(fails, {.topic = "t", .expires_in = 5s}, in_5s).last_error == "expired");
+    const auto chosen = entry_after(
         [](delivery& d) {
             return vouch::retry{"x", d.now() + 1h};
         },
@@ -196,13 +197,13 @@ TEST_CASE("attempts: a poison handler is called attempts_max times, then the ent
     CHECK(box.clock()() - box.start() == 30s + 1min + 2min + 4min + 8min + 16min + 32min);
 }
 
-TEST_CASE("attempts: an entry whose runner dies every time still ends, and the handler is not called once more") {
+TEST_CASE("attempts: an entry whose runner always crashes ends dead, without a further call of its handler") {
     sandbox box;
     int called = 0;
     box.on("t", [&] { ++called; });
     const auto got = box.emit({.topic = "t"});
-    for (int crash = 0; crash < 9; ++crash) {      // the first is not held against it
-        REQUIRE(box.runner().claim().size() == 1); // and the process is gone
+    for (int crash = 0; crash < 9; ++crash) {      // the first crash costs no attempt
+        REQUIRE(box.runner().claim().size() == 1); // then the process crashes
         box.pass(5min);
     }
     const auto done = box.run_once();
@@ -212,31 +213,31 @@ TEST_CASE("attempts: an entry whose runner dies every time still ends, and the h
     CHECK(box.find(got.id)->attempts == 9);
 }
 
-TEST_CASE("ended: is called instead of burying when attempts run out") {
+TEST_CASE("ended: is called instead of burying when the attempts are used up") {
     sandbox box;
     int worked = 0;
-    std::vector<vouch::ending> told;
-    box.on("t", stubborn{&worked, &told}, vouch::retry_policy{.backoff = vouch::fixed{}, .attempts_max = 3});
+    std::vector<vouch::ending> endings;
+    box.on("t", failing_handler{&worked, &endings}, vouch::retry_policy{.backoff = vouch::fixed{}, .attempts_max = 3});
     const auto got = box.emit({.topic = "t"});
     for (int pass = 0; pass < 3; ++pass) {
         box.run_once();
     }
     CHECK(worked == 3);
-    CHECK(told == std::vector{vouch::ending::exhausted});
+    CHECK(endings == std::vector{vouch::ending::exhausted});
     CHECK(box.find(got.id)->progress == "turned");
     CHECK(box.find(got.id)->attempts == 0);
 }
 
-TEST_CASE("ended: is called when time runs out, and after crashes") {
+TEST_CASE("ended: is called for an expired entry, and after crashes") {
     int worked = 0;
-    std::vector<vouch::ending> told;
-    const auto handler = stubborn{&worked, &told};
-    const auto expired = ended_with(handler, {.topic = "t", .expires_in = 1s}, {}, 1s);
+    std::vector<vouch::ending> endings;
+    const auto handler = failing_handler{&worked, &endings};
+    const auto expired = entry_after(handler, {.topic = "t", .expires_in = 1s}, {}, 1s);
     CHECK(expired.progress == "turned");
-    const auto retried_too_late = ended_with(handler, {.topic = "t", .expires_in = 30s});
+    const auto retried_too_late = entry_after(handler, {.topic = "t", .expires_in = 30s});
     CHECK(retried_too_late.progress == "turned");
     CHECK(worked == 1);
-    CHECK(told == std::vector{vouch::ending::expired, vouch::ending::expired});
+    CHECK(endings == std::vector{vouch::ending::expired, vouch::ending::expired});
 
     sandbox box;
     box.on("t", handler);
@@ -244,11 +245,11 @@ TEST_CASE("ended: is called when time runs out, and after crashes") {
     REQUIRE(box.runner().claim().size() == 1);
     box.pass(5min);
     box.run_once();
-    CHECK(told.back() == vouch::ending::exhausted);
+    CHECK(endings.back() == vouch::ending::exhausted);
     CHECK(box.find(got.id)->progress == "turned");
 }
 
-TEST_CASE("ended: nothing the failed attempt emitted goes with it") {
+TEST_CASE("ended: emissions of the failed attempt are dropped") {
     struct eager {
         void work(delivery& d) {
             d.emit({.queue = "next", .topic = "forward"});
@@ -267,8 +268,8 @@ TEST_CASE("ended: nothing the failed attempt emitted goes with it") {
     CHECK(box.emitted("back") == 1);
 }
 
-TEST_CASE("attempts: a retry the handler asks for on its last attempt is dead with the handler's code") {
-    const auto e = ended_with(
+TEST_CASE("attempts: a retry returned by the last attempt makes the entry dead with the handler's code") {
+    const auto e = entry_after(
         [](delivery& d) {
             return vouch::retry{"bank_down", d.now() + 1h};
         },
@@ -277,7 +278,7 @@ TEST_CASE("attempts: a retry the handler asks for on its last attempt is dead wi
     CHECK(e.last_error == "bank_down");
 }
 
-TEST_CASE("failure: the wait for the next attempt begins when this one ends") {
+TEST_CASE("failure: the backoff counts from the end of the attempt") {
     sandbox box({.retry = {.backoff = vouch::fixed{30s}}});
     box.on("t", [&](delivery&) {
         box.pass(60s);
@@ -288,33 +289,34 @@ TEST_CASE("failure: the wait for the next attempt begins when this one ends") {
     CHECK(box.find(got.id)->due_at == box.start() + 90s);
 }
 
-TEST_CASE("failure: an error of ours is kept by its kind") {
-    const auto e = ended_with([](delivery&) { throw vouch::error(vouch::error_kind::busy, "somewhere"); });
+TEST_CASE("failure: a vouch::error is stored as its kind") {
+    const auto e = entry_after([](delivery&) { throw vouch::error(vouch::error_kind::busy, "somewhere"); });
     CHECK(e.last_error == "busy");
 }
 
-TEST_CASE("ended: an entry is claimed twice attempts_max times at most, then it is buried") {
+TEST_CASE("ended: after 2 * attempts_max claims the entry is buried") {
     sandbox box;
     int worked = 0;
-    std::vector<vouch::ending> told;
-    box.on("t", stubborn{&worked, &told, false}, vouch::retry_policy{.backoff = vouch::fixed{}, .attempts_max = 3});
+    std::vector<vouch::ending> endings;
+    box.on("t", failing_handler{&worked, &endings, false},
+           vouch::retry_policy{.backoff = vouch::fixed{}, .attempts_max = 3});
     const auto got = box.emit({.topic = "t"});
     box.run_until_idle();
     CHECK(worked == 3);
-    CHECK(told.size() == 4); // with the last failure, and with each claim after it
+    CHECK(endings.size() == 4); // for the last failure, and for each later claim
     CHECK(box.find(got.id)->attempts == 6);
     CHECK(box.find(got.id)->state == state::dead);
     CHECK(box.find(got.id)->last_error == "stuck");
 
-    // Dying in it every time ends as well.
+    // An entry that crashes its process in `ended` every time ends as well.
     const auto other = box.emit({.topic = "t", .attempts_max = 2});
     for (int crash = 0; crash < 6; ++crash) {
         std::ignore = box.runner().claim();
         box.pass(5min);
     }
-    told.clear();
+    endings.clear();
     box.run_once();
-    CHECK(told.empty());
+    CHECK(endings.empty());
     CHECK(box.find(other.id)->last_error == "attempts_exhausted");
 }
 

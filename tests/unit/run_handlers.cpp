@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The forms a handler may have, and which handler gets an entry.
+// The signatures a handler may have, and which handler gets an entry.
 #include <functional>
 #include <new>
 #include <optional>
@@ -98,7 +98,7 @@ struct vouch::codec<int> {
 
 namespace run_handlers_test {
 
-TEST_CASE("handler: returning nothing means done") {
+TEST_CASE("handler: one that returns void succeeds with an empty result") {
     sandbox box;
     box.on("t", [](delivery&) {});
     const auto e = run_one(box);
@@ -106,7 +106,7 @@ TEST_CASE("handler: returning nothing means done") {
     CHECK(e.result == std::string{});
 }
 
-TEST_CASE("handler: what it returns is the result") {
+TEST_CASE("handler: its return value is the result") {
     sandbox box;
     box.on("text", [](delivery&) { return "done"; });
     box.on("typed", [](delivery&) { return money{250}; });
@@ -114,7 +114,7 @@ TEST_CASE("handler: what it returns is the result") {
     CHECK(run_one(box, {.topic = "typed"}).result == "250");
 }
 
-TEST_CASE("handler: it may say itself what became of the entry") {
+TEST_CASE("handler: it can return an outcome") {
     sandbox box;
     box.on("succeed", [](delivery&) -> vouch::outcome { return vouch::succeed{"r"}; });
     box.on("retry", [](delivery& d) { return vouch::retry{.error = "later", .at = d.now() + 9s}; });
@@ -139,7 +139,7 @@ TEST_CASE("handler: it may say itself what became of the entry") {
     CHECK(advanced.progress == "half");
 }
 
-TEST_CASE("handler: typed payloads are decoded, and the delivery may be left out") {
+TEST_CASE("handler: typed payloads are decoded, and the delivery parameter is optional") {
     sandbox box;
     int sum = 0;
     box.on<money>("with", [&](const money& m, delivery& d) { sum += m.cents + static_cast<int>(d.attempt()); });
@@ -149,7 +149,7 @@ TEST_CASE("handler: typed payloads are decoded, and the delivery may be left out
     CHECK(sum == 308);
 }
 
-TEST_CASE("handler: a payload its codec rejects is dead as undecodable, at once") {
+TEST_CASE("handler: an entry whose payload cannot be decoded is dead at once with undecodable") {
     sandbox box;
     box.on<money>("t", [](const money&) { FAIL("must not be called"); });
     const auto e = run_one(box, {.topic = "t", .payload = "not a number"});
@@ -158,7 +158,7 @@ TEST_CASE("handler: a payload its codec rejects is dead as undecodable, at once"
     CHECK(e.attempts == 1);
 }
 
-TEST_CASE("handler: work runs outside, record inside the settling transaction") {
+TEST_CASE("handler: work runs outside the settling transaction, record inside") {
     sandbox box;
     int worked = 0;
     std::vector<std::string> recorded;
@@ -179,7 +179,7 @@ TEST_CASE("handler: work runs outside, record inside the settling transaction") 
     CHECK(run_one(box, {.topic = "worker"}).result == "3");
 }
 
-TEST_CASE("handler: the delivery tells topic, queue, attempt, trail, headers, id and time") {
+TEST_CASE("handler: the delivery has topic, queue, attempt, trail, headers, id and time") {
     sandbox box;
     box.on("a.*", [&](delivery& d) {
         CHECK(d.topic() == "a.b");
@@ -195,8 +195,7 @@ TEST_CASE("handler: the delivery tells topic, queue, attempt, trail, headers, id
     CHECK(run_one(box, {.topic = "a.b", .headers = {{"lang", "en"}}}).state == state::succeeded);
 }
 
-TEST_CASE("handler: a codec that runs out of memory says nothing about the payload, one that fails says it in its own "
-          "words") {
+TEST_CASE("handler: a codec's bad_alloc is retried, its reject keeps its code, any other exception is undecodable") {
     sandbox box;
     box.on<fragile>("t", [](const fragile&) {});
     const auto oom = run_one(box, {.topic = "t", .payload = "memory"});
@@ -206,7 +205,7 @@ TEST_CASE("handler: a codec that runs out of memory says nothing about the paylo
     CHECK(run_one(box, {.topic = "t", .payload = "else"}).last_error == "undecodable");
 }
 
-TEST_CASE("handler: what it returns may refer to its payload") {
+TEST_CASE("handler: its return value may refer to its payload") {
     sandbox box;
     box.on<std::string>("t", [](const std::string& s) -> const std::string& { return s; });
     box.on("view", [](delivery& d) { return std::string_view(d.payload()); });
@@ -215,7 +214,7 @@ TEST_CASE("handler: what it returns may refer to its payload") {
     CHECK(run_one(box, {.topic = "view", .payload = "v"}).result == "v");
 }
 
-TEST_CASE("handler: work may take a typed payload, and record may leave out what work returned") {
+TEST_CASE("handler: work may take a typed payload, and record may ignore the result of work") {
     struct typed {
         std::vector<std::string>* log;
         int work(const money& m, delivery&) { return m.cents; }
@@ -230,7 +229,7 @@ TEST_CASE("handler: work may take a typed payload, and record may leave out what
 
 namespace {
 
-/// `record` and `ended` as a template and overloaded: neither has an address to ask for.
+/// `record` and `ended` as templates and as overloads, so that neither has a unique address.
 struct generic_parts {
     std::vector<std::string>* log;
     std::string work(delivery& d) {
@@ -275,7 +274,7 @@ struct final_parts final {
 
 } // namespace
 
-TEST_CASE("handler: a record or an ended that is a template or overloaded is called like any other") {
+TEST_CASE("handler: record and ended may be templates or overloaded") {
     std::vector<std::string> log;
     sandbox box({.retry = {.attempts_max = 1}});
     box.on("generic", generic_parts{&log});
@@ -289,7 +288,7 @@ TEST_CASE("handler: a record or an ended that is a template or overloaded is cal
     CHECK(log == std::vector<std::string>{"recorded done", "ended", "recorded", "ended", "recorded"});
 }
 
-TEST_CASE("handler: functions, const callables and std::function will do") {
+TEST_CASE("handler: functions, const callables and std::function are accepted") {
     sandbox box;
     const auto constant = [](delivery&) { return "const"; };
     const std::function<std::string(delivery&)> wrapped = [](delivery&) { return std::string("wrapped"); };
@@ -304,7 +303,7 @@ TEST_CASE("handler: functions, const callables and std::function will do") {
     CHECK(run_one(box, {.topic = "generic"}).result == "generic");
 }
 
-TEST_CASE("router: the most specific pattern wins, whatever the order of registration") {
+TEST_CASE("router: the most specific pattern wins, regardless of the order of registration") {
     sandbox box;
     std::string got;
     box.on("#", [&] { got = "#"; });
@@ -321,7 +320,7 @@ TEST_CASE("router: the most specific pattern wins, whatever the order of registr
     CHECK(route("order.placed.twice") == "#");
 }
 
-TEST_CASE("router: of equally specific patterns the first registered wins") {
+TEST_CASE("router: among equally specific patterns the first registered wins") {
     sandbox box;
     std::string got;
     box.on("*.created", [&] { got = "first"; });
@@ -330,7 +329,7 @@ TEST_CASE("router: of equally specific patterns the first registered wins") {
     CHECK(got == "first");
 }
 
-TEST_CASE("router: a topic nobody handles is dead as no_handler") {
+TEST_CASE("router: an entry without a handler is dead with no_handler") {
     sandbox box;
     const auto e = run_one(box);
     CHECK(e.state == state::dead);
@@ -338,14 +337,14 @@ TEST_CASE("router: a topic nobody handles is dead as no_handler") {
     CHECK(e.attempts == 1);
 }
 
-TEST_CASE("router: a queue may keep entries nobody handles yet, until there is a handler") {
+TEST_CASE("router: a queue can keep entries without a handler until there is one") {
     sandbox box;
     vouch::router none(box.outbox());
     vouch::runner early(box.outbox(), none, {.queue = "test", .unhandled = vouch::unhandled::look_again});
     const auto got = box.emit({.topic = "new.kind"});
     for (int n = 0; n < 20; ++n) {
         CHECK(early.run_once().released == 1);
-        CHECK(early.run_once().claimed == 0); // not before a minute is over
+        CHECK(early.run_once().claimed == 0); // not before a minute has passed
         box.pass(1min);
     }
     CHECK(box.find(got.id)->attempts == 0);
@@ -359,7 +358,7 @@ TEST_CASE("router: a queue may keep entries nobody handles yet, until there is a
     CHECK(box.run_once().succeeded == 1);
 }
 
-TEST_CASE("router: a saga that has begun is left to its own handler, whatever other routes would take it") {
+TEST_CASE("router: a started saga goes only to its own handler, even if another route matches") {
     sandbox box;
     int called = 0;
     vouch::router none(box.outbox());
@@ -383,7 +382,7 @@ TEST_CASE("router: a saga that has begun is left to its own handler, whatever ot
     CHECK(left->attempts == 0);
 }
 
-TEST_CASE("router: what a route's policy leaves open is the runner's") {
+TEST_CASE("router: fields that a route's policy leaves unset come from the runner's policy") {
     const vouch::retry_policy runners{.backoff = vouch::fixed{3s}, .attempts_max = 4};
     sandbox box({.retry = runners});
     box.on("attempts", [] { throw vouch::failure("x"); }, {.attempts_max = 2});
@@ -398,7 +397,7 @@ TEST_CASE("router: what a route's policy leaves open is the runner's") {
     CHECK(box.find(second.id)->attempts == 4);
 }
 
-TEST_CASE("router: a handler's retry policy goes before the default, an entry's before both") {
+TEST_CASE("router: a handler's retry policy overrides the default, and an entry's attempts_max overrides both") {
     sandbox box({.retry = {.backoff = vouch::fixed{1s}, .attempts_max = 2}});
     box.on("default", [] { throw vouch::failure("x"); });
     box.on(
@@ -415,7 +414,7 @@ TEST_CASE("router: a handler's retry policy goes before the default, an entry's 
     CHECK(attempts({.topic = "none"}) == 1);
     CHECK(attempts({.topic = "default", .attempts_max = 5}) == 5);
     box.on("backoff", [] { throw vouch::failure("x"); }, {.backoff = vouch::fixed{2s}});
-    CHECK(attempts({.topic = "backoff"}) == 2); // what the route leaves open is the default's
+    CHECK(attempts({.topic = "backoff"}) == 2); // an unset attempts_max comes from the default
 }
 
 } // namespace run_handlers_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Entries that may have killed their process are handled alone: splitting a claim, runners that die in the middle of a
+// Entries that may have killed their process are handled alone: splitting a claim, runners that crash in the middle of a
 // batch, and how the queues of a worker wait for each other.
 #include <chrono>
 #include <cstddef>
@@ -49,13 +49,13 @@ struct parts {
     return {numbers(claimed), numbers(rest)};
 }
 
-/// A process with a runner, which dies when it handles `poison`: what it has not settled is left to the lease.
-struct mortal {
+/// A process with a runner that crashes when it handles `poison` and leaves its unsettled entries to their leases.
+struct crashing_process {
     sandbox& box;
     vouch::id poison;
     int poison_calls = 0;
 
-    /// One pass; says whether the process has survived it.
+    /// Runs one pass. Returns whether the process has survived it.
     bool pass(std::size_t batch_size) {
         vouch::router routes(box.outbox());
         routes.on("t", [](vouch::delivery&) {});
@@ -79,7 +79,7 @@ constexpr exclusion::steady::time_point start{std::chrono::hours{1}};
 
 } // namespace
 
-TEST_CASE("isolation: a claim keeps what comes before the first entry with a lapse, or that entry alone") {
+TEST_CASE("isolation: a claim keeps the entries before the first one with a lapse, or that one alone") {
     const auto alone = claim_plan::lapsed::alone;
     CHECK(split({}, alone) == parts{{}, {}});
     CHECK(split({0, 0, 0}, alone) == parts{{1, 2, 3}, {}});
@@ -88,7 +88,8 @@ TEST_CASE("isolation: a claim keeps what comes before the first entry with a lap
     CHECK(split({7}, alone) == parts{{1}, {}});
 }
 
-TEST_CASE("isolation: a claim beside others hands back every entry with a lapse, and keeps the rest in order") {
+TEST_CASE(
+    "isolation: a claim beside running handlers hands back every entry with a lapse and keeps the others in order") {
     const auto handed_back = claim_plan::lapsed::handed_back;
     CHECK(split({}, handed_back) == parts{{}, {}});
     CHECK(split({0, 0}, handed_back) == parts{{1, 2}, {}});
@@ -96,7 +97,7 @@ TEST_CASE("isolation: a claim beside others hands back every entry with a lapse,
     CHECK(split({1, 1}, handed_back) == parts{{}, {1, 2}});
 }
 
-TEST_CASE("isolation: an entry that kills its process ends as dead, and takes no neighbour with it") {
+TEST_CASE("isolation: an entry that kills its process ends dead, and the other entries of its batch succeed") {
     for (const std::uint64_t place : {1U, 17U, 41U}) {
         for (const std::size_t batch_size : {50U, 7U, 1U}) {
             sandbox box;
@@ -104,7 +105,7 @@ TEST_CASE("isolation: an entry that kills its process ends as dead, and takes no
                 auto d = draft_of(n, "test");
                 put(box.store(), d, box.clock()());
             }
-            mortal process{box, id_of(place)};
+            crashing_process process{box, id_of(place)};
             int crashes = 0;
             while (!process.pass(batch_size) && crashes < 100) {
                 ++crashes;
@@ -115,7 +116,7 @@ TEST_CASE("isolation: an entry that kills its process ends as dead, and takes no
             const auto dead = box.find(id_of(place));
             CHECK(dead->state == state::dead);
             CHECK(dead->last_error == "attempts_exhausted");
-            // Once with its neighbours, which is not held against it, and then by its attempts.
+            // Once with the others of its batch, which costs no attempt, then once per attempt.
             CHECK(process.poison_calls == 1 + static_cast<int>(vouch::default_attempts_max));
             for (const auto& e : box.entries()) {
                 CHECK((e.id == dead->id || e.attempts == 1));
@@ -130,7 +131,7 @@ TEST_CASE("isolation: entries handed back in a claim keep their due time and the
     for (std::uint64_t n = 1; n <= 3; ++n) {
         put(box.store(), draft_of(n, "test"), box.clock()());
     }
-    REQUIRE(box.runner().claim().size() == 3); // and the process is gone
+    REQUIRE(box.runner().claim().size() == 3); // then the process crashes
     box.pass(5min);
     const auto claimed = box.runner().claim();
     CHECK(numbers(claimed) == list{1});
@@ -141,7 +142,7 @@ TEST_CASE("isolation: entries handed back in a claim keep their due time and the
     CHECK(second->due_at == box.start());
 }
 
-TEST_CASE("exclusion: a queue that asks for it goes on alone once no queue holds a claim") {
+TEST_CASE("exclusion: a queue that wants it runs alone once no other queue holds a claim") {
     exclusion all;
     int woken = 0;
     const auto a = all.join([&] { ++woken; });
@@ -160,18 +161,18 @@ TEST_CASE("exclusion: a queue that asks for it goes on alone once no queue holds
     CHECK(all.ask(b, false, start + 1s).access == access::open);
 }
 
-TEST_CASE("exclusion: a queue that was let claim counts as one that holds claims until it asks again") {
+TEST_CASE("exclusion: a queue that was allowed to claim counts as holding claims until it asks again") {
     exclusion all;
     const auto a = all.join([] {});
     const auto b = all.join([] {});
-    CHECK(all.ask(b, false, start).access == access::open); // its claim may be under way
+    CHECK(all.ask(b, false, start).access == access::open); // it may be claiming
     all.want(a, start);
     CHECK(all.ask(a, false, start).access == access::closed);
     CHECK(all.ask(b, false, start).access == access::closed);
     CHECK(all.ask(a, false, start).access == access::alone);
 }
 
-TEST_CASE("exclusion: a wish for it wakes the queues that hold nothing, so that they say so") {
+TEST_CASE("exclusion: a queue that wants it wakes the idle queues, so that they ask again") {
     exclusion all;
     int woken = 0;
     const auto a = all.join([] {});
@@ -183,7 +184,7 @@ TEST_CASE("exclusion: a wish for it wakes the queues that hold nothing, so that 
     CHECK(all.ask(a, false, start).access == access::alone);
 }
 
-TEST_CASE("exclusion: an entry that is handled alone for too long stops the other queues no longer") {
+TEST_CASE("exclusion: after alone_max the other queues may claim again") {
     exclusion all;
     const auto a = all.join([] {});
     const auto b = all.join([] {});
@@ -196,13 +197,13 @@ TEST_CASE("exclusion: an entry that is handled alone for too long stops the othe
     CHECK(all.ask(a, true, start + exclusion::alone_max).access == access::open);
 }
 
-TEST_CASE("exclusion: after one went alone the others work for as long as it took, then it may go again") {
+TEST_CASE("exclusion: after a queue ran alone, the others run for the same time before it may run alone again") {
     exclusion all;
     const auto a = all.join([] {});
     const auto b = all.join([] {});
     all.want(a, start);
     REQUIRE(all.ask(a, false, start).access == access::alone);
-    all.want(a, start); // there are more
+    all.want(a, start); // it has another entry with a lapse
     all.leave(a, start + 10s);
     CHECK(all.ask(b, false, start + 11s).access == access::open);
     const auto mine = all.ask(a, false, start + 11s);
@@ -215,7 +216,7 @@ TEST_CASE("exclusion: after one went alone the others work for as long as it too
     CHECK(all.ask(a, false, start + 20s).access == access::alone);
 }
 
-TEST_CASE("exclusion: the only queue of a worker goes on alone without a pause") {
+TEST_CASE("exclusion: the only queue of a worker runs alone without a pause") {
     exclusion all;
     const auto a = all.join([] {});
     all.want(a, start);
@@ -227,7 +228,7 @@ TEST_CASE("exclusion: the only queue of a worker goes on alone without a pause")
     CHECK(all.ask(a, false, start + 11s).access == access::open);
 }
 
-TEST_CASE("exclusion: a handler that hangs stops the other queues for a limited time only, and ever less often") {
+TEST_CASE("exclusion: while a handler hangs, the other queues are open more than twice as long as closed") {
     exclusion all;
     const auto a = all.join([] {});
     const auto b = all.join([] {});
@@ -236,7 +237,7 @@ TEST_CASE("exclusion: a handler that hangs stops the other queues for a limited 
     std::chrono::nanoseconds open{};
     CHECK(all.ask(b, true, now).access == access::open);
     for (int tick = 0; tick < 3'600; ++tick, now += 1s) {
-        const auto b_may = all.ask(b, true, now); // for ever
+        const auto b_may = all.ask(b, true, now); // its handler never returns
         (b_may.access == access::open ? open : closed) += 1s;
         if (all.ask(a, false, now).access == access::open) {
             all.want(a, now); // finds its entry with a lapse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Passes of the runner: what they claim, how they end, and that they repeat themselves exactly.
+// Passes of the runner: what they claim, how they end, and that they are deterministic.
 #include <chrono>
 #include <cstdint>
 #include <stop_token>
@@ -22,8 +22,8 @@ using vouch::testing::sandbox;
 
 namespace {
 
-/// A busy little world: failures, follow-ups, snoozes, lanes, groups and crashes, all from one seed.
-std::string story(std::uint64_t seed) {
+/// The trace of a run with failures, follow-ups, snoozes, lanes, groups and a crash, all from one seed.
+std::string trace_of_run(std::uint64_t seed) {
     vouch::manual_clock clock{t0};
     const vouch::uuid7_source ids(clock, seed);
     vouch::memory::store store;
@@ -54,7 +54,7 @@ std::string story(std::uint64_t seed) {
             outbox.emit(tx, {.queue = "q", .topic = "work." + std::to_string(n), .group = "g"});
         }
     });
-    std::ignore = runner.claim(); // a process that dies right after it claimed
+    std::ignore = runner.claim(); // a process that crashes right after its claim
     auto out = to_string(runner.run_until_idle(clock));
     for (const auto& e : seen.events()) {
         out += std::string(name_of(e.what)) + ' ' + to_string(e.id) + ' ' +
@@ -66,7 +66,7 @@ std::string story(std::uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("run_once: handles one batch and says what became of each") {
+TEST_CASE("run_once: handles one batch and reports the outcome of each entry") {
     sandbox box({.batch_size = 2});
     box.on("good", [] {});
     box.on("bad", [] { throw vouch::failure("x"); });
@@ -83,7 +83,7 @@ TEST_CASE("run_once: handles one batch and says what became of each") {
     CHECK(box.run_once() == vouch::report{});
 }
 
-TEST_CASE("run_only: dispatches one entry at once, if it is due") {
+TEST_CASE("run_only: handles the given entry if it is due") {
     sandbox box;
     box.on("t", [] {});
     box.emit({.topic = "t"});
@@ -95,7 +95,7 @@ TEST_CASE("run_only: dispatches one entry at once, if it is due") {
     CHECK(box.store().counts("test")[state::pending] == 2);
 }
 
-TEST_CASE("run_until_idle: leaves what is due later, and moves a manual clock to it") {
+TEST_CASE("run_until_idle: leaves entries that are due later, or moves a manual clock to them") {
     sandbox box;
     box.on("t", [] {});
     box.emit({.topic = "t"});
@@ -105,7 +105,7 @@ TEST_CASE("run_until_idle: leaves what is due later, and moves a manual clock to
     CHECK(box.clock()() == box.start() + 3h);
 }
 
-TEST_CASE("run_until_idle: gives up on an entry that is handed back for ever") {
+TEST_CASE("run_until_idle: throws misuse after passes_max passes") {
     vouch::memory::store store;
     vouch::manual_clock clock{t0};
     vouch::outbox outbox(store, {.clock = clock});
@@ -114,7 +114,7 @@ TEST_CASE("run_until_idle: gives up on an entry that is handed back for ever") {
     vouch::transact(store, [&](auto& tx) { outbox.emit(tx, {.queue = "q", .topic = "t"}); });
     vouch::runner runner(outbox, router, {.queue = "q", .passes_max = 100});
     CHECK(kind_of([&] { runner.run_until_idle(); }) == vouch::error_kind::misuse);
-    CHECK(store.counts("q")[state::pending] == 1); // settled before it gave up
+    CHECK(store.counts("q")[state::pending] == 1); // settled before the throw
 }
 
 TEST_CASE("run_until_idle: a clock that is not the outbox's is refused") {
@@ -127,7 +127,7 @@ TEST_CASE("run_until_idle: a clock that is not the outbox's is refused") {
     CHECK(kind_of([&] { runner.run_until_idle(vouch::manual_clock{t0}); }) == vouch::error_kind::misuse);
 }
 
-TEST_CASE("claim: no more than asked for") {
+TEST_CASE("claim: returns at most the given number of entries") {
     sandbox box;
     for (int n = 0; n < 3; ++n) {
         box.emit({.topic = "t"});
@@ -137,10 +137,10 @@ TEST_CASE("claim: no more than asked for") {
     CHECK(box.runner().claim().size() == 1);
 }
 
-TEST_CASE("observer: an entry whose handler is not called is not told as started") {
+TEST_CASE("observer: an entry whose handler is not called is not reported as started") {
     sandbox box;
     box.on("t", [] {});
-    box.emit({.topic = "nobody"});
+    box.emit({.topic = "unhandled"});
     box.emit({.topic = "t", .expires_in = 1s});
     box.pass(1s);
     box.run_once();
@@ -149,7 +149,7 @@ TEST_CASE("observer: an entry whose handler is not called is not told as started
     }
 }
 
-TEST_CASE("stop: what has not started goes back untouched, what has started is finished") {
+TEST_CASE("stop: unstarted entries are released unchanged, started ones are finished") {
     sandbox box;
     std::stop_source stop;
     int called = 0;
@@ -186,14 +186,14 @@ TEST_CASE("observer: sees each entry claimed, started and ended, in that order")
 
 TEST_CASE("runner: the same seed gives the same trace, byte for byte") {
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
-        const auto once = story(seed);
+        const auto once = trace_of_run(seed);
         CHECK(once.size() > 1000);
-        CHECK(once == story(seed));
+        CHECK(once == trace_of_run(seed));
     }
-    CHECK(story(1) != story(2));
+    CHECK(trace_of_run(1) != trace_of_run(2));
 }
 
-TEST_CASE("runner: options no claim would take are refused at once") {
+TEST_CASE("runner: options that would make every claim invalid are refused in the constructor") {
     vouch::memory::store store;
     vouch::outbox outbox(store);
     vouch::router router(outbox);

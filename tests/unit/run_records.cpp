@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A handler's `record`: what follows from its failure, and from faults of the store.
+// A handler's `record`: its failures, and faults of the store while it runs.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -16,13 +16,13 @@
 
 namespace run_records_test {
 
-using namespace run_stage;
+using namespace runner_test;
 using vouch::testing::sandbox;
 
-TEST_CASE("record: what it throws is the handler's failure, and nothing of the attempt is kept") {
+TEST_CASE("record: an exception is a failure of the handler, and nothing of the attempt is stored") {
     sandbox box({.retry = {.backoff = vouch::fixed{1s}, .attempts_max = 3}});
     int tried = 0;
-    box.on("t", recording{[&] {
+    box.on("t", recording_handler{[&] {
                ++tried;
                throw vouch::failure("constraint");
            }});
@@ -39,13 +39,13 @@ TEST_CASE("record: what it throws is the handler's failure, and nothing of the a
     CHECK(box.find(got.id)->state == state::dead);
     CHECK(box.find(got.id)->attempts == 3);
 
-    box.on("never", recording{[] { throw vouch::reject("no_such_row"); }});
+    box.on("never", recording_handler{[] { throw vouch::reject("no_such_row"); }});
     const auto rejected = box.emit({.topic = "never"});
     box.run_once();
     CHECK(box.find(rejected.id)->last_error == "no_such_row");
 }
 
-TEST_CASE("record: a failure of the last attempt, or past the expiry, goes to `ended` like any other") {
+TEST_CASE("record: a failure in the last attempt or past the expiry calls `ended`") {
     struct turning {
         int* ended_calls;
         std::string work(delivery&) { return "r"; }
@@ -66,34 +66,34 @@ TEST_CASE("record: a failure of the last attempt, or past the expiry, goes to `e
     CHECK(box.find(late.id)->progress == "turned");
 }
 
-TEST_CASE("settling: one bad record is set apart, and the others are settled together") {
-    stage s;
+TEST_CASE("settling: an entry whose record fails is separated, and the others are settled together") {
+    runner_fixture f;
     int records = 0;
     struct picky {
         int* records;
         std::string bad;
         std::string work(delivery& d) { return to_string(d.id()); }
-        void record(scripted_store::transaction&, const std::string& whose) {
+        void record(commit_fault_store::transaction&, const std::string& whose) {
             ++*records;
             if (whose == bad) {
                 throw vouch::failure("constraint");
             }
         }
     };
-    s.router.on("picky", picky{&records, to_string(id_of(30))});
+    f.router.on("picky", picky{&records, to_string(id_of(30))});
     for (std::uint64_t n = 1; n <= 50; ++n) {
         auto d = draft_of(n);
         d.topic = "picky";
-        vouch::enqueue(s.store.plain(), std::span(&d, 1), s.clock());
+        vouch::enqueue(f.store.plain(), std::span(&d, 1), f.clock());
     }
-    const auto done = s.runner.run_once();
+    const auto done = f.runner.run_once();
     CHECK(done.succeeded == 49);
     CHECK(done.retried == 1);
-    CHECK(s.store.plan().commits == 2); // the claim, and one settle of all
+    CHECK(f.store.plan().commits == 2); // the claim, and one settle of the batch
     CHECK(records == 30 + 49);          // once each, and again for those whose transaction was rolled back
 }
 
-TEST_CASE("record: a fault of the store is not held against the entry, and its work is not done again") {
+TEST_CASE("record: a store error costs no attempt, and the work is not repeated") {
     using kind = vouch::error_kind;
     for (const auto thrown : {kind::full, kind::io, kind::busy, kind::read_only, kind::corrupt}) {
         sandbox box({.retry = {.attempts_max = 1}});
@@ -123,23 +123,23 @@ TEST_CASE("record: a fault of the store is not held against the entry, and its w
     }
 }
 
-TEST_CASE("record: one that meets a conflict every time holds up its own entry only") {
-    stage s;
+TEST_CASE("record: one that always throws conflict holds up only its own entry") {
+    runner_fixture f;
     struct conflicting {
         void work(delivery&) {}
-        void record(scripted_store::transaction&) { throw vouch::error(vouch::error_kind::conflict, "always"); }
+        void record(commit_fault_store::transaction&) { throw vouch::error(vouch::error_kind::conflict, "always"); }
     };
-    s.router.on("conflicts", conflicting{});
+    f.router.on("conflicts", conflicting{});
     auto bad = draft_of(1);
     bad.topic = "conflicts";
-    vouch::enqueue(s.store.plain(), std::span(&bad, 1), s.clock());
+    vouch::enqueue(f.store.plain(), std::span(&bad, 1), f.clock());
     for (std::uint64_t n = 2; n <= 5; ++n) {
-        s.put(n);
+        f.put(n);
     }
-    const auto done = s.runner.run_once();
+    const auto done = f.runner.run_once();
     CHECK(done.succeeded == 4);
     CHECK(done.held_up == 1);
-    CHECK(s.called == 4);
+    CHECK(f.called == 4);
 }
 
 } // namespace run_records_test

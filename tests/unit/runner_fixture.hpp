@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A runner on a scripted store, for the tests of the settling transaction.
+// A runner on a store whose commits can fail, for the tests of the settling transaction.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@
 #include "commit_fault_store.hpp"
 #include "support.hpp"
 
-namespace run_stage {
+namespace runner_test {
 
 using namespace support;
 using vouch::delivery;
 using vouch::event_kind;
 using vouch::state;
 
-/// The handler counts its calls and emits a follow-up.
-struct stage {
-    scripted_store store{};
+/// The handler of "t" counts its calls and emits a follow-up.
+struct runner_fixture {
+    commit_fault_store store{};
     vouch::manual_clock clock{t0};
-    vouch::outbox<scripted_store> outbox{store, {.clock = clock, .ids = vouch::counting_ids{}}};
-    vouch::router<scripted_store> router{outbox};
+    vouch::outbox<commit_fault_store> outbox{store, {.clock = clock, .ids = vouch::counting_ids{}}};
+    vouch::router<commit_fault_store> router{outbox};
     int called = 0;
     std::vector<std::string> log{};
-    vouch::runner<scripted_store> runner{outbox, router, {.queue = "q"}};
+    vouch::runner<commit_fault_store> runner{outbox, router, {.queue = "q"}};
 
-    stage() {
+    runner_fixture() {
         router.on("t", [this](delivery& d) {
             ++called;
             d.emit({.queue = "next", .topic = "follow"});
@@ -46,10 +46,10 @@ struct stage {
     [[nodiscard]] std::size_t follow_ups() const { return store.counts("next").total(); }
 };
 
-struct recording {
+struct recording_handler {
     std::function<void()> then;
     std::string work(delivery&) { return "r"; }
     void record(vouch::memory::transaction&, const std::string&) { then(); }
 };
 
-} // namespace run_stage
+} // namespace runner_test

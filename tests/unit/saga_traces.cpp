@@ -11,9 +11,9 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
+#include "commit_fault_store.hpp"
 #include "saga_orders.hpp"
 #include "saga_support.hpp"
-#include "commit_fault_store.hpp"
 
 namespace saga_traces_test {
 
@@ -197,7 +197,7 @@ TEST_CASE("inbox: a crash half-way, or work that throws, leaves nothing, and the
 }
 
 TEST_CASE("inbox: of two that race one runs the work for good; the other finds its result") {
-    scripted_store store;
+    commit_fault_store store;
     int calls = 0;
     const auto result = vouch::transact(store, [&](auto& tx) {
         return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] {
@@ -212,7 +212,7 @@ TEST_CASE("inbox: of two that race one runs the work for good; the other finds i
     CHECK(calls == 2);
     CHECK(result == "ours");
 
-    store.plan().fates = {commit_fate::conflict};
+    store.plan().faults = {commit_fault::conflict};
     CHECK(vouch::transact(store, [&](auto& tx) {
               return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(2), .now = t0},
                                         [&] { return std::to_string(++calls); });

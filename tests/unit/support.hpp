@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the unit tests share: times and ids a person can read, transactions of one call, everything a reader can see as
-// one value, and how Catch2 prints our times.
+// Helpers for all tests: readable times and ids, operations that run in a transaction of their own, a comparable snapshot
+// of a store, and the way Catch2 prints times.
 #pragma once
 
 #include <array>
@@ -33,20 +33,20 @@ inline constexpr vouch::duration tick{1};
     return {.id = id_of(n), .queue = std::move(queue), .topic = "t"};
 }
 
-// One transaction each.
+// Each of these runs in a transaction of its own.
 
 inline vouch::receipt put(vouch::memory::store& store, const vouch::draft& draft, vouch::time_point now = t0) {
     return vouch::enqueue(store, std::span(&draft, 1), now).front();
 }
 
-struct taking {
+struct claim_options {
     std::size_t limit = 100;
     std::string queue = "q";
     vouch::duration lease = 1min;
     vouch::id only{};
 };
 
-[[nodiscard]] inline vouch::claim_request request(vouch::time_point now, taking how = {}) {
+[[nodiscard]] inline vouch::claim_request request(vouch::time_point now, claim_options how = {}) {
     return {.queue = std::move(how.queue),
             .limit = how.limit,
             .now = now,
@@ -56,12 +56,13 @@ struct taking {
 }
 
 [[nodiscard]] inline std::vector<vouch::entry> take(vouch::memory::store& store, vouch::time_point now,
-                                                    taking how = {}) {
+                                                    claim_options how = {}) {
     return vouch::claim(store, request(now, std::move(how)));
 }
 
-/// The one entry there is to claim.
-[[nodiscard]] inline vouch::ticket take_one(vouch::memory::store& store, vouch::time_point now, taking how = {}) {
+/// Claims the only entry that can be claimed.
+[[nodiscard]] inline vouch::ticket take_one(vouch::memory::store& store, vouch::time_point now,
+                                            claim_options how = {}) {
     const auto claimed = take(store, now, std::move(how));
     REQUIRE(claimed.size() == 1);
     return ticket_of(claimed.front());
@@ -95,7 +96,7 @@ inline std::size_t purge(vouch::memory::store& store, const vouch::purge_request
     return vouch::transact(store, [&](auto& tx) { return tx.purge(request); });
 }
 
-// Looking.
+// Reading.
 
 [[nodiscard]] inline std::vector<std::uint64_t> numbers(const std::vector<vouch::entry>& entries) {
     std::vector<std::uint64_t> out;
@@ -109,19 +110,19 @@ inline std::size_t purge(vouch::memory::store& store, const vouch::purge_request
 /// A list of numbers, for comparing with `numbers`.
 using list = std::vector<std::uint64_t>;
 
-/// All that can be seen of the ids 1 to 40 and of a few names.
-struct sight {
+/// Everything a reader returns for the ids 1 to 40 and for a few names.
+struct snapshot {
     std::vector<vouch::entry> found{};
     std::vector<std::vector<vouch::entry>> listed{};
     std::vector<vouch::state_counts> counts{};
     std::vector<std::optional<vouch::time_point>> due{};
 
-    [[nodiscard]] friend bool operator==(const sight&, const sight&) = default;
+    [[nodiscard]] friend bool operator==(const snapshot&, const snapshot&) = default;
 };
 
 template <class Reader>
-[[nodiscard]] sight look(const Reader& reader) {
-    sight out;
+[[nodiscard]] snapshot look(const Reader& reader) {
+    snapshot out;
     const auto add = [&](vouch::query q) {
         q.payloads = true;
         out.listed.push_back(reader.list(q));
@@ -146,7 +147,7 @@ template <class Reader>
     return out;
 }
 
-/// What was thrown, if it was one of ours.
+/// The `vouch::error` that `f` throws, or none.
 template <class F>
 [[nodiscard]] std::optional<vouch::error> error_of(F&& f) {
     try {
@@ -163,8 +164,8 @@ template <class F>
     return e ? std::optional{e->kind()} : std::nullopt;
 }
 
-/// What `f` returns on a thread of its own; nothing if it does not come back. The thread is then left behind, so `f`
-/// should own what it uses.
+/// Runs `f` on a thread of its own and returns its result, or none if it does not return within 20 seconds. The thread is
+/// then detached, so `f` must own what it uses.
 template <class F>
 [[nodiscard]] auto in_time(F f) -> std::optional<std::invoke_result_t<F&>> {
     std::packaged_task<std::invoke_result_t<F&>()> task(std::move(f));

@@ -9,7 +9,7 @@ using vouch::duration;
 using vouch::later;
 using vouch::time_point;
 
-TEST_CASE("later: stops at the ends of time instead of overflowing") {
+TEST_CASE("later: is limited to the smallest and largest time, without overflow") {
     CHECK(later(time_point{duration{5}}, duration{7}) == time_point{duration{12}});
     CHECK(later(time_point{duration{5}}, duration{-7}) == time_point{duration{-2}});
 
@@ -20,11 +20,10 @@ TEST_CASE("later: stops at the ends of time instead of overflowing") {
     CHECK(later(time_point::min() + duration{1}, duration{-1}) == time_point::min());
 }
 
-TEST_CASE("later: never goes the wrong way") {
-    check_property("a positive duration never leads back, a negative one never forward",
-                   [](std::int64_t at, std::int64_t by) {
-                       const time_point from{duration{at}};
-                       const time_point to = later(from, duration{by});
-                       return by >= 0 ? to >= from : to <= from;
-                   });
+TEST_CASE("later: a positive duration never gives an earlier time, a negative one never a later time") {
+    check_property("the result is on the side of the duration's sign", [](std::int64_t at, std::int64_t by) {
+        const time_point from{duration{at}};
+        const time_point to = later(from, duration{by});
+        return by >= 0 ? to >= from : to <= from;
+    });
 }

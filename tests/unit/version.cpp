@@ -3,7 +3,7 @@
 
 #include "catch.hpp"
 
-TEST_CASE("version: the three numbers are usable by the preprocessor") {
+TEST_CASE("version: the preprocessor can compare the version numbers") {
 #if VOUCH_VERSION_MAJOR * 10000 + VOUCH_VERSION_MINOR * 100 + VOUCH_VERSION_PATCH >= 100
     SUCCEED();
 #else

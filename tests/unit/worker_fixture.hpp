@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A worker on a store that fails as planned.
+// A worker on a store whose transactions can fail as planned.
 #pragma once
 
 #include <atomic>
@@ -16,26 +16,26 @@ using vouch::error_kind;
 using vouch::event_kind;
 using vouch::state;
 
-/// Makes the next transactions fail as planned; later ones succeed.
-class bad_luck {
+/// Makes the next transactions fail as planned; later ones succeed. It must outlive the worker's run.
+class failure_plan {
   public:
-    enum class fate { fine, begin_fails, lost_in_doubt, landed_in_doubt };
+    enum class fault { none, begin_fails, rolled_back_in_doubt, committed_in_doubt };
 
-    bad_luck(tripwire& wire, std::deque<fate> plan, error_kind kind = error_kind::io)
+    failure_plan(fault_hooks& hooks, std::deque<fault> plan, error_kind kind = error_kind::io)
         : plan_(std::move(plan)), kind_(kind) {
-        wire.at_begin = [this] {
+        hooks.at_begin = [this] {
             const std::lock_guard lock(mutex_);
-            if (!plan_.empty() && plan_.front() == fate::begin_fails) {
+            if (!plan_.empty() && plan_.front() == fault::begin_fails) {
                 plan_.pop_front();
                 throw vouch::error(kind_, "planned");
             }
         };
-        wire.at_commit = [this](const std::function<void()>& commit) {
+        hooks.at_commit = [this](const std::function<void()>& commit) {
             const auto next = take();
-            if (next != fate::lost_in_doubt) {
+            if (next != fault::rolled_back_in_doubt) {
                 commit();
             }
-            if (next != fate::fine) {
+            if (next != fault::none) {
                 throw vouch::error(kind_, "planned", {.in_doubt = true});
             }
         };
@@ -47,10 +47,10 @@ class bad_luck {
     }
 
   private:
-    [[nodiscard]] fate take() {
+    [[nodiscard]] fault take() {
         const std::lock_guard lock(mutex_);
         if (plan_.empty()) {
-            return fate::fine;
+            return fault::none;
         }
         const auto next = plan_.front();
         plan_.pop_front();
@@ -58,21 +58,22 @@ class bad_luck {
     }
 
     mutable std::mutex mutex_;
-    std::deque<fate> plan_;
+    std::deque<fault> plan_;
     error_kind kind_;
 };
 
-using fate = bad_luck::fate;
+using fault = failure_plan::fault;
 
-struct troubled {
-    deaf_store store{};
-    vouch::outbox<deaf_store> outbox{store};
+struct worker_fixture {
+    dropped_wakes_store store{};
+    vouch::outbox<dropped_wakes_store> outbox{store};
     vouch::testing::recorder seen{};
     std::atomic<int> calls = 0;
-    vouch::router<deaf_store> routes{outbox};
-    vouch::worker<deaf_store> worker{outbox, {.poll_interval = 20ms, .store_backoff = {.base = 1ms, .max = 20ms}}};
+    vouch::router<dropped_wakes_store> routes{outbox};
+    vouch::worker<dropped_wakes_store> worker{outbox,
+                                              {.poll_interval = 20ms, .store_backoff = {.base = 1ms, .max = 20ms}}};
 
-    explicit troubled(vouch::queue_options served = {.queue = "q"}) {
+    explicit worker_fixture(vouch::queue_options served = {.queue = "q"}) {
         routes.on("t", [this](vouch::delivery& d) {
             ++calls;
             d.emit({.queue = "effects", .topic = "done"});
@@ -83,7 +84,7 @@ struct troubled {
 
     void emit(std::size_t count) { emit_many(store.plain(), outbox, count, {.queue = "q", .topic = "t"}); }
     [[nodiscard]] bool all_succeeded(std::size_t count) {
-        return comes_true([&] { return count_of(store, state::succeeded) == count; });
+        return eventually([&] { return count_of(store, state::succeeded) == count; });
     }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a worker logs by itself: warnings and errors to stderr, unless an observer writes a log or an option says no.
+// The worker's own log: warnings and errors to stderr, unless an observer writes a log or an option turns it off.
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -25,22 +25,22 @@ using vouch::log_level;
 
 namespace {
 
-/// What is written to the process's stderr until it is read.
-class caught_stderr {
+/// Captures the process's stderr until it is read.
+class captured_stderr {
   public:
-    caught_stderr() {
+    captured_stderr() {
         std::fflush(stderr);
         ::dup2(::fileno(file_), STDERR_FILENO);
     }
-    caught_stderr(const caught_stderr&) = delete;
-    caught_stderr& operator=(const caught_stderr&) = delete;
-    ~caught_stderr() {
-        give_back();
+    captured_stderr(const captured_stderr&) = delete;
+    captured_stderr& operator=(const captured_stderr&) = delete;
+    ~captured_stderr() {
+        restore();
         std::fclose(file_);
     }
 
     [[nodiscard]] std::string read() {
-        give_back();
+        restore();
         std::string text;
         std::rewind(file_);
         std::array<char, 4096> some{};
@@ -51,7 +51,7 @@ class caught_stderr {
     }
 
   private:
-    void give_back() {
+    void restore() {
         if (saved_ >= 0) {
             std::fflush(stderr);
             ::dup2(saved_, STDERR_FILENO);
@@ -63,17 +63,17 @@ class caught_stderr {
     int saved_ = ::dup(STDERR_FILENO);
 };
 
-struct own_way {
+struct log_writing_observer {
     static constexpr bool writes_log = true;
     void on(const event&) noexcept {}
 };
 
-struct office {
+struct log_fixture {
     vouch::memory::store store{};
     vouch::outbox<vouch::memory::store> outbox{store};
     vouch::router<vouch::memory::store> routes{outbox};
 
-    office() {
+    log_fixture() {
         routes.on("good", [](vouch::delivery&) {});
         routes.on("bad", [](vouch::delivery&) { throw vouch::reject("no_such_address"); });
         routes.on(
@@ -81,10 +81,10 @@ struct office {
             vouch::retry_policy::none());
     }
 
-    /// What a run over all three writes to stderr.
+    /// Runs one entry of each topic and returns what the worker writes to stderr.
     template <class Prepare>
-    [[nodiscard]] std::string work(vouch::worker_options options, Prepare&& prepare) {
-        caught_stderr caught;
+    [[nodiscard]] std::string run(vouch::worker_options options, Prepare&& prepare) {
+        captured_stderr captured;
         {
             vouch::worker worker(outbox, std::move(options));
             worker.serve(routes, {.queue = "q"});
@@ -92,21 +92,21 @@ struct office {
             for (const std::string topic : {"good", "bad", "ugly"}) {
                 outbox.emit({.queue = "q", .topic = topic});
             }
-            at_work running(worker);
-            REQUIRE(comes_true([&] { return store.counts("q").live() == 0; }));
+            running_worker running(worker);
+            REQUIRE(eventually([&] { return store.counts("q").live() == 0; }));
             running.stop();
         }
-        return caught.read();
+        return captured.read();
     }
-    [[nodiscard]] std::string work(vouch::worker_options options = {}) {
-        return work(std::move(options), [](auto&) {});
+    [[nodiscard]] std::string run(vouch::worker_options options = {}) {
+        return run(std::move(options), [](auto&) {});
     }
 };
 
 } // namespace
 
 TEST_CASE("log: a worker without a logger writes warnings and errors to stderr, and nothing else") {
-    const auto text = office{}.work();
+    const auto text = log_fixture{}.run();
     CHECK(text.find(" warning dead queue=q topic=bad ") != std::string::npos);
     CHECK(text.find(" error=no_such_address reason=rejected ") != std::string::npos);
     CHECK(text.find(" error=std::runtime_error reason=exhausted ") != std::string::npos);
@@ -114,61 +114,61 @@ TEST_CASE("log: a worker without a logger writes warnings and errors to stderr, 
     CHECK(text.find("ada@") == std::string::npos);
 }
 
-TEST_CASE("log: an option sets the level, another asks for the text of exceptions, and off is silence") {
-    CHECK(office{}.work({.log = log_level::off}).empty());
-    const auto info = office{}.work({.log = log_level::info});
+TEST_CASE("log: options set the level, turn the log off, and add the text of exceptions") {
+    CHECK(log_fixture{}.run({.log = log_level::off}).empty());
+    const auto info = log_fixture{}.run({.log = log_level::info});
     CHECK(info.find(" info succeeded queue=q topic=good ") != std::string::npos);
-    const auto texts = office{}.work({.exception_text = true});
+    const auto texts = log_fixture{}.run({.exception_text = true});
     CHECK(texts.find(" text=\"mail of ada@example.com\" ") != std::string::npos);
 }
 
-TEST_CASE("log: an observer that writes a log takes the place of the worker's own, any other does not") {
+TEST_CASE("log: only an observer that writes a log replaces the worker's own") {
     std::string lines;
     vouch::logger mine(log_level::warning, [&](log_level, std::string_view line) { lines += line; });
-    CHECK(office{}.work({}, [&](auto& worker) { worker.observe(mine); }).empty());
+    CHECK(log_fixture{}.run({}, [&](auto& worker) { worker.observe(mine); }).empty());
     CHECK(lines.find(" warning dead queue=q topic=bad ") != std::string::npos);
 
     vouch::observer_list list;
     list.add(mine);
-    CHECK(office{}.work({}, [&](auto& worker) { worker.observe(list); }).empty());
+    CHECK(log_fixture{}.run({}, [&](auto& worker) { worker.observe(list); }).empty());
 
-    own_way elsewhere;
-    CHECK(office{}.work({}, [&](auto& worker) { worker.observe(elsewhere); }).empty());
+    log_writing_observer elsewhere;
+    CHECK(log_fixture{}.run({}, [&](auto& worker) { worker.observe(elsewhere); }).empty());
 
     vouch::testing::recorder seen;
-    CHECK_FALSE(office{}.work({}, [&](auto& worker) { worker.observe(seen); }).empty());
+    CHECK_FALSE(log_fixture{}.run({}, [&](auto& worker) { worker.observe(seen); }).empty());
 }
 
-TEST_CASE("log: the store's trouble is in it, with its text if asked for") {
-    for (const bool asked : {false, true}) {
-        caught_stderr caught;
-        deaf_store store;
+TEST_CASE("log: store errors are logged, with their text if exception_text is set") {
+    for (const bool exception_text : {false, true}) {
+        captured_stderr captured;
+        dropped_wakes_store store;
         std::atomic<int> faults = 0;
-        store.wire().at_begin = [&] {
+        store.hooks().at_begin = [&] {
             if (faults++ == 0) {
                 throw vouch::error(vouch::error_kind::io, "disk of mail.db");
             }
         };
         const vouch::outbox outbox(store);
         vouch::router routes(outbox);
-        vouch::worker<deaf_store> worker(outbox, {.exception_text = asked, .poll_interval = 5ms});
+        vouch::worker<dropped_wakes_store> worker(outbox, {.exception_text = exception_text, .poll_interval = 5ms});
         worker.serve(routes, {.queue = "q"});
-        at_work running(worker);
-        REQUIRE(comes_true([&] { return faults > 1; }));
+        running_worker running(worker);
+        REQUIRE(eventually([&] { return faults > 1; }));
         running.stop();
-        const auto text = caught.read();
+        const auto text = captured.read();
         CHECK(text.find(" error store_error queue=q ") != std::string::npos);
-        CHECK((text.find("disk of mail.db") != std::string::npos) == asked);
+        CHECK((text.find("disk of mail.db") != std::string::npos) == exception_text);
     }
 }
 
-TEST_CASE("log: a runner logs nothing by itself") {
-    office at;
-    caught_stderr caught;
-    vouch::runner runner(at.outbox, at.routes, {.queue = "q"});
-    at.outbox.emit({.queue = "q", .topic = "bad"});
+TEST_CASE("log: a runner does not log") {
+    log_fixture f;
+    captured_stderr captured;
+    vouch::runner runner(f.outbox, f.routes, {.queue = "q"});
+    f.outbox.emit({.queue = "q", .topic = "bad"});
     CHECK(runner.run_once().dead == 1);
-    CHECK(caught.read().empty());
+    CHECK(captured.read().empty());
 }
 
 } // namespace worker_log_test

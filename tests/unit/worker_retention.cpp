@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Retention in the background: bounded commits, and every sweep ends.
+// Purges in the background: every commit is bounded, and every sweep ends.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@ using namespace worker_test;
 using vouch::event_kind;
 using vouch::state;
 
-TEST_CASE("retention: ended entries are swept in bounded commits, by their rules, while work goes on") {
+TEST_CASE("retention: ended entries are purged by their rules, in bounded commits, while the worker runs") {
     vouch::memory::store store;
     const vouch::outbox outbox(store);
     vouch::testing::recorder seen;
@@ -29,9 +29,9 @@ TEST_CASE("retention: ended entries are swept in bounded commits, by their rules
     worker.serve(routes, {.queue = "q", .retention = {.succeeded = vouch::purge_rule::immediately()}});
     worker.serve(routes, {.queue = "kept", .retention = {.succeeded = vouch::purge_rule::after(1h)}});
     worker.observe(seen);
-    at_work running(worker);
-    CHECK(comes_true([&] { return store.counts("q").total() == 5; }));
-    CHECK(comes_true([&] { return count_of(store, state::succeeded, "kept") == 10; }));
+    running_worker running(worker);
+    CHECK(eventually([&] { return store.counts("q").total() == 5; }));
+    CHECK(eventually([&] { return count_of(store, state::succeeded, "kept") == 10; }));
     std::this_thread::sleep_for(30ms); // some more sweeps
     CHECK(count_of(store, state::dead) == 5);
     const auto done = running.stop();
@@ -40,7 +40,7 @@ TEST_CASE("retention: ended entries are swept in bounded commits, by their rules
     CHECK(seen.count(event_kind::purged) >= 10); // no commit removed more than ten
 }
 
-TEST_CASE("retention: a sweep goes on as long as something goes, past any number of entries that are still needed") {
+TEST_CASE("retention: a sweep removes everything it can, past any number of entries that are still needed") {
     vouch::memory::store store;
     const vouch::outbox outbox(store);
     constexpr std::uint64_t needed = 6'000;
@@ -56,17 +56,17 @@ TEST_CASE("retention: a sweep goes on as long as something goes, past any number
     });
     vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery&) {});
-    vouch::worker worker(outbox, {.purge_every = 1h, .purge_limit = 10}); // so there is one sweep
+    vouch::worker worker(outbox, {.purge_every = 1h, .purge_limit = 10}); // so that there is one sweep
     worker.serve(routes, {.queue = "q", .retention = {.dead = vouch::purge_rule::immediately()}});
-    at_work running(worker);
-    CHECK(comes_true([&] { return store.counts("q").total() == needed - needed / 300; }));
+    running_worker running(worker);
+    CHECK(eventually([&] { return store.counts("q").total() == needed - needed / 300; }));
     CHECK(running.stop().purged == needed / 300);
 }
 
-TEST_CASE("retention: a queue in which entries end all the time does not keep the dead from being swept") {
-    silent_store store;
+TEST_CASE("retention: dead entries are purged even if entries of their queue end all the time") {
+    no_wakes_store store;
     const vouch::outbox outbox(store);
-    store.wire().at_commit = [](const std::function<void()>& commit) {
+    store.hooks().at_commit = [](const std::function<void()>& commit) {
         commit();
         std::this_thread::sleep_for(5ms);
     };
@@ -88,6 +88,6 @@ TEST_CASE("retention: a queue in which entries end all the time does not keep th
             std::this_thread::sleep_for(1ms);
         }
     });
-    at_work running(worker);
-    CHECK(comes_true([&] { return !store.find(bad[0].id); }, 5s));
+    running_worker running(worker);
+    CHECK(eventually([&] { return !store.find(bad[0].id); }, 5s));
 }

@@ -6,18 +6,18 @@
 using namespace worker_test;
 
 TEST_CASE("start: entries claimed behind a slow handler are handed back, and idle workers start them at once") {
-    const auto p99 = start_delay::best_share(0.99, 300, [] {
+    const auto p99 = start_delay::best_percentile(0.99, 300, [] {
         vouch::memory::store store;
-        return start_delay::beside_a_slow_handler(store);
+        return start_delay::delays_beside_a_slow_handler(store);
     });
     CAPTURE(p99.count());
     CHECK(p99 < 50ms);
 }
 
-TEST_CASE("start: workers that lose the race for an entry do not sleep through the next one") {
-    const auto p90 = start_delay::best_share(0.90, 40, [] {
+TEST_CASE("start: a worker that loses the race for an entry still starts the next one soon") {
+    const auto p90 = start_delay::best_percentile(0.90, 40, [] {
         vouch::memory::store store;
-        return start_delay::of_idle_workers(store);
+        return start_delay::delays_of_idle_workers(store);
     });
     CAPTURE(p90.count());
     CHECK(p90 < 100ms);

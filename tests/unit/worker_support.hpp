@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the worker's tests share: a memory store whose transactions a test can trip up and whose wake-ups it can take
-// away, a worker on a thread of its own, and waiting for something to become true.
+// Helpers for the worker's tests: memory stores whose transactions can fail and whose wake-ups are missing, a worker that
+// runs on a thread of its own, and waiting for a condition.
 #pragma once
 
 #include <atomic>
@@ -28,14 +28,14 @@
 namespace worker_test {
 
 using namespace std::chrono_literals;
-using ticking = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
-/// Looks again and again, for long enough on a slow machine.
+/// Polls until `p` holds. Returns false after a time that is enough on a slow machine.
 template <class Predicate>
-[[nodiscard]] bool comes_true(Predicate&& p, std::chrono::milliseconds within = 20s) {
-    const auto until = ticking::now() + within;
+[[nodiscard]] bool eventually(Predicate&& p, std::chrono::milliseconds within = 20s) {
+    const auto until = steady_clock::now() + within;
     while (!p()) {
-        if (ticking::now() > until) {
+        if (steady_clock::now() > until) {
             return false;
         }
         std::this_thread::sleep_for(1ms);
@@ -43,18 +43,18 @@ template <class Predicate>
     return true;
 }
 
-/// What happens to a transaction; a test sets it before the worker runs. Called by several threads.
-struct tripwire {
+/// Hooks into begin, claim and commit. A test sets the functions before the worker runs; several threads call them.
+struct fault_hooks {
     std::function<void()> at_begin{};                                     ///< may throw
-    std::function<void(const std::function<void()>& commit)> at_commit{}; ///< commits or does not; may throw
-    std::atomic<bool> passes_over = false; ///< claims get nothing, as if somebody had everything open
-    std::atomic<std::size_t> commits = 0;  ///< that were tried
+    std::function<void(const std::function<void()>& commit)> at_commit{}; ///< may call `commit`; may throw
+    std::atomic<bool> claims_nothing = false; ///< claims return nothing, as if other transactions held every entry
+    std::atomic<std::size_t> commits = 0;     ///< number of attempted commits
 };
 
-class tripped_transaction {
+class faulty_transaction {
   public:
-    tripped_transaction(vouch::memory::transaction tx, std::shared_ptr<tripwire> w)
-        : tx_(std::move(tx)), wire_(std::move(w)) {}
+    faulty_transaction(vouch::memory::transaction tx, std::shared_ptr<fault_hooks> w)
+        : tx_(std::move(tx)), hooks_(std::move(w)) {}
 
     auto find(const vouch::id& i) const { return tx_.find(i); }
     auto list(const vouch::query& q) const { return tx_.list(q); }
@@ -62,7 +62,7 @@ class tripped_transaction {
     auto next_due(std::string_view queue) const { return tx_.next_due(queue); }
     auto enqueue(std::span<const vouch::draft> drafts, vouch::time_point now) { return tx_.enqueue(drafts, now); }
     auto claim(const vouch::claim_request& r) {
-        return wire_->passes_over ? std::vector<vouch::entry>{} : tx_.claim(r);
+        return hooks_->claims_nothing ? std::vector<vouch::entry>{} : tx_.claim(r);
     }
     auto settle(std::span<const vouch::settle> settles, vouch::time_point now) { return tx_.settle(settles, now); }
     auto extend(std::span<const vouch::ticket> tickets, vouch::time_point now, vouch::duration lease) {
@@ -72,10 +72,10 @@ class tripped_transaction {
     auto cancel(const vouch::id& i, std::string_view error, vouch::time_point now) { return tx_.cancel(i, error, now); }
     auto purge(const vouch::purge_request& r) { return tx_.purge(r); }
     void commit() {
-        ++wire_->commits;
-        auto tx = std::move(tx_); // whatever happens, it is closed
-        if (wire_->at_commit) {
-            wire_->at_commit([&] { tx.commit(); });
+        ++hooks_->commits;
+        auto tx = std::move(tx_); // so that it is closed in any case
+        if (hooks_->at_commit) {
+            hooks_->at_commit([&] { tx.commit(); });
         } else {
             tx.commit();
         }
@@ -83,20 +83,20 @@ class tripped_transaction {
 
   private:
     vouch::memory::transaction tx_;
-    std::shared_ptr<tripwire> wire_;
+    std::shared_ptr<fault_hooks> hooks_;
 };
 
-/// Has no wake-ups at all.
-class silent_store {
+/// A store without wake-ups.
+class no_wakes_store {
   public:
-    using transaction = tripped_transaction;
+    using transaction = faulty_transaction;
     static constexpr int contract_level = vouch::contract_level;
 
     [[nodiscard]] transaction begin() {
-        if (wire_->at_begin) {
-            wire_->at_begin();
+        if (hooks_->at_begin) {
+            hooks_->at_begin();
         }
-        return {inner_.begin(), wire_};
+        return {inner_.begin(), hooks_};
     }
     [[nodiscard]] auto capabilities() const { return inner_.capabilities(); }
     auto find(const vouch::id& i) const { return inner_.find(i); }
@@ -104,47 +104,47 @@ class silent_store {
     auto counts(std::string_view queue) const { return inner_.counts(queue); }
     auto next_due(std::string_view queue) const { return inner_.next_due(queue); }
 
-    [[nodiscard]] tripwire& wire() { return *wire_; }
-    /// The store as it is.
+    [[nodiscard]] fault_hooks& hooks() { return *hooks_; }
+    /// The inner store, without the hooks.
     [[nodiscard]] vouch::memory::store& plain() { return inner_; }
 
   private:
     vouch::memory::store inner_;
-    std::shared_ptr<tripwire> wire_ = std::make_shared<tripwire>();
+    std::shared_ptr<fault_hooks> hooks_ = std::make_shared<fault_hooks>();
 };
 
-/// Says it has wake-ups, and drops every one of them.
-class deaf_store : public silent_store {
+/// Declares wake-ups and drops every one of them.
+class dropped_wakes_store : public no_wakes_store {
   public:
     [[nodiscard]] std::uint64_t wakes(std::string_view) const { return 0; }
     std::uint64_t wait(std::string_view, std::uint64_t, std::chrono::nanoseconds at_most, std::stop_token stop) const {
-        const auto until = ticking::now() + at_most;
-        while (ticking::now() < until && !stop.stop_requested()) {
-            std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(1ms, until - ticking::now()));
+        const auto until = steady_clock::now() + at_most;
+        while (steady_clock::now() < until && !stop.stop_requested()) {
+            std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(1ms, until - steady_clock::now()));
         }
         return 0;
     }
 };
 
-static_assert(vouch::store<silent_store> && !vouch::waking_store<silent_store>);
-static_assert(vouch::waking_store<deaf_store> && vouch::waking_store<vouch::memory::store>);
+static_assert(vouch::store<no_wakes_store> && !vouch::waking_store<no_wakes_store>);
+static_assert(vouch::waking_store<dropped_wakes_store> && vouch::waking_store<vouch::memory::store>);
 
-/// A worker that runs on a thread of its own until it is stopped, at the latest when the object goes.
+/// Runs a worker on a thread of its own until it is stopped, at the latest in the destructor.
 template <class Store>
-class at_work {
+class running_worker {
   public:
-    explicit at_work(vouch::worker<Store>& who)
-        : done_(std::async(std::launch::async, [&who, stop = stop_.get_token()] { return who.run(stop); })) {}
-    at_work(const at_work&) = delete;
-    at_work& operator=(const at_work&) = delete;
-    ~at_work() { stop_.request_stop(); }
+    explicit running_worker(vouch::worker<Store>& worker)
+        : done_(std::async(std::launch::async, [&worker, stop = stop_.get_token()] { return worker.run(stop); })) {}
+    running_worker(const running_worker&) = delete;
+    running_worker& operator=(const running_worker&) = delete;
+    ~running_worker() { stop_.request_stop(); }
 
-    void ask_to_stop() { stop_.request_stop(); }
+    void request_stop() { stop_.request_stop(); }
     vouch::worker_report stop() {
         stop_.request_stop();
         return done_.get();
     }
-    /// It ends by itself.
+    /// Waits for a run that ends without a request to stop.
     vouch::worker_report wait() {
         REQUIRE(done_.wait_for(20s) == std::future_status::ready);
         return done_.get();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The worker at work: threads, claims, settles, rests. Real time, because threads are the subject.
+// The worker's threads, claims, settles and waits. In real time, because threads are the subject.
 #include <array>
 #include <atomic>
 #include <tuple>
@@ -9,7 +9,7 @@
 using namespace worker_test;
 using vouch::state;
 
-TEST_CASE("worker: every entry of every queue is handled once, on as many threads as its queue may have") {
+TEST_CASE("worker: every entry of every queue is handled once, on at most the queue's number of threads") {
     vouch::memory::store store;
     const vouch::outbox outbox(store);
     struct gauge {
@@ -34,9 +34,9 @@ TEST_CASE("worker: every entry of every queue is handled once, on as many thread
     emit_many(store, outbox, 200, {.queue = "q", .topic = "t"});
     emit_many(store, outbox, 50, {.queue = "r", .topic = "t"});
 
-    at_work running(worker);
-    CHECK(comes_true([&] { return count_of(store, state::succeeded) == 200; }));
-    CHECK(comes_true([&] { return count_of(store, state::succeeded, "r") == 50; }));
+    running_worker running(worker);
+    CHECK(eventually([&] { return count_of(store, state::succeeded) == 200; }));
+    CHECK(eventually([&] { return count_of(store, state::succeeded, "r") == 50; }));
     const auto done = running.stop();
     CHECK(seen[0].calls == 200);
     CHECK(seen[1].calls == 50);
@@ -48,125 +48,126 @@ TEST_CASE("worker: every entry of every queue is handled once, on as many thread
     CHECK(done.store_errors == 0);
 }
 
-TEST_CASE("worker: claims no more than its threads can take, so that others may have the rest") {
+TEST_CASE("worker: claims no more than its threads can handle, so that other workers can claim the rest") {
     vouch::memory::store store;
     const vouch::outbox outbox(store);
     std::atomic<int> started = 0;
-    std::atomic<bool> go_on = false;
+    std::atomic<bool> may_finish = false;
     vouch::router routes(outbox);
     routes.on("slow", [&](vouch::delivery&) {
         ++started;
-        std::ignore = comes_true([&] { return go_on.load(); });
+        std::ignore = eventually([&] { return may_finish.load(); });
     });
     emit_many(store, outbox, 100, {.queue = "q", .topic = "slow"});
     vouch::worker worker(outbox, {.poll_interval = 5ms});
     worker.serve(routes, {.queue = "q", .concurrency = 3});
-    at_work running(worker);
-    CHECK(comes_true([&] { return started == 3; }));
+    running_worker running(worker);
+    CHECK(eventually([&] { return started == 3; }));
     std::this_thread::sleep_for(30ms); // some polls
     CHECK(count_of(store, state::claimed) == 3);
     CHECK(count_of(store, state::pending) == 97);
-    go_on = true;
-    CHECK(comes_true([&] { return count_of(store, state::succeeded) == 100; }));
+    may_finish = true;
+    CHECK(eventually([&] { return count_of(store, state::succeeded) == 100; }));
 }
 
-TEST_CASE("worker: outcomes of a batch are committed together, and with the next claim") {
-    silent_store store;
+TEST_CASE("worker: the outcomes of a batch are committed together with the next claim") {
+    no_wakes_store store;
     const vouch::outbox outbox(store);
     vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery&) {});
     emit_many(store, outbox, 1000, {.queue = "q", .topic = "t"});
-    store.wire().commits = 0;
+    store.hooks().commits = 0;
     vouch::worker worker(outbox, {.settle_within = 1s});
     worker.serve(routes, {.queue = "q", .batch_size = 50});
-    at_work running(worker);
-    CHECK(comes_true([&] { return count_of(store, state::succeeded) == 1000; }));
+    running_worker running(worker);
+    CHECK(eventually([&] { return count_of(store, state::succeeded) == 1000; }));
     CHECK(running.stop().succeeded == 1000);
-    // One claim of one, to learn how long a handler takes; then 51 at a time.
-    CHECK(store.wire().commits >= 20);
-    CHECK(store.wire().commits <= 60);
+    // One claim of one entry, to learn how long a handler takes; then 51 at a time.
+    CHECK(store.hooks().commits >= 20);
+    CHECK(store.hooks().commits <= 60);
 }
 
-TEST_CASE("worker: an outcome does not wait for a slow neighbour longer than settle_within") {
+TEST_CASE("worker: an outcome waits for a slow handler of its batch no longer than settle_within") {
     vouch::memory::store store;
     const vouch::outbox outbox(store);
-    std::atomic<bool> go_on = false;
+    std::atomic<bool> may_finish = false;
     vouch::router routes(outbox);
-    routes.on("slow", [&](vouch::delivery&) { std::ignore = comes_true([&] { return go_on.load(); }); });
+    routes.on("slow", [&](vouch::delivery&) { std::ignore = eventually([&] { return may_finish.load(); }); });
     routes.on("quick", [](vouch::delivery&) {});
     emit_many(store, outbox, 1, {.queue = "q", .topic = "slow"});
     emit_many(store, outbox, 1, {.queue = "q", .topic = "quick"});
     vouch::worker worker(outbox, {.poll_interval = 30s, .settle_within = 200ms});
-    worker.serve(routes, {.queue = "q", .concurrency = 3}); // the third finds nothing, so no claim settles along
-    const auto start = ticking::now();
-    at_work running(worker);
-    CHECK(comes_true([&] { return count_of(store, state::succeeded) == 1; }, 10s));
-    CHECK(ticking::now() - start >= 190ms); // it waited for company
+    worker.serve(routes,
+                 {.queue = "q", .concurrency = 3}); // the third thread finds nothing, so no claim carries the settle
+    const auto start = steady_clock::now();
+    running_worker running(worker);
+    CHECK(eventually([&] { return count_of(store, state::succeeded) == 1; }, 10s));
+    CHECK(steady_clock::now() - start >= 190ms); // it waited for others to settle with
     CHECK(count_of(store, state::claimed) == 1);
-    go_on = true;
+    may_finish = true;
     CHECK(running.stop().succeeded == 2);
 }
 
 namespace {
 
-/// How long entries that come while a worker rests have to wait for their handler, at most.
+/// The longest time that an entry emitted while a worker is idle waits for its handler.
 template <class Store>
-[[nodiscard]] ticking::duration longest_wait_for_a_handler(Store& store, vouch::duration poll_interval) {
+[[nodiscard]] steady_clock::duration longest_wait_for_a_handler(Store& store, vouch::duration poll_interval) {
     const vouch::outbox outbox(store);
     std::atomic<std::size_t> handled = 0;
     vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) { ++handled; });
     vouch::worker worker(outbox, {.poll_interval = poll_interval});
     worker.serve(routes, {.queue = "q"});
-    at_work running(worker);
-    ticking::duration longest{};
+    running_worker running(worker);
+    steady_clock::duration longest{};
     for (std::size_t i = 1; i <= 3; ++i) {
-        std::this_thread::sleep_for(20ms); // it has found nothing more and rests
-        const auto start = ticking::now();
+        std::this_thread::sleep_for(20ms); // so that the worker is idle
+        const auto start = steady_clock::now();
         outbox.emit({.queue = "q", .topic = "t"});
-        REQUIRE(comes_true([&] { return handled == i; }));
-        longest = std::max(longest, ticking::now() - start);
+        REQUIRE(eventually([&] { return handled == i; }));
+        longest = std::max(longest, steady_clock::now() - start);
     }
     return longest;
 }
 
-constexpr auto hiccup = 250ms; // what a busy machine may add
+constexpr auto tolerance = 250ms; // for a busy machine
 
 } // namespace
 
-TEST_CASE("wake-ups: with them new work does not wait for the poll") {
+TEST_CASE("wake-ups: new work does not wait for the next poll") {
     vouch::memory::store store;
     CHECK(longest_wait_for_a_handler(store, 30s) < 5s);
 }
 
-TEST_CASE("wake-ups: when all are dropped, nothing is late by more than the poll interval") {
-    deaf_store store;
+TEST_CASE("wake-ups: if all are dropped, no entry is late by more than the poll interval") {
+    dropped_wakes_store store;
     const auto longest = longest_wait_for_a_handler(store, 300ms);
-    CHECK(longest > 100ms); // they are dropped indeed
-    CHECK(longest < 300ms + hiccup);
+    CHECK(longest > 100ms); // the wake-ups are dropped indeed
+    CHECK(longest < 300ms + tolerance);
 }
 
-TEST_CASE("wake-ups: a store that has none is polled") {
-    silent_store store;
-    CHECK(longest_wait_for_a_handler(store, 300ms) < 300ms + hiccup);
+TEST_CASE("wake-ups: a store without them is polled") {
+    no_wakes_store store;
+    CHECK(longest_wait_for_a_handler(store, 300ms) < 300ms + tolerance);
 }
 
 TEST_CASE("worker: sleeps until the next entry is due, not until the next poll") {
-    deaf_store store;
+    dropped_wakes_store store;
     const vouch::outbox outbox(store);
     std::atomic<bool> handled = false;
     vouch::router routes(outbox);
     routes.on("t", [&](vouch::delivery&) { handled = true; });
     outbox.emit({.queue = "q", .topic = "t", .due_in = 150ms});
-    const auto start = ticking::now();
+    const auto start = steady_clock::now();
     vouch::worker worker(outbox, {.poll_interval = 30s});
     worker.serve(routes, {.queue = "q"});
-    at_work running(worker);
-    REQUIRE(comes_true([&] { return handled.load(); }, 10s));
-    CHECK(ticking::now() - start >= 145ms); // the two clocks may differ a little
+    running_worker running(worker);
+    REQUIRE(eventually([&] { return handled.load(); }, 10s));
+    CHECK(steady_clock::now() - start >= 145ms); // the two clocks may differ a little
 }
 
-TEST_CASE("worker: a failed attempt is tried again when it is due") {
+TEST_CASE("worker: a failed entry is tried again when it is due") {
     vouch::memory::store store;
     const vouch::outbox outbox(store);
     vouch::router routes(outbox);
@@ -178,8 +179,8 @@ TEST_CASE("worker: a failed attempt is tried again when it is due") {
     outbox.emit({.queue = "q", .topic = "t"});
     vouch::worker worker(outbox, {.poll_interval = 30s});
     worker.serve(routes, {.queue = "q", .retry = {.backoff = vouch::fixed{20ms}}});
-    at_work running(worker);
-    CHECK(comes_true([&] { return count_of(store, state::succeeded) == 1; }, 10s));
+    running_worker running(worker);
+    CHECK(eventually([&] { return count_of(store, state::succeeded) == 1; }, 10s));
     const auto done = running.stop();
     CHECK(done.retried == 2);
     CHECK(done.succeeded == 1);
@@ -187,8 +188,8 @@ TEST_CASE("worker: a failed attempt is tried again when it is due") {
 
 namespace {
 
-/// Wakes whoever waits all the time: others commit in this queue, and none of it can be claimed.
-class noisy_store : public silent_store {
+/// Wakes every waiting worker all the time, as if others committed entries that cannot be claimed.
+class spurious_wakes_store : public no_wakes_store {
   public:
     [[nodiscard]] std::uint64_t wakes(std::string_view) const { return ++wakes_; }
     std::uint64_t wait(std::string_view, std::uint64_t, std::chrono::nanoseconds at_most, std::stop_token) const {
@@ -199,42 +200,42 @@ class noisy_store : public silent_store {
   private:
     mutable std::atomic<std::uint64_t> wakes_ = 0;
 };
-static_assert(vouch::waking_store<noisy_store>);
+static_assert(vouch::waking_store<spurious_wakes_store>);
 
 template <class Store>
-void ask_for_what_is_passed_over() {
+void check_claims_that_return_nothing() {
     Store store;
     const vouch::outbox outbox(store);
     vouch::router routes(outbox);
     routes.on("t", [](vouch::delivery&) {});
     outbox.emit({.queue = "q", .topic = "t"});
-    store.wire().passes_over = true;
-    store.wire().commits = 0;
+    store.hooks().claims_nothing = true;
+    store.hooks().commits = 0;
     vouch::worker worker(outbox, {.poll_interval = 100ms});
     worker.serve(routes, {.queue = "q"});
-    at_work running(worker);
+    running_worker running(worker);
     std::this_thread::sleep_for(500ms);
-    const auto asked = store.wire().commits.load();
-    CHECK(asked >= 4);
-    CHECK(asked <= 25); // after 0, 2, 4, 8 ... 64, 100, 100 ms
-    store.wire().passes_over = false;
-    const auto start = ticking::now();
-    CHECK(comes_true([&] { return count_of(store, state::succeeded) == 1; }));
-    CHECK(ticking::now() - start < 100ms + hiccup);
+    const auto claims = store.hooks().commits.load();
+    CHECK(claims >= 4);
+    CHECK(claims <= 25); // after 0, 2, 4, 8 ... 64, 100, 100 ms
+    store.hooks().claims_nothing = false;
+    const auto start = steady_clock::now();
+    CHECK(eventually([&] { return count_of(store, state::succeeded) == 1; }));
+    CHECK(steady_clock::now() - start < 100ms + tolerance);
     CHECK(running.stop().succeeded == 1);
 }
 
 } // namespace
 
-TEST_CASE("worker: what is due but passed over, because a transaction has it open, is asked for ever more rarely") {
-    ask_for_what_is_passed_over<silent_store>();
+TEST_CASE("worker: if due entries cannot be claimed, it claims less and less often up to the poll interval") {
+    check_claims_that_return_nothing<no_wakes_store>();
 }
 
-TEST_CASE("worker: what is passed over is not asked for with every wake-up, either") {
-    ask_for_what_is_passed_over<noisy_store>();
+TEST_CASE("worker: if due entries cannot be claimed, it does not claim with every wake-up") {
+    check_claims_that_return_nothing<spurious_wakes_store>();
 }
 
-TEST_CASE("worker: options that make no sense are refused") {
+TEST_CASE("worker: invalid options are refused") {
     using kind = vouch::error_kind;
     vouch::memory::store store;
     const vouch::outbox outbox(store);
@@ -269,8 +270,8 @@ TEST_CASE("worker: options that make no sense are refused") {
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = "q"}); }) == kind::invalid_argument);
 
     outbox.emit({.queue = "q", .topic = "t"});
-    at_work running(worker);
-    CHECK(comes_true([&] { return count_of(store, state::succeeded) == 1; }));
+    running_worker running(worker);
+    CHECK(eventually([&] { return count_of(store, state::succeeded) == 1; }));
     CHECK(support::kind_of([&] { worker.serve(routes, {.queue = "r"}); }) == kind::misuse);
     CHECK(support::kind_of([&] { worker.run({}); }) == kind::misuse);
     CHECK(running.stop().succeeded == 1);
