@@ -40,8 +40,8 @@ template <class Measure>
     return best;
 }
 
-/// Workers on threads of their own. The handler of "fast" records how late it is called; the handler of "slow" runs until
-/// the pool is destroyed.
+/// Workers on threads of their own. The handler of "fast" records how late it is called; the handler of "slow" runs
+/// until the pool is destroyed.
 template <class Store>
 class worker_pool {
   public:

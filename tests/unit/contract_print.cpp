@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How values of the contract print in a failing test: in words, with every version of Catch2, and without an extra header.
+// How values of the contract print in a failing test: in words, with every version of Catch2, without an extra header.
 #include <chrono>
 #include <iomanip> // has a quoted() that must not be found for a field of that name
 #include <sstream>

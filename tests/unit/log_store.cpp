@@ -26,7 +26,7 @@
 
 namespace log_store_test {
 
-/// The fault of the next write: it writes `written` bytes, then fails with the errno `code`, or is short if `code` is 0.
+/// The fault of the next write: it writes `written` bytes, then fails with errno `code`, or is short if `code` is 0.
 struct failing_write {
     std::size_t written;
     int code;

@@ -124,7 +124,7 @@ TEST_CASE("counting ids: count from 1, or from the given number") {
     CHECK(vouch::counting_ids(100)() == id{.high = 0, .low = 100});
 }
 
-TEST_CASE("manual clock: changes only when it is set, and for all its copies") {
+TEST_CASE("manual clock: moves only by pass and set, and so do all its copies") {
     const manual_clock clock(t0);
     const vouch::clock copy_of_clock = clock;
     CHECK(copy_of_clock() == t0);

@@ -33,8 +33,8 @@ struct run_result {
     bool stuck = false;
 };
 
-/// Runs entries until all have ended. Each call of an entry's handler takes the next of `actions`, then finishes; each pass
-/// of the runner has the next of `faults`, then none.
+/// Runs entries until all have ended. Each call of an entry's handler takes the next of `actions`, then finishes; each
+/// pass of the runner has the next of `faults`, then none.
 run_result run_to_end(std::size_t entries, const std::vector<action>& actions, const std::vector<pass_fault>& faults,
                       std::uint32_t attempts_max) {
     vouch::manual_clock clock{t0};

@@ -61,7 +61,7 @@ TEST_CASE("in doubt: after a settle and a claim in one commit, the settle is rep
             f.put(n);
         }
         f.store.plan().faults = {commit_fault::none, fault};
-        // Committed: ten entries are claimed but discarded, and wait for the lease. Rolled back: they are claimed again.
+        // If committed, ten claims are discarded and wait for the lease; if rolled back, they are claimed again.
         const std::size_t at_once = fault == commit_fault::committed_in_doubt ? 50 : 60;
         CHECK(f.runner.run_until_idle().succeeded == at_once);
         CHECK(f.called == static_cast<int>(at_once));

@@ -158,7 +158,7 @@ TEST_CASE("emissions: are stored only with succeed and advance") {
     CHECK(box.emitted("follow.*") == 2);
 }
 
-TEST_CASE("expiry: an entry claimed at or after its expiry is dead, and its handler is not called") {
+TEST_CASE("expiry: an entry claimed at its expiry is dead with expired, and its handler is not called") {
     const auto handler = [](delivery&) { FAIL("must not be called"); };
     const auto e = entry_after(handler, {.topic = "t", .expires_in = 1s}, {}, 1s);
     CHECK(e.state == state::dead);

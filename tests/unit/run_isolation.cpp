@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Entries that may have killed their process are handled alone: splitting a claim, runners that crash in the middle of a
-// batch, and how the queues of a worker wait for each other.
+// Entries that may have killed their process are handled alone: splitting a claim, runners that crash in the middle of
+// a batch, and how the queues of a worker wait for each other.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -142,7 +142,7 @@ TEST_CASE("isolation: entries handed back in a claim keep their due time and the
     CHECK(second->due_at == box.start());
 }
 
-TEST_CASE("exclusion: a queue that wants it runs alone once no other queue holds a claim") {
+TEST_CASE("exclusion: a queue that wants to run alone does so once no other queue holds a claim") {
     exclusion all;
     int woken = 0;
     const auto a = all.join([&] { ++woken; });
@@ -172,7 +172,7 @@ TEST_CASE("exclusion: a queue that was allowed to claim counts as holding claims
     CHECK(all.ask(a, false, start).access == access::alone);
 }
 
-TEST_CASE("exclusion: a queue that wants it wakes the idle queues, so that they ask again") {
+TEST_CASE("exclusion: a queue that wants to run alone wakes the idle queues, so that they ask again") {
     exclusion all;
     int woken = 0;
     const auto a = all.join([] {});
@@ -228,7 +228,7 @@ TEST_CASE("exclusion: the only queue of a worker runs alone without a pause") {
     CHECK(all.ask(a, false, start + 11s).access == access::open);
 }
 
-TEST_CASE("exclusion: while a handler hangs, the other queues are open more than twice as long as closed") {
+TEST_CASE("exclusion: a handler that hangs closes the queues for less than a third of the time") {
     exclusion all;
     const auto a = all.join([] {});
     const auto b = all.join([] {});

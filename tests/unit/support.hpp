@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Helpers for all tests: readable times and ids, operations that run in a transaction of their own, a comparable snapshot
-// of a store, and the way Catch2 prints times.
+// Helpers for all tests: readable times and ids, operations that run in a transaction of their own, a comparable
+// snapshot of a store, and the way Catch2 prints times.
 #pragma once
 
 #include <array>
@@ -164,8 +164,8 @@ template <class F>
     return e ? std::optional{e->kind()} : std::nullopt;
 }
 
-/// Runs `f` on a thread of its own and returns its result, or none if it does not return within 20 seconds. The thread is
-/// then detached, so `f` must own what it uses.
+/// Runs `f` on a thread of its own and returns its result, or none if it does not return within 20 seconds. The thread
+/// is then detached, so `f` must own what it uses.
 template <class F>
 [[nodiscard]] auto in_time(F f) -> std::optional<std::invoke_result_t<F&>> {
     std::packaged_task<std::invoke_result_t<F&>()> task(std::move(f));

@@ -27,7 +27,7 @@ TEST_CASE("audit: while a worker's sink fails, outcomes are kept past their leas
     REQUIRE(eventually([&] { return f.calls >= 10; }));
     std::this_thread::sleep_for(400ms); // several leases
     const int kept = f.calls;
-    CHECK(kept < 40); // it does not claim more and more
+    CHECK(kept < 40); // it does not keep claiming
     CHECK(f.seen.count(event_kind::hook_failed) == static_cast<std::size_t>(kept));
     down = false;
     CHECK(f.all_succeeded(40));
@@ -90,8 +90,8 @@ TEST_CASE("isolation: a lapsed entry whose outcome is held up does not stop the 
     f.emit(1);
     const auto now = f.outbox.now();
     REQUIRE(vouch::claim(f.store.plain(), {.queue = "q", .now = now - 1h, .lease = 1us}).empty());
-    REQUIRE(vouch::claim(f.store.plain(), {.queue = "q", .now = now, .lease = 1us}).size() ==
-            1); // then the process crashes
+    // The entry is claimed once by a process that crashes.
+    REQUIRE(vouch::claim(f.store.plain(), {.queue = "q", .now = now, .lease = 1us}).size() == 1);
     running_worker running(f.worker);
     REQUIRE(eventually([&] { return f.seen.count(event_kind::hook_failed) == 1; }));
     emit_many(f.store.plain(), f.outbox, 50, {.queue = "r", .topic = "t"});

@@ -126,7 +126,7 @@ TEST_CASE("store errors: a stop does not wait for a store that keeps failing") {
     REQUIRE(eventually([&] { return f.seen.count(event_kind::store_error) >= 3; }));
     const auto done = running.stop();
     CHECK(done.unsettled == 1);
-    CHECK(count_of(f.store, state::claimed) == 1); // claimed again after its lease
+    CHECK(count_of(f.store, state::claimed) == 1); // another worker can claim it after its lease
 }
 
 TEST_CASE("store errors: an exception other than vouch::error stops the worker") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Helpers for the worker's tests: memory stores whose transactions can fail and whose wake-ups are missing, a worker that
-// runs on a thread of its own, and waiting for a condition.
+// Helpers for the worker's tests: memory stores whose transactions can fail and whose wake-ups are missing, a worker
+// that runs on a thread of its own, and waiting for a condition.
 #pragma once
 
 #include <atomic>

@@ -97,8 +97,8 @@ TEST_CASE("worker: an outcome waits for a slow handler of its batch no longer th
     emit_many(store, outbox, 1, {.queue = "q", .topic = "slow"});
     emit_many(store, outbox, 1, {.queue = "q", .topic = "quick"});
     vouch::worker worker(outbox, {.poll_interval = 30s, .settle_within = 200ms});
-    worker.serve(routes,
-                 {.queue = "q", .concurrency = 3}); // the third thread finds nothing, so no claim carries the settle
+    // The third thread finds nothing to claim, so no claim carries the settle.
+    worker.serve(routes, {.queue = "q", .concurrency = 3});
     const auto start = steady_clock::now();
     running_worker running(worker);
     CHECK(eventually([&] { return count_of(store, state::succeeded) == 1; }, 10s));
@@ -227,11 +227,11 @@ void check_claims_that_return_nothing() {
 
 } // namespace
 
-TEST_CASE("worker: if due entries cannot be claimed, it claims less and less often up to the poll interval") {
+TEST_CASE("worker: if due entries cannot be claimed, it tries less and less often, up to the poll interval") {
     check_claims_that_return_nothing<no_wakes_store>();
 }
 
-TEST_CASE("worker: if due entries cannot be claimed, it does not claim with every wake-up") {
+TEST_CASE("worker: if due entries cannot be claimed, it does not try again with every wake-up") {
     check_claims_that_return_nothing<spurious_wakes_store>();
 }
 
