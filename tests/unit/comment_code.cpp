@@ -3,15 +3,19 @@
 // it here, white space and comments aside: change both.
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include <vouch/saga.hpp>
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
+#include <vouch/webhook.hpp>
 #include <vouch/worker.hpp>
 
 #include "catch.hpp"
@@ -56,14 +60,6 @@ std::string charge(const order& o) { return "charged " + o.number; }
 void refund(const order&) {}
 void refund(const order&, const std::optional<std::string>&) {}
 void wrap(const order&) {}
-template <class Writer>
-std::string charge(Writer&) {
-    return "charged";
-}
-template <class Writer>
-std::string refund(Writer&) {
-    return "refunded";
-}
 
 void greet(vouch::delivery& d) { d.emit({.queue = "mail", .topic = "mail.welcome", .payload = d.payload()}); }
 
@@ -139,6 +135,8 @@ TEST_CASE("comments: a worker runs until it is stopped") {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 TEST_CASE("comments: a participant takes a compensation as a value") {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
     vouch::router router(outbox);
     router.on<vouch::compensation>(
         "refund", [](const vouch::compensation& c, vouch::delivery& d) { refund(c.context_as<order>(), c.reply); });
@@ -147,20 +145,105 @@ TEST_CASE("comments: a participant takes a compensation as a value") {
 
 TEST_CASE("comments: an inbox runs the work of a message once") {
     vouch::memory::store store;
-    auto tx = store.begin();
     const auto now = t0;
     const auto message_id = id_of(1);
+    int charges = 0;
+    const auto charge = [&](auto&) { return std::to_string(++charges); };
 
-    const auto of_a_message = [&] {
-        const auto reply = vouch::inbox::once(tx, "billing", message_id, now, [&] { return charge(tx); });
-        return reply;
-    };
-    CHECK(of_a_message() == "charged");
-    [[maybe_unused]] const auto of_a_command = [&](vouch::delivery& d) {
-        const auto key = vouch::command_of(d.entry())->key;
-        const auto reply = vouch::inbox::once(tx, "billing", key, now, [&] { return refund(tx); });
-        return reply;
-    };
+    for (int n = 0; n < 2; ++n) {
+        vouch::transact(store, [&](auto& tx) {
+            vouch::inbox::once(tx, {.consumer = "billing", .message = message_id, .now = now},
+                               [&] { return charge(tx); });
+        });
+    }
+    CHECK(charges == 1);
+}
+
+TEST_CASE("comments: an outbox, a router and a runner") {
+    vouch::memory::store store;
+    vouch::outbox outbox(store);
+    outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"});
+    vouch::transact(store,
+                    [&](auto& tx) { outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"}); });
+    const auto order_saga = make_order_saga();
+
+    vouch::router router(outbox);
+    router.on("user.created", greet, {.backoff = vouch::fixed{1s}});
+    router.on(order_saga);
+    vouch::runner runner(outbox, router, {.queue = "mail"});
+    runner.run_until_idle();
+    CHECK(store.counts("mail")[vouch::state::succeeded] == 2);
+}
+
+TEST_CASE("comments: a webhook is a route") {
+    vouch::memory::store store;
+    vouch::outbox outbox(store);
+    vouch::router router(outbox);
+    const vouch::webhook::subscription subscription{.id = "crm"};
+    const auto find_subscription = [&](std::string_view) { return std::optional(subscription); };
+    int sent = 0;
+    const auto send = [&](const vouch::webhook::request&) { return ++sent, 204; };
+    const std::string body = "{}";
+    auto tx = store.begin();
+
+    const vouch::webhook hook(find_subscription, send);
+    router.on(hook);
+    outbox.emit(tx, vouch::webhook::of({.queue = "hooks", .event = "order 7", .to = subscription, .body = body}));
+    tx.commit();
+    vouch::runner(outbox, router, {.queue = "hooks"}).run_until_idle();
+    CHECK(sent == 1);
+}
+
+TEST_CASE("comments: a store that forwards to another, and says what it does") {
+    // clang-format off
+    vouch::store_adaptor store(vouch::memory::store{}, [](vouch::store_operation what, const auto& call) {
+        std::puts(name_of(what).data());
+        return call();
+    });
+    // clang-format on
+    static_assert(vouch::store<decltype(store)>);
+}
+
+namespace {
+
+// clang-format off
+struct patient_transaction : vouch::transaction_adaptor<vouch::memory::transaction> {
+    using transaction_adaptor::transaction_adaptor;
+    auto claim(vouch::claim_request request) { request.lease *= 2; return inner().claim(request); }
+};
+struct patient_store : vouch::store_adaptor<vouch::memory::store> {
+    using store_adaptor::store_adaptor;
+    using transaction = patient_transaction;
+    transaction begin() { return transaction(inner().begin()); }
+};
+static_assert(vouch::store<patient_store>);
+
+const vouch::capabilities my_capabilities{};
+const vouch::memory::store& my_unchecked_reader() {
+    static const vouch::memory::store store;
+    return store;
+}
+class my_store : public vouch::validated_reader<my_store> {
+    friend class vouch::validated_reader<my_store>;
+    const vouch::capabilities& expect_open() const { return my_capabilities; }
+    template <class Operation>
+    auto read(const Operation& operation) const { return operation(my_unchecked_reader()); }
+};
+static_assert(vouch::reader<my_store>);
+
+class my_transaction : public vouch::validated_writer<my_transaction> {
+  public:
+    void commit();
+};
+// clang-format on
+
+} // namespace
+
+TEST_CASE("comments: a store that derives from the bases has its arguments checked") {
+    const my_store store;
+    CHECK(!store.find(id_of(1)));
+    CHECK(kind_of([&] { std::ignore = store.counts(""); }) == vouch::error_kind::invalid_argument);
+    static_assert(std::is_class_v<my_transaction>);
 }
 
 TEST_CASE("comments: a sandbox and the verifier") {

@@ -9,9 +9,9 @@
 #include <tuple>
 #include <vector>
 
-#include <vouch/saga.hpp>
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
+#include <vouch/webhook.hpp>
 
 #include "catch.hpp"
 #include "saga_support.hpp"

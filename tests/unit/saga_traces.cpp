@@ -103,7 +103,7 @@ TEST_CASE("progress: what is encoded is decoded, to the byte") {
         REQUIRE(read);
         CHECK(*read == p);
     }
-    CHECK(vouch::encode_progress({.definition = "x", .version = 1}).size() < 20);
+    CHECK(vouch::encode_progress({.definition = "x", .version = 1}).size() < 36);
 }
 
 TEST_CASE("progress: bytes that are truncated, extended or changed anywhere are rejected") {
@@ -126,14 +126,16 @@ TEST_CASE("progress: an unknown field is passed over; invalid content with a val
     REQUIRE(read);
     CHECK(*read == full_progress());
 
-    const std::string head("saga\1", 5);
+    const auto head = std::string("saga\1", 5) + std::string(16, '\0');
     CHECK(!vouch::decode_progress(sealed(head)));                                // no definition
     CHECK(!vouch::decode_progress(sealed(head + "\x01\x05xy")));                 // longer than the rest
     CHECK(!vouch::decode_progress(sealed(head + "\x01\x01x\x04\x01\x09")));      // at a step that has not begun
     CHECK(!vouch::decode_progress(sealed(head + "\x01\x01x\x05\x03\x09\x01s"))); // no such state
     CHECK(!vouch::decode_progress(sealed(head + "\x01\x01x\x09\x02id")));        // half an id
     CHECK(!vouch::decode_progress(sealed(head + std::string("\x01\x01x\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 13))));
-    CHECK(!vouch::decode_progress(sealed("saga\2"))); // another format
+    CHECK(!vouch::decode_progress(sealed("saga\2" + head.substr(5) + "\x01\x01x"))); // another format
+    CHECK(!vouch::decode_progress("saga\1"));
+    CHECK(vouch::decode_progress(sealed(head + "\x01\x01x")));
 }
 
 TEST_CASE("inspect: an entry that is not a saga, or cannot be read, has no status") {

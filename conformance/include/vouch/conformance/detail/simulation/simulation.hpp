@@ -185,7 +185,9 @@ class simulation {
                 } else if (what < 6) {
                     std::ignore = tx.cancel(target, "cancelled", now);
                 } else if (what < 8) {
-                    std::ignore = requeue(tx, {.dead = dead == nullptr ? target : dead->entry.id, .successor = context_.fresh_id(), .now = now});
+                    std::ignore = requeue(tx, {.dead = dead == nullptr ? target : dead->entry.id,
+                                               .successor = context_.fresh_id(),
+                                               .now = now});
                 } else {
                     tx.purge(old);
                 }
