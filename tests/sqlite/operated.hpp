@@ -28,7 +28,7 @@ struct operated {
     sqlite_test::folder in{};
     std::string path = in.fresh_path();
     vouch::sqlite::store store{path};
-    vouch::outbox outbox{};
+    vouch::outbox<vouch::sqlite::store> outbox{store};
     vouch::id waits = emit({.topic = "later", .due_in = 240h});
     vouch::id due = emit({.topic = "now", .payload = "a \"payload\"\n", .headers = {{"from", "ada"}}});
     vouch::id dead = emit({.topic = "bad"});
@@ -57,7 +57,7 @@ struct operated {
 
     vouch::id emit(vouch::emission e) {
         e.queue = "q";
-        return outbox.emit(store, e).front().id;
+        return outbox.emit(e).front().id;
     }
 };
 

@@ -48,9 +48,9 @@ struct at_rest {
     explicit at_rest(const std::string& journal_mode) {
         {
             vouch::sqlite::store store(path);
-            const vouch::outbox outbox;
-            first = outbox.emit(store, {.queue = "b", .topic = "one"}).front().id;
-            second = outbox.emit(store, {.queue = "a", .topic = "two"}).front().id;
+            const vouch::outbox outbox(store);
+            first = outbox.emit({.queue = "b", .topic = "one"}).front().id;
+            second = outbox.emit({.queue = "a", .topic = "two"}).front().id;
         }
         sqlite_test::application(path).execute("PRAGMA journal_mode = " + journal_mode);
         std::filesystem::remove(path + "-turn");
@@ -117,8 +117,8 @@ TEST_CASE("tool: newest changes that cannot be read are named, and no older stat
     const at_rest o("WAL");
     {
         vouch::sqlite::store store(o.path);
-        const vouch::outbox outbox;
-        outbox.emit(store, {.queue = "b", .topic = "three"});
+        const vouch::outbox outbox(store);
+        outbox.emit({.queue = "b", .topic = "three"});
         const auto wal = all_bytes_of(o.path + "-wal");
         REQUIRE_FALSE(wal.empty());
         std::filesystem::copy_file(o.path, o.in.file("copy.db"));

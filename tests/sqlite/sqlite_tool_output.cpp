@@ -30,10 +30,10 @@ TEST_CASE("tool: list shows entries of all queues oldest first, and its pages dr
     std::vector<std::string> emitted;
     {
         vouch::sqlite::store store(path);
-        const vouch::outbox outbox;
+        const vouch::outbox outbox(store);
         for (int i = 0; i < 12; ++i) {
             const std::string queue(1, static_cast<char>('a' + (i * 5 + 2) % 3));
-            emitted.push_back(to_string(outbox.emit(store, {.queue = queue, .topic = "t"}).front().id));
+            emitted.push_back(to_string(outbox.emit({.queue = queue, .topic = "t"}).front().id));
         }
     }
     const auto listed = [&](const std::string& more) {

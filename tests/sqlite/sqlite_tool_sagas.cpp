@@ -19,20 +19,20 @@ TEST_CASE("tool: a saga says where it stands, and is asked to turn round instead
     const auto saga = vouch::define_saga<std::string>("order")
                           .command("payment", {.queue = "payment", .topic = "charge", .undo = "refund", .timeout = 1h})
                           .build();
-    const auto id = o.outbox.emit(o.store, saga.begin(o.outbox, "orders", std::string("a lamp"))).front().id;
-    vouch::router<vouch::sqlite::store> orders;
-    vouch::add_saga(orders, o.store, saga);
-    vouch::runner(o.store, o.outbox, orders, {.queue = "orders"}).run_until_idle();
+    const auto id = o.outbox.start(saga, "orders", std::string("a lamp"));
+    vouch::router orders(o.outbox);
+    orders.on(saga);
+    vouch::runner(o.outbox, orders, {.queue = "orders"}).run_until_idle();
     const auto shown = ask_tool("show " + o.path + ' ' + to_string(id));
     CHECK(says(shown, "order v1 forward at payment"));
     CHECK(says(shown, "waits for payment charge pending"));
     CHECK(says(shown, "waits for the reply of "));
     CHECK(says(ask_tool("cancel --yes " + o.path + ' ' + to_string(id)), "the saga was asked to compensate"));
     CHECK(o.store.find(id)->state != state::dead);
-    vouch::runner(o.store, o.outbox, orders, {.queue = "orders"}).run_until_idle();
+    vouch::runner(o.outbox, orders, {.queue = "orders"}).run_until_idle();
     CHECK(says(ask_tool("show " + o.path + ' ' + to_string(id)), "order v1 compensated because cancelled"));
 
-    const auto other = o.outbox.emit(o.store, saga.begin(o.outbox, "orders", std::string("a piano"))).front().id;
+    const auto other = o.outbox.start(saga, "orders", std::string("a piano"));
     CHECK(ask_tool("cancel --yes --abandon " + o.path + ' ' + to_string(other)).code == 0);
     CHECK(o.store.find(other)->state == state::dead);
 }
@@ -42,8 +42,8 @@ TEST_CASE("tool: requeue by error code revives the dead letters of one cause, an
     for (int n = 0; n < 250; ++n) { // more than a page
         static_cast<void>(o.emit({.topic = "new.kind"}));
     }
-    const vouch::router<vouch::sqlite::store> none;
-    REQUIRE(vouch::runner(o.store, o.outbox, none, {.queue = "q"}).run_until_idle().dead == 251); // `due`, too
+    const vouch::router none(o.outbox);
+    REQUIRE(vouch::runner(o.outbox, none, {.queue = "q"}).run_until_idle().dead == 251); // `due`, too
     const auto call = "requeue " + o.path + " --queue q --error no_handler";
     CHECK(ask_tool(call).code == 1); // asks
     CHECK(o.store.counts("q")[state::pending] == 5);
@@ -60,8 +60,8 @@ TEST_CASE("tool: requeue by error code ends, though the successors die of the sa
     for (int n = 0; n < 300; ++n) {
         static_cast<void>(o.emit({.topic = "new.kind"}));
     }
-    const vouch::router<vouch::sqlite::store> none;
-    vouch::runner burying(o.store, o.outbox, none, {.queue = "q"});
+    const vouch::router none(o.outbox);
+    vouch::runner burying(o.outbox, none, {.queue = "q"});
     burying.run_until_idle();
     const std::jthread beside([&](const std::stop_token& stop) {
         while (!stop.stop_requested()) {
@@ -76,7 +76,7 @@ TEST_CASE("tool: requeue by error code ends, though the successors die of the sa
 TEST_CASE("tool: a dead saga is resumed, and does its work again only if --afresh asks for that") {
     operated o;
     const auto saga = vouch::define_saga<std::string>("order").step("pay", [] {}).build();
-    const auto id = o.outbox.emit(o.store, saga.begin(o.outbox, "orders", std::string("a lamp"))).front().id;
+    const auto id = o.outbox.start(saga, "orders", std::string("a lamp"));
     const auto requeue = [&](const std::string& how) {
         return ask_tool("requeue " + how + o.path + ' ' + to_string(id));
     };
