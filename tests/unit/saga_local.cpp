@@ -91,7 +91,7 @@ TEST_CASE("saga: a rejection proves that nothing was done only in the first atte
         std::ignore = dying.handle(dying.claim().front()); // it has paid, and then crashes
         on.pass(5min);
         SECTION("at once") { on.run_out(); }
-        SECTION("also if the next claim is handed back unstarted") {
+        SECTION("also if the next claim is released unhandled") {
             auto stopping = on.runner();
             const auto ticket = ticket_of(stopping.claim().front());
             settle(on.store, ticket, vouch::release{}, on.clock());
@@ -99,7 +99,7 @@ TEST_CASE("saga: a rejection proves that nothing was done only in the first atte
         }
         CHECK(on.log == lines{"do 1", "do 2", "do 2", "undo 2 <>", "undo 1 <r1>"});
     }
-    SECTION("the claim before it was handed back unstarted: there is nothing to undo") {
+    SECTION("the claim before it was released unhandled: there is nothing to undo") {
         has_paid = true;
         auto stopping = on.runner();
         const auto ticket = ticket_of(stopping.claim().front());
@@ -241,7 +241,7 @@ TEST_CASE("saga: a compensation is retried; without attempts left the saga is de
     CHECK(on.line(id) == "order v1 dead, back at s2 because no [s1 done, s2 done, s3 failed], stuck with bank_down");
     CHECK(on.tags().empty());
 
-    SECTION("and resume goes on from there, with all its retries, under the same keys") {
+    SECTION("and resume continues from there, with all its retries, under the same keys") {
         on.log.clear();
         bank_is_back = true;
         const auto next = vouch::transact(on.store, [&](auto& tx) {
@@ -300,7 +300,7 @@ TEST_CASE("requeue: a dead saga repeats its work only after requeue_saga; resume
         CHECK(on.status(next.id).version == 7);
         CHECK(replaced(vouch::requeue_saga<vouch::memory::transaction>).id == next.id);
     }
-    SECTION("requeue_saga of what is no saga, or not dead, is refused") {
+    SECTION("requeue_saga refuses an entry that is not a saga, or not dead") {
         const auto plain = on.emit({.queue = "sagas", .topic = "t"});
         for (const auto& other : {plain, on.begin(d), id_of(99)}) {
             CHECK(vouch::transact(on.store, [&](auto& tx) {
@@ -482,7 +482,7 @@ TEST_CASE("saga: a request to cancel makes it compensate, at any moment") {
         on.run();
         CHECK(on.log == lines{"do 1", "undo 1 <r1>"});
     }
-    SECTION("while a step runs, whose result is handed to its compensation") {
+    SECTION("while a step runs: its compensation receives its result") {
         vouch::id id;
         const auto d = three(on, 2, [&](step_call&) {
             on.note("do 2");
