@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Work is emitted in a transaction, claimed under a lease, handled, and settled. What rolls back was never there.
+// Emit work in a transaction; a runner claims it under a lease, handles it and settles it. A rollback leaves nothing.
 #include <cstdio>
 
 #include <vouch/vouch.hpp>
@@ -11,13 +11,13 @@ int main() {
     vouch::router router(outbox);
     router.on("user.created", [](vouch::delivery& d) { std::printf("welcome, %s\n", d.payload().c_str()); });
 
-    // A producer writes work in its own transaction.
+    // A producer emits work in its own transaction.
     vouch::transact(store, [&](auto& tx) {
         outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"});
         outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "grace"});
     });
 
-    // This one changes its mind: the transaction ends without a commit, and nothing is left of it.
+    // This transaction ends without a commit, so nothing of it is stored.
     {
         auto tx = store.begin();
         outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "nobody"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A failed attempt is tried again by policy, a rejected one never; what is given up stays visible and can be requeued.
+// Failed attempts are retried by policy, rejected ones never. Dead entries stay visible and can be requeued.
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>
@@ -9,7 +9,7 @@
 using namespace std::chrono_literals;
 
 int main() {
-    // Time is an argument everywhere, so this example takes hours and no time at all.
+    // The time is always an argument, so this example simulates minutes and finishes at once.
     const vouch::manual_clock clock;
     const auto start = clock();
     vouch::memory::store store;
@@ -25,11 +25,11 @@ int main() {
     router.on("sms.send",
               [&](vouch::delivery& d) {
                   if (d.payload().empty()) {
-                      say(d, "no number, rejected");
+                      say(d, "there is no number, rejected");
                       throw vouch::reject("no_number");
                   }
                   if (provider_is_down) {
-                      say(d, "provider is down");
+                      say(d, "the provider is down");
                       throw std::runtime_error("this text is never stored");
                   }
                   say(d, "sent");
@@ -47,7 +47,7 @@ int main() {
         std::printf("  after %u attempts: %s\n", e.attempts, e.last_error.c_str());
     }
 
-    std::puts("\nthe provider is back; the first one is requeued, twice by mistake:");
+    std::puts("\nthe provider is up again; the first entry is requeued, twice by mistake:");
     provider_is_down = false;
     for (int i = 0; i < 2; ++i) {
         const auto got = outbox.requeue(dead.front().id);

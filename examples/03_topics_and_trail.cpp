@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One event reaches every queue bound to it; follow-ups carry the trail of what led to them.
+// One event reaches every queue that is bound to its topic. The trail of an entry lists the emissions that led to it.
 #include <cstdio>
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace {
 
-/// Counting ids read as a path: 1 > 2 means that emission 1 led to emission 2.
+/// Formats a trail: "1 > 2" means that emission 1 led to emission 2.
 std::string path(const vouch::id_list& trail) {
     std::string out;
     for (const auto& id : trail) {
@@ -32,15 +32,15 @@ int main() {
     vouch::router mail(outbox);
     mail.on("user.created", [&](vouch::delivery& d) {
         say("mail", d);
-        d.emit({.topic = "user.welcomed", .payload = d.payload()}); // in the same commit as this entry's success
+        d.emit({.topic = "user.welcomed", .payload = d.payload()}); // stored in the transaction that settles this entry
     });
-    mail.on("user.*", [&](vouch::delivery& d) { say("mail", d); }); // less specific: gets the rest
+    mail.on("user.*", [&](vouch::delivery& d) { say("mail", d); }); // less specific: handles the other topics
 
     vouch::router archive(outbox);
     archive.on("#", [&](vouch::delivery& d) { say("archive", d); });
 
     outbox.emit({.topic = "user.created", .payload = "ada"});
-    const vouch::tracking scope(outbox); // a trail of its own for whatever is emitted from here on
+    const vouch::tracking scope(outbox); // starts a trail for everything emitted from here on
     outbox.emit({.topic = "order.placed", .payload = "no. 7"});
 
     vouch::runner mail_runner(outbox, mail, {.queue = "mail"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A handler's unit test: the sandbox is store, clock, ids, outbox and runner in one; hours pass at once.
+// Unit-test a handler: the sandbox combines store, clock, ids, outbox and runner, and its clock can be moved.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -10,7 +10,7 @@
 
 using namespace std::chrono_literals;
 
-// The application's own type, with its way into bytes and back.
+// A type of the application, and how to encode and decode it.
 struct order {
     std::string number;
     int cents = 0;
@@ -50,14 +50,14 @@ int main() {
 
     const auto first = box.run_once();
     check("the first attempt is retried", first.retried == 1);
-    check("an order of nothing is rejected", first.dead == 1);
-    check("nothing is emitted by a failed attempt", box.emitted("order.charged") == 0);
+    check("an order of 0 cents is rejected", first.dead == 1);
+    check("a failed attempt emits nothing", box.emitted("order.charged") == 0);
     check("the next attempt comes 30 s later", box.next()->at == box.start() + 30s);
 
     box.pass(30s);
     check("the second attempt succeeds", box.run_once().succeeded == 1);
-    check("and says so", box.emitted("order.charged") == 1);
-    check("a payload that is no order is dead at once", [&] {
+    check("the second attempt emits an event", box.emitted("order.charged") == 1);
+    check("a payload that cannot be decoded is dead at once", [&] {
         const auto got = box.emit({.topic = "order.placed", .payload = "A-3 lots"});
         box.run_once();
         return box.find(got.id)->last_error == "undecodable";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A worker as a process: stopped by a signal in the middle of its work, it finishes what runs and hands back the rest.
+// Stop a worker process with a signal: it finishes its running handlers and releases the entries it has not started.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -22,7 +22,7 @@ using database = vouch::sqlite::store;
 
 namespace {
 
-/// The main function of a mailer, as a service manager would start it.
+/// The main function of a mailer process.
 int run_mailer(const std::string& path, std::chrono::milliseconds per_mail) {
     const vouch::stop_signals signals; // SIGINT and SIGTERM
     database work(path);
@@ -32,11 +32,11 @@ int run_mailer(const std::string& path, std::chrono::milliseconds per_mail) {
 
     vouch::worker worker(outbox, {.name = "mailer"});
     worker.serve(router, {.queue = "mail", .concurrency = 4});
-    const auto done = worker.run(signals.token()); // until a signal
+    const auto done = worker.run(signals.token()); // returns after a signal
     return done.succeeded > 0 && done.retried + done.dead + done.unsettled == 0 ? 0 : 1;
 }
 
-/// Runs it in a process of its own, asks it to stop once it has done some work, and says how it ended.
+/// Runs the mailer in a child process, sends SIGTERM when `ready` returns true, and returns its exit code.
 template <class Ready>
 int run_until(const std::string& path, std::chrono::milliseconds per_mail, const Ready& ready) {
     std::fflush(stdout);
@@ -44,7 +44,7 @@ int run_until(const std::string& path, std::chrono::milliseconds per_mail, const
     if (child == 0) {
         std::_Exit(run_mailer(path, per_mail));
     }
-    const auto watcher = fork(); // SQLite and fork do not go together, so whoever looks is a process, too
+    const auto watcher = fork(); // no SQLite connection may be open across a fork, so another process watches
     if (watcher == 0) {
         const database work(path);
         while (!ready(work.counts("mail"))) {
@@ -74,17 +74,17 @@ int main() {
         waitpid(producer, nullptr, 0);
     }
 
-    std::printf("%zu mails wait; the mailer is stopped in the middle\n", mails);
+    std::printf("%zu mails are pending; the mailer is stopped while it works\n", mails);
     const int first = run_until(path, 5ms, [](const auto& counts) { return counts[state::succeeded] >= 20; });
     std::printf("it exits with %d\n", first);
     {
         const database work(path);
         const auto counts = work.counts("mail");
-        std::printf("nothing is left claimed: %s; something is left to do: %s\n",
+        std::printf("no entry is claimed: %s; some entries are pending: %s\n",
                     counts[state::claimed] == 0 ? "yes" : "no", counts[state::pending] > 0 ? "yes" : "no");
     }
 
-    std::printf("the mailer is back\n");
+    std::printf("the mailer is started again\n");
     const int second = run_until(path, 0ms, [](const auto& counts) { return counts.live() == 0; });
     std::printf("it exits with %d\n", second);
     const database work(path);
@@ -94,7 +94,7 @@ int main() {
     for (const auto& e : work.list(all)) {
         attempts += e.attempts;
     }
-    std::printf("%zu mails sent with %zu attempts: the stop cost none\n", work.counts("mail")[state::succeeded],
+    std::printf("%zu mails sent with %zu attempts: the stop used none\n", work.counts("mail")[state::succeeded],
                 attempts);
     std::filesystem::remove_all(folder);
 }

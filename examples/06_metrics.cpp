@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A worker that logs, and whose numbers Prometheus can scrape: served on a loopback port, and scraped once.
+// Log a worker's warnings and serve its metrics to Prometheus. This program scrapes them once itself.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -22,7 +22,7 @@ using memory = vouch::memory::store;
 
 namespace {
 
-/// The smallest HTTP server a scrape needs, on a loopback port the system chooses.
+/// A minimal HTTP server for scrapes, on a free loopback port.
 class metrics_server {
   public:
     metrics_server(vouch::metrics& numbers, const memory& work) : numbers_(numbers), work_(work) {
@@ -51,7 +51,7 @@ class metrics_server {
         for (int peer = accept(socket_, nullptr, nullptr); peer >= 0; peer = accept(socket_, nullptr, nullptr)) {
             std::array<char, 4096> request{};
             if (recv(peer, request.data(), request.size(), 0) > 0) {
-                numbers_.look_at(work_, "mail", vouch::system_now()); // depth is looked up when it is asked for
+                numbers_.look_at(work_, "mail", vouch::system_now()); // the depth is read when it is scraped
                 const auto body = numbers_.text();
                 const auto answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: " +
                                     std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body;
@@ -68,7 +68,7 @@ class metrics_server {
     std::jthread thread_{};
 };
 
-/// What Prometheus would do.
+/// Scrapes as Prometheus does.
 std::string scrape(std::uint16_t port) {
     const int to = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -95,7 +95,7 @@ int main() {
     memory work;
     vouch::metrics numbers;
     vouch::outbox outbox(work);
-    outbox.observe(numbers); // of everything that goes through this outbox: emitted here, or handled by the worker
+    outbox.observe(numbers); // counts what this outbox emits and what the worker handles
     vouch::router router(outbox);
     router.on("mail.good", [](vouch::delivery&) {});
     router.on("mail.slow", [](vouch::delivery& d) {
@@ -105,9 +105,9 @@ int main() {
     });
     router.on("mail.bad", [](vouch::delivery&) { throw vouch::reject("no_such_address"); });
 
-    // Warnings and errors; without a sink of one's own they go to stderr, with their time in front.
+    // Logs warnings and errors. Without a sink they go to stderr, with the time in front.
     vouch::logger log(vouch::log_level::warning, [](vouch::log_level, std::string_view line) {
-        const auto from = line.find(' ') + 1; // times differ from run to run, and so do ids
+        const auto from = line.find(' ') + 1; // without the time and the id, which differ in every run
         std::printf("log: %.*s\n", static_cast<int>(line.find(" id=") - from), line.data() + from);
     });
     outbox.observe(log);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An order as a saga: payment is a remote participant, stock, insurance and shipping are here; what is dear is insured,
-// else that step is skipped; what fails is undone in reverse.
+// An order as a saga with a remote participant, local steps, a conditional step, and compensation in reverse order.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -25,7 +24,7 @@ vouch::saga_definition order_saga() {
             "stock",
             [](const std::string& order) {
                 if (order == "100 lamps") {
-                    throw vouch::reject("insufficient_stock"); // known to have done nothing: not undone
+                    throw vouch::reject("insufficient_stock"); // certain to have done nothing, so it is not undone
                 }
                 say("stock: reserved " + order);
                 return "reservation of " + order;
@@ -33,16 +32,16 @@ vouch::saga_definition order_saga() {
             [](vouch::step_call& call) { say("stock: released the " + std::string(call.result())); })
         .step(
             "insurance", [] { say("insurance: bought"); }, [] { say("insurance: returned"); })
-        .when([](const std::string& order) { return order == "a piano"; }) // asked once, and recorded
+        .when([](const std::string& order) { return order == "a piano"; }) // evaluated once and stored
         .step(
             "shipping",
             [](const std::string& order, vouch::step_call& call) {
-                if (order == "a piano") { // tried three times; then it is unknown what has happened
+                if (order == "a piano") { // after three attempts the effect is unknown, so it is undone
                     throw vouch::failure("carrier_timeout");
                 }
                 say("shipping: scheduled, with key " + to_string(call.key()).substr(24));
             },
-            [](vouch::step_call&) { say("shipping: called off, if there was anything"); })
+            [](vouch::step_call&) { say("shipping: cancelled, if it was scheduled"); })
         .build();
 }
 
@@ -57,7 +56,7 @@ int main() {
     vouch::router orders(outbox);
     orders.on(saga);
     vouch::router payment(outbox);
-    // A participant keeps the command's key in mind, which is the same however often a command is delivered or sent.
+    // A participant deduplicates by the command's key, which is the same for every delivery of a command.
     const auto once = [&](const vouch::delivery& d, const auto& work) {
         const auto key = vouch::command_of(d.entry())->key;
         return vouch::transact(store, [&](auto& tx) {
@@ -80,7 +79,7 @@ int main() {
 
     const auto place = [&](const std::string& order, bool is_cancelled = false) {
         std::printf("%s\n", order.c_str());
-        // The lane keeps the commands of one order in order.
+        // In a lane the commands of one order run in sequence.
         const auto id = outbox.start(saga, {.queue = "orders", .lane = order}, order);
         vouch::testing::recorder recorder;
         vouch::runner run_orders(outbox, orders, {.queue = "orders"});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Without an orchestrator: a group that completes together, in one transaction with its last member; and services that
-// follow each other's events.
+// Coordinate without an orchestrator: a group that reports its completion, and services that react to events.
 #include <cstdio>
 #include <string>
 
@@ -9,8 +8,7 @@
 
 namespace {
 
-/// Fan-out: a person's data is erased in three systems; when the last one has done it, and only then, the person is
-/// told.
+/// Fan-out: three systems erase a person's data. When the last one has succeeded, the person gets a mail.
 void fan_out() {
     std::printf("fan-out\n");
     vouch::testing::sandbox box;
@@ -20,9 +18,10 @@ void fan_out() {
         }
         std::printf("  %s: erased, attempt %u\n", d.payload().c_str(), d.attempt());
     });
-    box.on("mail.erased", [](vouch::delivery& d) { std::printf("  mail: %s, all is erased\n", d.payload().c_str()); });
+    box.on("mail.erased",
+           [](vouch::delivery& d) { std::printf("  mail: %s, all your data is erased\n", d.payload().c_str()); });
     box.runner().on_group_complete([&](auto& tx, const std::string& group, const vouch::entry&) {
-        std::printf("  group %s is complete\n", group.c_str()); // in the transaction of the last success
+        std::printf("  group %s is complete\n", group.c_str()); // in the transaction that settles the last member
         box.outbox().emit(tx, {.topic = "mail.erased", .payload = group});
     });
     for (const std::string system : {"crm", "archive", "billing"}) {
@@ -31,7 +30,7 @@ void fan_out() {
     box.run_until_idle();
 }
 
-/// Choreography: nobody knows the whole; each handler emits what follows, in the transaction of its own success.
+/// Choreography: no handler knows the whole process. Each one emits the next event, in the transaction that settles it.
 void choreography() {
     std::printf("choreography\n");
     vouch::testing::sandbox box({.bindings = vouch::bindings{}.bind("#", "test")});

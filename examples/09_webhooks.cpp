@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Webhook deliveries to a real HTTP endpoint on this machine: retries, a dead letter, and its requeue.
+// Deliver webhooks to an HTTP endpoint on this machine: retries, a dead letter, and its requeue.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -16,20 +16,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <vouch/saga.hpp>
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
+#include <vouch/webhook.hpp>
 
 using namespace std::chrono_literals;
 
 namespace {
 
-/// A socket that is closed when it is done with.
+/// A socket, closed by its destructor.
 class connection {
   public:
     explicit connection(int handle) : handle_(handle) {
         if (handle_ < 0) {
-            throw std::runtime_error("no socket");
+            throw std::runtime_error("cannot open a socket");
         }
     }
     connection(const connection&) = delete;
@@ -46,7 +46,7 @@ class connection {
             text.remove_prefix(static_cast<std::size_t>(sent));
         }
     }
-    /// Up to the other side's end, or to this text.
+    /// Receives until this text arrives or the peer closes the connection.
     [[nodiscard]] std::string receive(std::string_view up_to) const {
         std::string got;
         std::array<char, 1024> buffer{};
@@ -72,7 +72,7 @@ class connection {
     return out;
 }
 
-/// An endpoint that answers as it is told by the path: /ok, /flaky (503 the first time), /broken (500 until repaired).
+/// An endpoint whose answer depends on the path: /ok, /flaky (503 the first time), /broken (500 until repaired).
 class endpoint {
   public:
     endpoint() : listening_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -120,7 +120,7 @@ class endpoint {
     std::thread thread_{};
 };
 
-/// Posts, and gives the status of the response.
+/// Posts the request. Returns the status of the response.
 int post(std::uint16_t port, const vouch::webhook::request& r) {
     const connection to(socket(AF_INET, SOCK_STREAM, 0));
     const auto address = loopback(port);
@@ -151,11 +151,11 @@ int main() {
     box.on(std::string(vouch::webhook::topic), hook, hook.retry());
     vouch::id dead;
     box.runner().audit(vouch::webhook::dead_letters<vouch::memory::transaction>([&](auto&, const auto& line) {
-        std::printf("  dead letter: %s\n", line.error.c_str()); // in the transaction of the death
+        std::printf("  dead letter: %s\n", line.error.c_str()); // in the transaction that settles the entry as dead
         dead = line.id;
     }));
 
-    std::printf("an event goes to three subscriptions, and is routed twice\n");
+    std::printf("an event is sent to three subscriptions, twice by mistake\n");
     for (int times = 0; times < 2; ++times) {
         for (const auto& [id, to] : subscriptions) {
             box.emit(vouch::webhook::of({.queue = "test", .event = "order.paid 7", .to = to, .body = "{\"order\":7}"}));
@@ -163,7 +163,7 @@ int main() {
     }
     box.run_until_idle();
 
-    std::printf("the broken one is repaired, and its delivery requeued\n");
+    std::printf("the broken endpoint is repaired, and its delivery is requeued\n");
     server.repair();
     box.outbox().requeue(dead);
     box.run_until_idle();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operator's morning: something is stuck, and `vouch` tells what, why, and puts it right.
+// Find out with the `vouch` tool why entries are stuck, and repair them.
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -22,7 +22,7 @@ namespace {
 #define VOUCH_TOOL "vouch"
 #endif
 
-/// Types a command. Times of the day differ from run to run, so they are printed as <time>.
+/// Runs a command and prints its output. Times differ in every run, so they are printed as <time>.
 void type(const std::string& arguments, const std::string& file) {
     std::printf("\n$ vouch %s\n", arguments.c_str());
     std::fflush(stdout);
@@ -30,7 +30,7 @@ void type(const std::string& arguments, const std::string& file) {
     command.replace(command.find("work.db"), 7, file);
     auto* const pipe = popen((VOUCH_TOOL " " + command + " 2>&1").c_str(), "r");
     if (pipe == nullptr) {
-        std::printf("(could not be run)\n");
+        std::printf("(the command could not be run)\n");
         return;
     }
     std::string said;
@@ -45,7 +45,7 @@ void type(const std::string& arguments, const std::string& file) {
     }
 }
 
-/// What the application left behind, three days and an hour ago.
+/// Stores entries as an application would have left them three days and an hour ago.
 void leave_work_behind(const std::string& file) {
     database work(file);
     const auto then = vouch::system_now() - 73h;

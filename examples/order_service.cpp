@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An order service on a SQLite file: order and mail are one commit, processes are killed, and nothing is lost.
+// An order service on a SQLite file: an order and its mail are one commit; processes are killed, and nothing is lost.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -26,7 +26,7 @@ void execute(sqlite3* db, const char* sql) {
     }
 }
 
-/// The application has a database of its own; vouch's tables live beside its orders.
+/// The application's own database. vouch's tables are in the same file as its orders.
 class shop {
   public:
     explicit shop(const std::string& path) {
@@ -41,7 +41,7 @@ class shop {
     shop& operator=(const shop&) = delete;
     ~shop() { sqlite3_close(db_); }
 
-    /// The order and the work it causes are in one transaction, the shop's own.
+    /// Stores the order and the work it causes in one transaction of the shop.
     void place_order(int number, bool power_fails = false) {
         vouch::sqlite::joined work(db_);
         execute(db_, "BEGIN IMMEDIATE");
@@ -73,8 +73,8 @@ class shop {
     vouch::emitter emitter_{};
 };
 
-/// Sends a mail for every order until there is nothing left to do. If told so it dies over an order, after the mail is
-/// out and before anybody was told.
+/// Sends a mail for every order until no work is left. Dies at the order `dies_over`, after the mail is sent and before
+/// the entry is settled.
 void run_mailer(const std::string& path, const std::string& dies_over = "") {
     vouch::sqlite::store store(path);
     const vouch::outbox outbox(store);
@@ -90,7 +90,7 @@ void run_mailer(const std::string& path, const std::string& dies_over = "") {
     vouch::runner runner(outbox, router, {.queue = "mail", .batch_size = 1, .lease = 2s});
     while (store.counts("mail").live() > 0) {
         if (runner.run_until_idle().claimed == 0) {
-            std::this_thread::sleep_for(20ms); // somebody's lease is still running
+            std::this_thread::sleep_for(20ms); // the lease of the killed mailer is still running
         }
     }
 }
@@ -103,7 +103,7 @@ void show(const std::string& path) {
                 counts[vouch::state::succeeded], counts[vouch::state::dead]);
 }
 
-/// Runs `work` in a process of its own.
+/// Runs `work` in a child process.
 template <class Work>
 void in_a_process(const char* what, Work&& work) {
     std::printf("%s\n", what);
@@ -124,17 +124,17 @@ int main() {
     std::filesystem::create_directory(folder);
     const auto path = (folder / "shop.db").string();
 
-    in_a_process("the shop takes orders, and dies in the middle of the third", [&] {
+    in_a_process("the shop takes orders and is killed during the third", [&] {
         shop shop(path);
         shop.place_order(1);
         shop.place_order(2);
         shop.place_order(3, true);
     });
-    show(path); // neither the third order nor its entry
-    in_a_process("the mailer dies over order 2", [&] { run_mailer(path, "2"); });
+    show(path); // neither the third order nor its entry is stored
+    in_a_process("the mailer is killed at order 2", [&] { run_mailer(path, "2"); });
     show(path);
-    in_a_process("the shop is back", [&] { shop(path).place_order(3); });
-    in_a_process("and so is the mailer, which gets order 2 when the dead one's lease is over",
+    in_a_process("the shop is started again", [&] { shop(path).place_order(3); });
+    in_a_process("the mailer is started again and claims order 2 when the lease of the killed one expires",
                  [&] { run_mailer(path); });
     show(path);
 

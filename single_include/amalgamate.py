@@ -29,6 +29,7 @@ SINGLES = {
     "vouch/observe.hpp": ["vouch/vouch.hpp"],
     "vouch/worker.hpp": ["vouch/vouch.hpp", "vouch/observe.hpp"],
     "vouch/saga.hpp": ["vouch/vouch.hpp"],
+    "vouch/webhook.hpp": ["vouch/vouch.hpp"],
     "vouch/testing.hpp": ["vouch/vouch.hpp", "vouch/saga.hpp"],
     "vouch/sqlite.hpp": ["vouch/vouch.hpp"],
     "vouch/conformance.hpp": ["vouch/vouch.hpp"],

@@ -19,11 +19,11 @@ namespace mutants {
 
 class plain_fixture {
   public:
-    using place = vouch::conformance::place;
+    using location = vouch::conformance::location;
 
     explicit plain_fixture(variant how = {}) : variant_(how) {}
 
-    [[nodiscard]] plain_store open(const place& at) {
+    [[nodiscard]] plain_store open(const location& at) {
         const std::lock_guard lock(mutex_);
         const auto on = state_at(at);
         on->open_handle();
@@ -35,7 +35,7 @@ class plain_fixture {
         return {on, handle};
     }
 
-    void crash(const place& at) {
+    void crash(const location& at) {
         const std::lock_guard lock(mutex_);
         state_at(at)->crash();
     }
@@ -44,12 +44,12 @@ class plain_fixture {
 
   private:
     struct location_state {
-        place at;
+        location at;
         std::shared_ptr<shared_state> on;
     };
 
     /// Drops locations without an open handle once there are many: a run has thousands.
-    [[nodiscard]] std::shared_ptr<shared_state> state_at(const place& at) {
+    [[nodiscard]] std::shared_ptr<shared_state> state_at(const location& at) {
         for (const auto& k : states_) {
             if (k.at == at || variant_.is(defect::locations_share_everything)) {
                 return k.on;

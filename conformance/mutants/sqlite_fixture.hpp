@@ -69,7 +69,7 @@ inline const char* separate_filename(sqlite3* db, const char* schema) {
 namespace mutants {
 
 struct sqlite_fixture {
-    [[nodiscard]] vouch::sqlite::store open(const vouch::conformance::place& p) {
+    [[nodiscard]] vouch::sqlite::store open(const vouch::conformance::location& p) {
         return vouch::sqlite::store((p.directory() / "store.db").string(),
                                     {.synchronous = vouch::sqlite::synchronous::normal});
     }

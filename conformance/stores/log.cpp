@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The store of examples/log_store/log_store.hpp under the suite.
+// The suite for the store of examples/log_store/log_store.hpp.
 #include <vouch/conformance.hpp>
 
 #include "../../examples/log_store/log_store.hpp"
@@ -7,8 +7,8 @@
 namespace {
 
 struct fixture {
-    log_store::store open(const vouch::conformance::place& p) {
-        // What a sync is for is lost with the power, not with the process; and disks differ by a factor of a thousand.
+    log_store::store open(const vouch::conformance::location& p) {
+        // Without sync: it protects against power loss, which the suite does not test, and is very slow on some disks.
         return log_store::store(p.directory() / "work.log", false);
     }
 };

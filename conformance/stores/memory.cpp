@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The memory store under the suite. Its places are names: what is stored at one is kept as long as the program runs.
-// The store calls a seam between its steps, through which the suite puts threads in order, lets processes die, and lets
-// the n-th step fail.
+// The suite for the memory store. A location is a name here: its work is kept until the suite forgets the location. The
+// store calls a seam between its steps, which the suite uses to schedule threads, to end processes, and to fail the n-th
+// step.
 #include <atomic>
 #include <cstddef>
 #include <functional>
@@ -17,21 +17,21 @@ namespace {
 
 using callback = std::function<void(std::string_view)>;
 
-struct machinery {
+struct seam_state {
     callback call{};
-    std::atomic<std::size_t> left = 0; ///< steps until one fails; 0: none does
+    std::atomic<std::size_t> left = 0; ///< steps until one fails; 0: none fails
     std::atomic<bool> has_failed = false;
 };
 
 struct shared_seam {
-    std::shared_ptr<machinery> of{};
+    std::shared_ptr<seam_state> state{};
     void operator()(std::string_view where) const {
-        if (of && of->left > 0 && --of->left == 0) {
-            of->has_failed = true;
-            throw vouch::error(vouch::error_kind::full, "memory: no room, as the suite has asked for");
+        if (state && state->left > 0 && --state->left == 0) {
+            state->has_failed = true;
+            throw vouch::error(vouch::error_kind::full, "memory: full, injected by the suite");
         }
-        if (of && of->call) {
-            of->call(where);
+        if (state && state->call) {
+            state->call(where);
         }
     }
 };
@@ -39,16 +39,18 @@ struct shared_seam {
 struct fixture {
     using store = vouch::memory::basic_store<shared_seam>;
 
-    store open(const vouch::conformance::place& p) { return stores.try_emplace(p, shared_seam{of}).first->second; }
-    void forget(const vouch::conformance::place& p) { stores.erase(p); }
-    void seam(callback f) { of->call = std::move(f); }
+    store open(const vouch::conformance::location& p) {
+        return stores.try_emplace(p, shared_seam{state}).first->second;
+    }
+    void forget(const vouch::conformance::location& p) { stores.erase(p); }
+    void seam(callback f) { state->call = std::move(f); }
     bool fail_at(std::size_t n) {
-        of->left = n;
-        return of->has_failed.exchange(false);
+        state->left = n;
+        return state->has_failed.exchange(false);
     }
 
-    std::shared_ptr<machinery> of = std::make_shared<machinery>();
-    std::map<vouch::conformance::place, store> stores{};
+    std::shared_ptr<seam_state> state = std::make_shared<seam_state>();
+    std::map<vouch::conformance::location, store> stores{};
 };
 
 } // namespace

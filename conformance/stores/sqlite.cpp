@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The SQLite store under the suite, on a file system that lets the n-th of its calls fail when the suite asks for it.
+// The suite for the SQLite store, on a VFS that fails the n-th of its calls when the suite asks for it.
 #include <cstddef>
 #include <utility>
 
@@ -11,8 +11,8 @@
 namespace {
 
 struct fixture {
-    vouch::sqlite::store open(const vouch::conformance::place& p) {
-        // What NORMAL gives up is lost with the power, not with the process; cutting the power is another test's job.
+    vouch::sqlite::store open(const vouch::conformance::location& p) {
+        // NORMAL does not protect against power loss, which another test covers.
         return vouch::sqlite::store((p.directory() / "store.db").string(),
                                     {.synchronous = vouch::sqlite::synchronous::normal, .vfs = files.name()});
     }

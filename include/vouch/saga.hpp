@@ -8,6 +8,8 @@
 #include <vouch/saga/compensation.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/inspect.hpp>
+#include <vouch/saga/progress.hpp>
+#include <vouch/saga/requeue.hpp>
 #include <vouch/saga/route.hpp>
 #include <vouch/saga/step_call.hpp>
 #include <vouch/saga/step_results.hpp>

@@ -19,7 +19,6 @@
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/requeue.hpp>
 #include <vouch/contract/saga_origin.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/store_adaptor.hpp>
@@ -56,4 +55,3 @@
 #include <vouch/run/router.hpp>
 #include <vouch/run/runner.hpp>
 #include <vouch/run/unhandled.hpp>
-#include <vouch/run/webhook.hpp>

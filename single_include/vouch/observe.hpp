@@ -45,6 +45,7 @@ enum class log_level : std::uint8_t {
     off,     ///< no event has this level
 };
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(log_level level) noexcept {
     switch (level) {
     case log_level::debug: return "debug";

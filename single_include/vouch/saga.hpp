@@ -11,6 +11,7 @@
 #include <vouch/vouch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <concepts>
@@ -80,6 +81,317 @@ struct codec<compensation> {
                 .reply = has_reply ? std::optional(std::string(rest.substr(1 + size))) : std::nullopt};
     }
 };
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/detail/field_codec.hpp
+// The bytes of a saga's progress: a mark, a format number, the saga's origin, fields and a checksum. A field is a number,
+// a length and a content. Empty contents are not written.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::size_t checksum_size = 4;
+
+[[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
+    std::uint32_t sum = 2166136261U;
+    for (const char c : bytes) {
+        sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
+    }
+    return sum;
+}
+
+/// Appends a number in groups of seven bits, lowest first.
+inline void append_number(std::string& to, std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) {
+        to.push_back(static_cast<char>((value & 0x7fU) | 0x80U));
+    }
+    to.push_back(static_cast<char>(value));
+}
+
+class field_writer {
+  public:
+    explicit field_writer(const id& origin) : out_(saga_progress_mark) {
+        out_.push_back(saga_progress_format);
+        const auto raw = origin.bytes();
+        out_.append(raw.begin(), raw.end());
+    }
+
+    template <class Field>
+    void bytes(Field field, std::string_view content) {
+        if (!content.empty()) {
+            append_number(out_, static_cast<std::uint64_t>(field));
+            append_number(out_, content.size());
+            out_ += content;
+        }
+    }
+    template <class Field>
+    void number(Field field, std::uint64_t value) {
+        std::string content;
+        append_number(content, value);
+        bytes(field, value == 0 ? std::string_view{} : std::string_view(content));
+    }
+    template <class Field>
+    void time(Field field, time_point value) {
+        number(field, static_cast<std::uint64_t>(value.time_since_epoch().count()));
+    }
+    template <class Field>
+    void identity(Field field, const id& value) {
+        const auto raw = value.bytes();
+        bytes(field, value.is_nil() ? std::string_view{} : std::string_view(std::string(raw.begin(), raw.end())));
+    }
+
+    [[nodiscard]] std::string finish() && {
+        const auto sum = checksum(out_);
+        for (int shift = 0; shift < 32; shift += 8) {
+            out_.push_back(static_cast<char>((sum >> shift) & 0xffU));
+        }
+        return std::move(out_);
+    }
+
+  private:
+    std::string out_;
+};
+
+/// The fields between origin and checksum; nothing if the bytes are not a progress of this format.
+[[nodiscard]] inline std::optional<std::string_view> progress_fields(std::string_view bytes) noexcept {
+    constexpr std::size_t head = saga_progress_mark.size() + 1 + 16;
+    if (!saga_origin(bytes) || bytes.size() < head + checksum_size) {
+        return std::nullopt;
+    }
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < checksum_size; ++i) {
+        sum |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[bytes.size() - checksum_size + i]))
+               << (8 * i);
+    }
+    bytes.remove_suffix(checksum_size);
+    return sum == checksum(bytes) ? std::optional{bytes.substr(head)} : std::nullopt;
+}
+
+/// Reads fields, or the content of one. Once something is missing, `ok` stays false.
+class field_reader {
+  public:
+    explicit field_reader(std::string_view from) noexcept : rest_(from) {}
+
+    [[nodiscard]] bool ok() const noexcept { return ok_; }
+    [[nodiscard]] bool done() const noexcept { return !ok_ || rest_.empty(); }
+
+    [[nodiscard]] std::uint64_t number() noexcept {
+        std::uint64_t value = 0;
+        for (unsigned shift = 0; shift < 64; shift += 7) {
+            const auto byte = static_cast<unsigned char>(take(1).empty() ? 0x80 : last_);
+            value |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
+            if (!ok_ || (byte & 0x80U) == 0) {
+                return value;
+            }
+        }
+        ok_ = false;
+        return 0;
+    }
+    [[nodiscard]] std::string_view take(std::uint64_t size) noexcept {
+        if (!ok_ || size > rest_.size()) {
+            ok_ = false;
+            return {};
+        }
+        const auto taken = rest_.substr(0, static_cast<std::size_t>(size));
+        rest_.remove_prefix(taken.size());
+        last_ = taken.empty() ? '\0' : taken.back();
+        return taken;
+    }
+    [[nodiscard]] std::string_view rest() noexcept { return take(rest_.size()); }
+    [[nodiscard]] id identity() noexcept {
+        std::array<std::uint8_t, 16> raw{};
+        const auto content = take(raw.size());
+        for (std::size_t i = 0; i < content.size(); ++i) {
+            raw[i] = static_cast<std::uint8_t>(content[i]);
+        }
+        return id::from_bytes(raw);
+    }
+    [[nodiscard]] time_point time() noexcept { return time_point{duration{static_cast<duration::rep>(number())}}; }
+    void fail() noexcept { ok_ = false; }
+
+  private:
+    std::string_view rest_;
+    char last_ = '\0';
+    bool ok_ = true;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/progress.hpp
+// The progress of a saga, as each checkpoint stores it in the saga's entry: a plain value and its bytes.
+//
+// A reader passes over fields it does not know, so an older runner can read what a newer one of the same format wrote.
+// All other bytes that `encode_progress` did not write are rejected by `decode_progress`.
+//
+// Invariants of a decoded progress: `at` is at most the number of steps that have begun, and `definition` is not empty.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Whether a saga does its steps or undoes them.
+enum class saga_direction : std::uint8_t { forward, back };
+
+[[nodiscard]] constexpr std::string_view name_of(saga_direction d) noexcept {
+    return d == saga_direction::forward ? "forward" : "back";
+}
+
+/// What is known of a step.
+enum class step_state : std::uint8_t {
+    begun,     ///< the current step; whether it has had an effect is not known yet
+    done,      ///< it succeeded, and its result is kept
+    failed,    ///< it is known to have had no effect: it rejected at once, or never started. It is not undone
+    unknown,   ///< it may have had an effect: crash, timeout, attempts used up. It is undone
+    undone,    ///< its compensation succeeded
+    kept,      ///< it was done or unknown, and has no compensation
+    skipped,   ///< its condition was false. It is not undone
+    undecided, ///< the current step; its condition has not answered yet
+};
+
+[[nodiscard]] constexpr std::string_view name_of(step_state s) noexcept {
+    switch (s) {
+    case step_state::begun: return "begun";
+    case step_state::done: return "done";
+    case step_state::failed: return "failed";
+    case step_state::unknown: return "unknown";
+    case step_state::undone: return "undone";
+    case step_state::kept: return "kept";
+    case step_state::skipped: return "skipped";
+    case step_state::undecided: return "undecided";
+    }
+    return "?";
+}
+
+/// A step that has begun.
+struct step_record {
+    std::string name{};
+    step_state state = step_state::begun;
+    std::string result{}; ///< of the forward action
+
+    [[nodiscard]] friend bool operator==(const step_record&, const step_record&) = default;
+};
+
+struct saga_progress {
+    std::string definition{};
+    std::uint32_t version = 0;
+    saga_direction direction = saga_direction::forward;
+    std::size_t at = 0;                   ///< index of the current step; the number of steps if all are done
+    std::vector<step_record> steps{};     ///< the steps that have begun
+    std::string reason{};                 ///< why the saga compensates
+    time_point since{};                   ///< when the current step began
+    std::uint32_t tries = 0;              ///< failed attempts of the current compensation before this checkpoint
+    id command{};                         ///< the command whose reply the saga waits for; nil: none
+    id sender{};                          ///< the entry that sent this command
+    std::optional<time_point> deadline{}; ///< of this command
+    id origin{};                          ///< the saga's first entry; idempotency keys are derived from it
+    id owner{}; ///< the entry that wrote this progress. If it is another one, that entry was resumed
+
+    [[nodiscard]] bool is_waiting() const noexcept { return !command.is_nil(); }
+    [[nodiscard]] friend bool operator==(const saga_progress&, const saga_progress&) = default;
+};
+
+namespace detail {
+
+enum class progress_field : std::uint8_t {
+    definition = 1,
+    version,
+    direction,
+    at,
+    step,
+    reason,
+    since,
+    tries,
+    command,
+    sender,
+    deadline,
+    owner,
+};
+
+[[nodiscard]] inline std::string encode_step(const step_record& record) {
+    std::string out;
+    out.push_back(static_cast<char>(record.state));
+    append_number(out, record.name.size());
+    out += record.name;
+    out += record.result;
+    return out;
+}
+
+[[nodiscard]] inline step_record read_step(field_reader& from) {
+    step_record out;
+    const auto state = from.number();
+    if (state > static_cast<std::uint64_t>(step_state::undecided)) {
+        from.fail();
+    }
+    out.state = static_cast<step_state>(state);
+    out.name = std::string(from.take(from.number()));
+    out.result = std::string(from.rest());
+    return out;
+}
+
+inline void read_field(saga_progress& p, std::uint64_t field, field_reader& from) {
+    switch (static_cast<progress_field>(field)) {
+    case progress_field::definition: p.definition = std::string(from.rest()); break;
+    case progress_field::version: p.version = static_cast<std::uint32_t>(from.number()); break;
+    case progress_field::direction: p.direction = from.number() == 1 ? saga_direction::back : p.direction; break;
+    case progress_field::at: p.at = static_cast<std::size_t>(from.number()); break;
+    case progress_field::step: p.steps.push_back(read_step(from)); break;
+    case progress_field::reason: p.reason = std::string(from.rest()); break;
+    case progress_field::since: p.since = from.time(); break;
+    case progress_field::tries: p.tries = static_cast<std::uint32_t>(from.number()); break;
+    case progress_field::command: p.command = from.identity(); break;
+    case progress_field::sender: p.sender = from.identity(); break;
+    case progress_field::deadline: p.deadline = from.time(); break;
+    case progress_field::owner: p.owner = from.identity(); break;
+    }
+}
+
+} // namespace detail
+
+[[nodiscard]] inline std::string encode_progress(const saga_progress& p) {
+    using field = detail::progress_field;
+    detail::field_writer out(p.origin);
+    out.bytes(field::definition, p.definition);
+    out.number(field::version, p.version);
+    out.number(field::direction, static_cast<std::uint64_t>(p.direction));
+    out.number(field::at, p.at);
+    for (const auto& record : p.steps) {
+        out.bytes(field::step, detail::encode_step(record));
+    }
+    out.bytes(field::reason, p.reason);
+    out.time(field::since, p.since);
+    out.number(field::tries, p.tries);
+    out.identity(field::command, p.command);
+    out.identity(field::sender, p.sender);
+    if (p.deadline) {
+        out.time(field::deadline, *p.deadline);
+    }
+    out.identity(field::owner, p.owner);
+    return std::move(out).finish();
+}
+
+/// Returns nothing if the bytes are not what `encode_progress` of this format wrote.
+[[nodiscard]] inline std::optional<saga_progress> decode_progress(std::string_view bytes) {
+    const auto fields = detail::progress_fields(bytes);
+    if (!fields) {
+        return std::nullopt;
+    }
+    saga_progress p{.origin = *saga_origin(bytes)};
+    detail::field_reader all(*fields);
+    while (!all.done()) {
+        const auto field = all.number();
+        detail::field_reader content(all.take(all.number()));
+        detail::read_field(p, field, content);
+        if (!content.ok()) {
+            return std::nullopt;
+        }
+    }
+    const bool is_valid = all.ok() && !p.definition.empty() && p.at <= p.steps.size();
+    return is_valid ? std::optional{std::move(p)} : std::nullopt;
+}
 
 } // namespace v0
 } // namespace vouch
@@ -741,6 +1053,35 @@ template <class Reader>
         out += " until " + std::to_string(ms) + "ms";
     }
     return out;
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/saga/requeue.hpp
+// Starts a dead saga again from its first step. Usually `resume` is what is wanted: it continues a dead saga under the
+// keys that its participants know, and repeats nothing.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Gives a dead saga a successor that is another saga with the same payload: it starts at the first step, under keys of
+/// its own, and repeats what the dead one has done and not undone. `resume` is usually what is wanted. Returns
+/// inserted; duplicate of the successor it already has; or refused, if the entry is absent, not dead, not a saga, or
+/// its progress cannot be read.
+template <class Writer>
+[[nodiscard]] receipt requeue_saga(Writer& tx, const requeue_request& r) {
+    static_assert(explain_writer<Writer>());
+    const auto found = tx.find(r.dead);
+    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
+    if (!progress) {
+        return {};
+    }
+    return detail::replace_dead(tx, found, r,
+                                encode_progress({.definition = progress->definition,
+                                                 .version = progress->version,
+                                                 .origin = r.successor,
+                                                 .owner = r.successor}));
 }
 
 } // namespace v0

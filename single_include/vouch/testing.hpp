@@ -25,7 +25,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -1312,130 +1311,247 @@ namespace testing {
 } // namespace vouch
 
 // ---- vouch/testing/sandbox.hpp
-// Everything a unit test of a handler needs, in one object: a memory store, a clock that stands still, ids that count,
-// an outbox, a router, a runner, and a record of what happened.
+// Everything a unit test of a handler needs, in one object: a store, a clock that stands still, ids that count, an
+// outbox, routers, runners, and a record of all events.
 //
 //   vouch::testing::sandbox box;
 //   box.on("user.created", greet);
 //   box.emit({.topic = "user.created", .payload = "ada"});
 //   box.run_until_idle();
 //   REQUIRE(box.emitted("mail.welcome") == 1);
+//
+// `sandbox` has a memory store of its own. To test what a handler records in its database, give the sandbox that store:
+//
+//   vouch::sqlite::store store(path);
+//   vouch::testing::basic_sandbox box(store);
+//
+// A sandbox is used by one thread.
 
 namespace vouch {
 inline namespace v0 {
 namespace testing {
 
 struct sandbox_options {
-    std::string queue = "test"; ///< that the runner works on
+    std::string queue = "test"; ///< the queue of handlers that are registered with `on`
     vouch::bindings bindings{}; ///< for emissions without a queue; empty: they all go to `queue`
-    retry_policy retry{};       ///< for handlers registered without
+    retry_policy retry{};       ///< for handlers without a policy of their own
     duration lease = std::chrono::minutes{5};
     std::size_t batch_size = 50;
 };
 
-/// What would run next, and when.
+/// The entry that runs next, and when.
 struct upcoming {
     vouch::entry entry{};
     time_point at{};
 };
 
-class sandbox {
+/// A sandbox over any store. Its ids count from 1, so the store should be empty.
+template <class Store>
+class basic_sandbox {
   public:
-    sandbox() : sandbox(sandbox_options{}) {}
-    explicit sandbox(sandbox_options options)
-        : queue_(options.queue), start_(clock_()),
-          outbox_(store_,
-                  {.clock = clock_,
-                   .ids = ids_,
-                   .bindings = options.bindings.empty() ? bindings{}.bind("#", options.queue) : options.bindings}),
-          router_(outbox_), runner_(outbox_, router_,
-                                    {.queue = options.queue,
-                                     .worker = "sandbox",
-                                     .batch_size = options.batch_size,
-                                     .lease = options.lease,
-                                     .retry = std::move(options.retry)}) {
-        runner_.observe(recorder_);
-    }
-    sandbox(const sandbox&) = delete;
-    sandbox& operator=(const sandbox&) = delete;
+    /// A sandbox with a store of its own.
+    explicit basic_sandbox(sandbox_options options = {}) requires std::default_initializable<Store>
+        : basic_sandbox(std::make_unique<Store>(), nullptr, std::move(options)) {}
+    /// A sandbox over this store, which must outlive it.
+    explicit basic_sandbox(Store& store, sandbox_options options = {})
+        : basic_sandbox(nullptr, &store, std::move(options)) {}
+    basic_sandbox(const basic_sandbox&) = delete;
+    basic_sandbox& operator=(const basic_sandbox&) = delete;
+
+    // Handlers. Those of the sandbox's own queue are registered with `on`, those of any other with `router(queue)`.
 
     /// Registers a handler, as `router::on` does.
     template <class Handler>
-    sandbox& on(std::string pattern, Handler&& handler, retry_policy retry) {
-        router_.on(std::move(pattern), std::forward<Handler>(handler), std::move(retry));
+    basic_sandbox& on(std::string pattern, Handler&& handler, retry_policy retry = {}) {
+        router().on(std::move(pattern), std::forward<Handler>(handler), std::move(retry));
         return *this;
     }
-    template <class Handler>
-    sandbox& on(std::string pattern, Handler&& handler) {
-        router_.on(std::move(pattern), std::forward<Handler>(handler));
-        return *this;
-    }
+    /// The same, with the payload decoded to a `T`.
     template <class T, class Handler>
-    sandbox& on(std::string pattern, Handler&& handler) {
-        router_.template on<T>(std::move(pattern), std::forward<Handler>(handler));
+    basic_sandbox& on(std::string pattern, Handler&& handler, retry_policy retry = {}) {
+        router().template on<T>(std::move(pattern), std::forward<Handler>(handler), std::move(retry));
         return *this;
     }
+    /// Registers a saga definition, several versions of one as a `std::vector`, or a `webhook`.
+    template <class Routable>
+        requires requires(vouch::router<Store>& to, Routable&& what) { to.on(std::forward<Routable>(what)); }
+    basic_sandbox& on(Routable&& what) {
+        router().on(std::forward<Routable>(what));
+        return *this;
+    }
+    /// The routes of the sandbox's own queue.
+    [[nodiscard]] vouch::router<Store>& router() { return router(queue_); }
+    /// The routes of a queue. From the first call on, the sandbox serves this queue too.
+    [[nodiscard]] vouch::router<Store>& router(const std::string& queue) { return serve(queue).router; }
 
-    /// Emits in a transaction of its own. The receipt is of the first entry, if there are several.
+    // Work.
+
+    /// Emits in a transaction of its own. Returns the receipt of the first entry, if there are several.
     receipt emit(const emission& e) { return outbox_.emit(e).front(); }
+    /// Starts a saga in the sandbox's own queue and returns its id.
+    template <class Saga, class Context>
+    id start(const Saga& saga, const Context& context) {
+        return outbox_.start(saga, queue_, context);
+    }
 
-    /// One pass over what is due now.
-    report run_once() { return runner_.run_once(); }
-    /// Until nothing is left to wait for: retries, delays and leases included, with the clock moving along.
-    report run_until_idle() { return runner_.run_until_idle(clock_); }
-    /// Lets time go by. Nothing runs.
+    /// One pass over each queue: runs what is due now, up to `batch_size` entries of each.
+    report run_once() {
+        report total;
+        for (auto& [queue, served] : served_) {
+            total += served->runner.run_once();
+        }
+        return total;
+    }
+    /// Runs all queues until nothing is left to wait for. The clock jumps to the next moment at which something is due:
+    /// a retry, a delay, or the end of a lease. Outcomes that a failing hook holds up end it too. Throws `misuse` if
+    /// there is no end to it.
+    report run_until_idle() {
+        report total;
+        for (std::size_t rounds = 0; rounds < rounds_max; ++rounds) {
+            const auto round = run_round();
+            total += round;
+            if (round.claimed > 0) {
+                continue;
+            }
+            const auto next = next_due();
+            if (!next || round.held_up > 0) {
+                return total;
+            }
+            clock_.set(std::max(clock_(), *next));
+        }
+        throw error(error_kind::misuse, "sandbox: not idle after " + std::to_string(rounds_max) +
+                                            " rounds; a handler keeps making work that is due at once");
+    }
+    /// Moves the clock forward. Nothing runs.
     void pass(duration by) { clock_.pass(by); }
 
-    /// How many entries whose topic fits the pattern are stored, in any queue, whoever emitted them.
+    // Results.
+
+    /// The number of stored entries whose topic matches the pattern, in any queue.
     [[nodiscard]] std::size_t emitted(std::string_view pattern) const {
-        std::size_t count = 0;
-        for (const auto& e : entries()) {
-            count += topic_matches(pattern, e.topic) ? 1U : 0U;
-        }
-        return count;
+        const auto all = entries();
+        return static_cast<std::size_t>(
+            std::count_if(all.begin(), all.end(), [&](const entry& e) { return topic_matches(pattern, e.topic); }));
     }
 
-    /// The entry of the sandbox's queue that a claim would take first, and when it could.
+    /// The entry of the queues served that can be claimed first, and when.
     [[nodiscard]] std::optional<upcoming> next() const {
         std::optional<upcoming> first;
-        std::set<std::string> lanes;
-        for (auto& e : all(query::live(queue_))) {
-            if (!e.lane.empty() && !lanes.insert(e.lane).second) {
-                continue; // blocked behind an earlier one
-            }
-            const auto at = *gate_of(e);
-            if (!first || at < first->at) {
-                first = upcoming{std::move(e), at};
+        for (const auto& [queue, served] : served_) {
+            std::set<std::string> lanes;
+            for (auto& e : all(query::live(queue))) {
+                if (!e.lane.empty() && !lanes.insert(e.lane).second) {
+                    continue; // blocked by an earlier entry of its lane
+                }
+                const auto at = *gate_of(e);
+                if (!first || at < first->at) {
+                    first = upcoming{std::move(e), at};
+                }
             }
         }
         return first;
     }
 
-    /// Every entry of every queue, by queue and sequence.
+    /// Every entry, by queue and sequence. A memory store knows its queues; of any other store, these are the entries of
+    /// the queues that the sandbox serves and of those its outbox and its runners have reported events of.
     [[nodiscard]] std::vector<entry> entries() const {
-        auto queues = store_.queues();
-        std::sort(queues.begin(), queues.end());
         std::vector<entry> out;
-        for (const auto& queue : queues) {
+        for (const auto& queue : queues()) {
             auto found = all(query::all(queue));
             out.insert(out.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
         }
         return out;
     }
-
-    /// All entries, readable; times count from the sandbox's beginning.
-    [[nodiscard]] std::string table() const { return testing::table(entries(), start_); }
-
-    [[nodiscard]] std::vector<recorded_event> events() const { return recorder_.events(); }
     [[nodiscard]] std::optional<entry> find(const id& wanted) const { return store_.find(wanted); }
+    /// All entries as a readable table; times are relative to `start()`.
+    [[nodiscard]] std::string table() const { return testing::table(entries(), start_); }
+    /// The events of the runners, in order.
+    [[nodiscard]] std::vector<recorded_event> events() const { return recorder_.events(); }
 
-    [[nodiscard]] memory::store& store() noexcept { return store_; }
+    // Parts.
+
+    [[nodiscard]] Store& store() noexcept { return store_; }
     [[nodiscard]] const manual_clock& clock() const noexcept { return clock_; }
-    [[nodiscard]] const vouch::outbox<memory::store>& outbox() const noexcept { return outbox_; }
-    [[nodiscard]] vouch::runner<memory::store>& runner() noexcept { return runner_; }
+    [[nodiscard]] vouch::outbox<Store>& outbox() noexcept { return outbox_; }
+    [[nodiscard]] const vouch::outbox<Store>& outbox() const noexcept { return outbox_; }
+    /// The runner of the sandbox's own queue, for its hooks and phases.
+    [[nodiscard]] vouch::runner<Store>& runner() { return runner(queue_); }
+    /// The runner of a queue. From the first call on, the sandbox serves this queue too.
+    [[nodiscard]] vouch::runner<Store>& runner(const std::string& queue) { return serve(queue).runner; }
+    /// The time at which the clock stood when the sandbox was made.
     [[nodiscard]] time_point start() const noexcept { return start_; }
 
   private:
+    static constexpr std::size_t rounds_max = 1'000'000;
+
+    /// Collects the queues of all events.
+    struct queue_observer {
+        std::set<std::string> queues{};
+        void on(const event& e) noexcept { queues.emplace(e.queue); }
+    };
+
+    struct served_queue {
+        served_queue(const vouch::outbox<Store>& from, runner_options how)
+            : router(from), runner(from, router, std::move(how)) {}
+        vouch::router<Store> router;
+        vouch::runner<Store> runner;
+    };
+
+    basic_sandbox(std::unique_ptr<Store> owned, Store* given, sandbox_options options)
+        : queue_(options.queue), start_(clock_()), owned_(std::move(owned)), store_(owned_ ? *owned_ : *given),
+          outbox_(store_,
+                  {.clock = clock_,
+                   .ids = ids_,
+                   .bindings = options.bindings.empty() ? bindings{}.bind("#", options.queue) : options.bindings}),
+          how_{.worker = "sandbox",
+               .batch_size = options.batch_size,
+               .lease = options.lease,
+               .retry = std::move(options.retry)} {
+        outbox_.observe(seen_);
+        serve(queue_);
+    }
+
+    served_queue& serve(const std::string& queue) {
+        auto& served = served_[queue];
+        if (!served) {
+            auto how = how_;
+            how.queue = queue;
+            served = std::make_unique<served_queue>(outbox_, std::move(how));
+            served->runner.observe(recorder_);
+        }
+        return *served;
+    }
+
+    report run_round() {
+        report total;
+        for (auto& [queue, served] : served_) {
+            total += served->runner.run_until_idle();
+        }
+        return total;
+    }
+
+    [[nodiscard]] std::optional<time_point> next_due() const {
+        std::optional<time_point> first;
+        for (const auto& [queue, served] : served_) {
+            const auto due = store_.next_due(queue);
+            first = due && (!first || *due < *first) ? due : first;
+        }
+        return first;
+    }
+
+    [[nodiscard]] std::set<std::string> queues() const {
+        if constexpr (requires { store_.queues(); }) {
+            const auto stored = store_.queues();
+            return {stored.begin(), stored.end()};
+        } else {
+            auto out = seen_.queues;
+            for (const auto& [queue, served] : served_) {
+                out.insert(queue);
+            }
+            return out;
+        }
+    }
+
     [[nodiscard]] std::vector<entry> all(query q) const {
         q.limit = limits{}.batch_max;
         q.payloads = true;
@@ -1454,12 +1570,17 @@ class sandbox {
     manual_clock clock_;
     counting_ids ids_;
     time_point start_;
-    memory::store store_;
-    vouch::outbox<memory::store> outbox_;
-    router<memory::store> router_;
+    std::unique_ptr<Store> owned_; ///< null: the store is the caller's
+    Store& store_;
+    vouch::outbox<Store> outbox_;
     recorder recorder_;
-    vouch::runner<memory::store> runner_;
+    queue_observer seen_;
+    runner_options how_; ///< without a queue
+    std::map<std::string, std::unique_ptr<served_queue>> served_;
 };
+
+/// A sandbox over a memory store.
+using sandbox = basic_sandbox<memory::store>;
 
 } // namespace testing
 } // namespace v0

@@ -47,7 +47,6 @@
 #include <exception>
 #include <functional>
 #include <initializer_list>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -122,6 +121,7 @@ enum class error_kind : std::uint8_t {
     misuse,           ///< a call that the contract forbids, such as using a closed transaction
 };
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(error_kind kind) noexcept {
     switch (kind) {
     case error_kind::invalid_argument: return "invalid_argument";
@@ -651,6 +651,7 @@ enum class state : std::uint8_t {
     dead,      ///< terminal: given up; kept for an operator
 };
 
+/// Every state, in the order of the enumeration.
 inline constexpr std::array<state, 5> all_states{state::pending, state::retrying, state::claimed, state::succeeded,
                                                  state::dead};
 
@@ -659,6 +660,7 @@ inline constexpr std::array<state, 5> all_states{state::pending, state::retrying
 /// Not terminal.
 [[nodiscard]] constexpr bool is_live(state s) noexcept { return !is_terminal(s); }
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(state s) noexcept {
     switch (s) {
     case state::pending: return "pending";
@@ -1103,9 +1105,11 @@ enum class verdict : std::uint8_t {
     unknown,  ///< no such entry
 };
 
+/// Every verdict, in the order of the enumeration.
 inline constexpr std::array<verdict, 4> all_verdicts{verdict::applied, verdict::repeated, verdict::stale,
                                                      verdict::unknown};
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(verdict v) noexcept {
     switch (v) {
     case verdict::applied: return "applied";
@@ -1143,6 +1147,7 @@ struct receipt {
     [[nodiscard]] friend constexpr bool operator==(const receipt&, const receipt&) noexcept = default;
 };
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(receipt::kind k) noexcept {
     switch (k) {
     case receipt::kind::inserted: return "inserted";
@@ -1388,26 +1393,42 @@ consteval bool explain_store() {
 } // namespace vouch
 
 // ---- vouch/contract/is_saga.hpp
-// How a saga's entry is told from any other, for those who must treat it differently without knowing more of sagas: a
-// saga may have done work that has to be undone, so it is never buried, cancelled or started afresh like another entry.
-// A look at the first bytes of the progress; nothing is decoded.
+// Recognises the entries of sagas, for code that must treat them differently but knows nothing else about sagas. A saga
+// may have done work that has to be undone, so it is never buried, cancelled or started again like other entries. Only
+// the first bytes of the progress are read: a mark, the number of the format, and the saga's origin.
 
 namespace vouch {
 inline namespace v0 {
 
-/// How the progress of every saga begins; the number of its format follows.
+/// The first bytes of every saga's progress. The number of the format follows, then 16 bytes of origin.
 inline constexpr std::string_view saga_progress_mark = "saga";
+/// A control character, so that a handler's own text that begins with the mark is not taken for a saga's progress.
+inline constexpr char saga_progress_format = 1;
 
-/// Whether these bytes claim to be the progress of a saga. The format is a control character, so that a handler's own
-/// text that begins with the word is not taken for one.
+/// Whether these bytes are the progress of a saga, in this format or another.
 [[nodiscard]] constexpr bool is_saga_progress(std::string_view bytes) noexcept {
     constexpr auto size = saga_progress_mark.size();
     return bytes.size() > size && bytes.substr(0, size) == saga_progress_mark && bytes[size] > '\0' &&
            bytes[size] < ' ';
 }
 
-/// Whether an entry is a saga: one that was begun by `saga_definition::begin`, or has passed its first checkpoint.
+/// Whether an entry is a saga: it was started by `outbox::start`, or has passed its first checkpoint.
 [[nodiscard]] inline bool is_saga(const entry& e) noexcept { return is_saga_progress(e.progress); }
+
+/// The origin that a saga's progress names: the id of the saga's first entry, or nil before the first checkpoint. Returns
+/// nothing if the progress has another format.
+[[nodiscard]] inline std::optional<id> saga_origin(std::string_view progress) noexcept {
+    constexpr auto head = saga_progress_mark.size() + 1;
+    std::array<std::uint8_t, 16> raw{};
+    if (!is_saga_progress(progress) || progress[head - 1] != saga_progress_format ||
+        progress.size() < head + raw.size()) {
+        return std::nullopt;
+    }
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+        raw[i] = static_cast<std::uint8_t>(progress[head + i]);
+    }
+    return id::from_bytes(raw);
+}
 
 } // namespace v0
 } // namespace vouch
@@ -1425,9 +1446,11 @@ inline namespace v0 {
 /// What can be done to a stored entry. The verbs from `succeed` to `advance` are the outcomes of a settle.
 enum class verb : std::uint8_t { claim, succeed, retry, bury, release, advance, extend, nudge, cancel };
 
+/// Every verb, in the order of the enumeration.
 inline constexpr std::array<verb, 9> all_verbs{verb::claim,   verb::succeed, verb::retry, verb::bury,  verb::release,
                                                verb::advance, verb::extend,  verb::nudge, verb::cancel};
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(verb v) noexcept {
     switch (v) {
     case verb::claim: return "claim";
@@ -1559,6 +1582,72 @@ template <verb V>
 }
 static_assert(transitions_are_sound(), "vouch: two transitions contradict each other, or one leaves a terminal state");
 
+/// `gate_of` agrees with the table: a state has a gate exactly if it can be claimed, and the gate is the end of the
+/// lease exactly if that is the condition of the claim.
+[[nodiscard]] consteval bool gates_agree_with_transitions() {
+    for (const auto s : all_states) {
+        if (has_transition(s, verb::claim) != is_live(s) ||
+            has_transition(s, verb::claim, condition::lease_over) != (s == state::claimed)) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(gates_agree_with_transitions(), "vouch: only live states, and all of them, can be claimed");
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/detail/settle_on.hpp
+// The change that each outcome makes to a claimed entry.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// Sets the next due time. A nudge during the claim makes the entry due now at the latest.
+inline void set_due(life& l, time_point due, time_point now) { l.due_at = l.woken ? std::min(due, now) : due; }
+
+/// The fields that each outcome changes. What all outcomes have in common is in `apply`.
+struct settle_on {
+    life& l;
+    time_point now;
+
+    void operator()(const succeed& o) const {
+        l.state = state_after(state::claimed, verb::succeed);
+        l.lapses = 0;
+        l.result = o.result;
+    }
+    void operator()(const retry& o) const {
+        l.state = state_after(state::claimed, verb::retry);
+        set_due(l, o.at, now);
+        l.lapses = 0;
+        l.failures += 1;
+        l.last_error = o.error;
+    }
+    void operator()(const bury& o) const {
+        l.state = state_after(state::claimed, verb::bury);
+        l.lapses = 0;
+        l.failures += 1;
+        l.last_error = o.error;
+        l.result = o.result;
+    }
+    void operator()(const release& o) const {
+        l.attempts -= 1;
+        l.state = l.attempts == 0 ? state_after(state::claimed, verb::release, condition::first_attempt)
+                                  : state_after(state::claimed, verb::release, condition::later_attempt);
+        set_due(l, o.at.value_or(l.due_at), now);
+    }
+    void operator()(const advance& o) const {
+        l.state = state_after(state::claimed, verb::advance);
+        l.attempts = 0;
+        l.lapses = 0;
+        l.progress = o.progress;
+        set_due(l, o.at.value_or(now), now);
+    }
+};
+
 } // namespace detail
 } // namespace v0
 } // namespace vouch
@@ -1607,7 +1696,7 @@ enum class verdict_column : std::uint8_t {
 using verdict_table = std::array<std::array<verdict, 6>, 5>;
 
 // clang-format off
-inline constexpr verdict_table verdicts = [] {
+inline constexpr verdict_table verdict_cells = [] {
     using enum verdict;
     return verdict_table{{
         //                       waiting   held      lapsed    succeeded dead      absent
@@ -1621,7 +1710,12 @@ inline constexpr verdict_table verdicts = [] {
 // clang-format on
 
 [[nodiscard]] constexpr verdict verdict_on(verdict_row row, verdict_column column) noexcept {
-    return verdicts[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+    return verdict_cells[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+}
+
+/// The verdict on a settle or an extend with this epoch.
+[[nodiscard]] inline verdict verdict_on_ticket(const life& l, std::uint64_t epoch, time_point now) noexcept {
+    return verdict_on(epoch == l.epoch ? verdict_row::settle : verdict_row::settle_other_epoch, column_of(l, now));
 }
 
 /// The row of a verb that is not refused for its ticket and not a repetition.
@@ -1664,7 +1758,7 @@ inline constexpr verdict_table verdicts = [] {
             }
         }
     }
-    for (const auto v : verdicts[static_cast<std::size_t>(verdict_row::settle_other_epoch)]) {
+    for (const auto v : verdict_cells[static_cast<std::size_t>(verdict_row::settle_other_epoch)]) {
         if (v == verdict::applied) {
             return false;
         }
@@ -1689,72 +1783,9 @@ static_assert(verdicts_agree_with_transitions(),
 namespace vouch {
 inline namespace v0 {
 
-namespace detail {
-
-/// Sets the next due time. A nudge during the claim makes the entry due now at the latest.
-inline void set_due(life& l, time_point due, time_point now) { l.due_at = l.woken ? std::min(due, now) : due; }
-
-/// The fields that each outcome changes. What all outcomes have in common is in `apply`.
-struct settle_on {
-    life& l;
-    time_point now;
-
-    void operator()(const succeed& o) const {
-        l.state = state_after(state::claimed, verb::succeed);
-        l.lapses = 0;
-        l.result = o.result;
-    }
-    void operator()(const retry& o) const {
-        l.state = state_after(state::claimed, verb::retry);
-        set_due(l, o.at, now);
-        l.lapses = 0;
-        l.failures += 1;
-        l.last_error = o.error;
-    }
-    void operator()(const bury& o) const {
-        l.state = state_after(state::claimed, verb::bury);
-        l.lapses = 0;
-        l.failures += 1;
-        l.last_error = o.error;
-        l.result = o.result;
-    }
-    void operator()(const release& o) const {
-        l.attempts -= 1;
-        l.state = l.attempts == 0 ? state_after(state::claimed, verb::release, condition::first_attempt)
-                                  : state_after(state::claimed, verb::release, condition::later_attempt);
-        set_due(l, o.at.value_or(l.due_at), now);
-    }
-    void operator()(const advance& o) const {
-        l.state = state_after(state::claimed, verb::advance);
-        l.attempts = 0;
-        l.lapses = 0;
-        l.progress = o.progress;
-        set_due(l, o.at.value_or(now), now);
-    }
-};
-
-[[nodiscard]] inline verdict verdict_on_ticket(const life& l, std::uint64_t epoch, time_point now) noexcept {
-    return verdict_on(epoch == l.epoch ? verdict_row::settle : verdict_row::settle_other_epoch, column_of(l, now));
-}
-
-/// A state has a gate exactly if it can be claimed, and the gate is the end of the lease exactly if that is the
-/// condition of the claim.
-[[nodiscard]] consteval bool gates_agree_with_transitions() {
-    for (const auto s : all_states) {
-        if (has_transition(s, verb::claim) != is_live(s) ||
-            has_transition(s, verb::claim, condition::lease_over) != (s == state::claimed)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-} // namespace detail
-
 /// The time from which a claim may take the entry, if its lane does not block it: the end of the lease if it is
 /// claimed, else `due_at`. A terminal entry has none.
 [[nodiscard]] constexpr std::optional<time_point> gate_of(const life& l) noexcept {
-    static_assert(detail::gates_agree_with_transitions(), "vouch: gate_of contradicts the table of transitions");
     if (is_terminal(l.state)) {
         return std::nullopt;
     }
@@ -1869,317 +1900,6 @@ inline namespace v0 {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/contract/detail/field_codec.hpp
-// The bytes of a saga's progress: a mark, a format number, fields and a checksum. A field is a number, a length and a
-// content. Empty contents are not written.
-
-namespace vouch {
-inline namespace v0 {
-namespace detail {
-
-inline constexpr char progress_format = 1; // less than a space, see is_saga_progress
-inline constexpr std::size_t checksum_size = 4;
-
-[[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
-    std::uint32_t sum = 2166136261U;
-    for (const char c : bytes) {
-        sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
-    }
-    return sum;
-}
-
-/// Appends a number in groups of seven bits, lowest first.
-inline void append_number(std::string& to, std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) {
-        to.push_back(static_cast<char>((value & 0x7fU) | 0x80U));
-    }
-    to.push_back(static_cast<char>(value));
-}
-
-class field_writer {
-  public:
-    field_writer() : out_(saga_progress_mark) { out_.push_back(progress_format); }
-
-    template <class Field>
-    void bytes(Field field, std::string_view content) {
-        if (!content.empty()) {
-            append_number(out_, static_cast<std::uint64_t>(field));
-            append_number(out_, content.size());
-            out_ += content;
-        }
-    }
-    template <class Field>
-    void number(Field field, std::uint64_t value) {
-        std::string content;
-        append_number(content, value);
-        bytes(field, value == 0 ? std::string_view{} : std::string_view(content));
-    }
-    template <class Field>
-    void time(Field field, time_point value) {
-        number(field, static_cast<std::uint64_t>(value.time_since_epoch().count()));
-    }
-    template <class Field>
-    void identity(Field field, const id& value) {
-        const auto raw = value.bytes();
-        bytes(field, value.is_nil() ? std::string_view{} : std::string_view(std::string(raw.begin(), raw.end())));
-    }
-
-    [[nodiscard]] std::string finish() && {
-        const auto sum = checksum(out_);
-        for (int shift = 0; shift < 32; shift += 8) {
-            out_.push_back(static_cast<char>((sum >> shift) & 0xffU));
-        }
-        return std::move(out_);
-    }
-
-  private:
-    std::string out_;
-};
-
-/// The fields between format number and checksum; nothing if the bytes are not a progress of this format.
-[[nodiscard]] inline std::optional<std::string_view> progress_fields(std::string_view bytes) noexcept {
-    constexpr std::size_t head = saga_progress_mark.size() + 1;
-    if (!is_saga_progress(bytes) || bytes.size() < head + checksum_size || bytes[head - 1] != progress_format) {
-        return std::nullopt;
-    }
-    std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < checksum_size; ++i) {
-        sum |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[bytes.size() - checksum_size + i]))
-               << (8 * i);
-    }
-    bytes.remove_suffix(checksum_size);
-    return sum == checksum(bytes) ? std::optional{bytes.substr(head)} : std::nullopt;
-}
-
-/// Reads fields, or the content of one. Once something is missing, `ok` stays false.
-class field_reader {
-  public:
-    explicit field_reader(std::string_view from) noexcept : rest_(from) {}
-
-    [[nodiscard]] bool ok() const noexcept { return ok_; }
-    [[nodiscard]] bool done() const noexcept { return !ok_ || rest_.empty(); }
-
-    [[nodiscard]] std::uint64_t number() noexcept {
-        std::uint64_t value = 0;
-        for (unsigned shift = 0; shift < 64; shift += 7) {
-            const auto byte = static_cast<unsigned char>(take(1).empty() ? 0x80 : last_);
-            value |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
-            if (!ok_ || (byte & 0x80U) == 0) {
-                return value;
-            }
-        }
-        ok_ = false;
-        return 0;
-    }
-    [[nodiscard]] std::string_view take(std::uint64_t size) noexcept {
-        if (!ok_ || size > rest_.size()) {
-            ok_ = false;
-            return {};
-        }
-        const auto taken = rest_.substr(0, static_cast<std::size_t>(size));
-        rest_.remove_prefix(taken.size());
-        last_ = taken.empty() ? '\0' : taken.back();
-        return taken;
-    }
-    [[nodiscard]] std::string_view rest() noexcept { return take(rest_.size()); }
-    [[nodiscard]] id identity() noexcept {
-        std::array<std::uint8_t, 16> raw{};
-        const auto content = take(raw.size());
-        for (std::size_t i = 0; i < content.size(); ++i) {
-            raw[i] = static_cast<std::uint8_t>(content[i]);
-        }
-        return id::from_bytes(raw);
-    }
-    [[nodiscard]] time_point time() noexcept { return time_point{duration{static_cast<duration::rep>(number())}}; }
-    void fail() noexcept { ok_ = false; }
-
-  private:
-    std::string_view rest_;
-    char last_ = '\0';
-    bool ok_ = true;
-};
-
-} // namespace detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/contract/saga_progress.hpp
-// The progress of a saga, as each checkpoint stores it in the saga's entry: a plain value and its bytes.
-//
-// A reader passes over fields it does not know, so an older runner can read what a newer one of the same format wrote.
-// All other bytes that `encode_progress` did not write are rejected by `decode_progress`.
-//
-// Invariants of a decoded progress: `at` is at most the number of steps that have begun, and `definition` is not empty.
-
-namespace vouch {
-inline namespace v0 {
-
-/// Whether a saga does its steps or undoes them.
-enum class saga_direction : std::uint8_t { forward, back };
-
-[[nodiscard]] constexpr std::string_view name_of(saga_direction d) noexcept {
-    return d == saga_direction::forward ? "forward" : "back";
-}
-
-/// What is known of a step.
-enum class step_state : std::uint8_t {
-    begun,     ///< the current step; whether it has had an effect is not known yet
-    done,      ///< it succeeded, and its result is kept
-    failed,    ///< it is known to have had no effect: it rejected at once, or never started. It is not undone
-    unknown,   ///< it may have had an effect: crash, timeout, attempts used up. It is undone
-    undone,    ///< its compensation succeeded
-    kept,      ///< it was done or unknown, and has no compensation
-    skipped,   ///< its condition was false. It is not undone
-    undecided, ///< the current step; its condition has not answered yet
-};
-
-[[nodiscard]] constexpr std::string_view name_of(step_state s) noexcept {
-    switch (s) {
-    case step_state::begun: return "begun";
-    case step_state::done: return "done";
-    case step_state::failed: return "failed";
-    case step_state::unknown: return "unknown";
-    case step_state::undone: return "undone";
-    case step_state::kept: return "kept";
-    case step_state::skipped: return "skipped";
-    case step_state::undecided: return "undecided";
-    }
-    return "?";
-}
-
-/// A step that has begun.
-struct step_record {
-    std::string name{};
-    step_state state = step_state::begun;
-    std::string result{}; ///< of the forward action
-
-    [[nodiscard]] friend bool operator==(const step_record&, const step_record&) = default;
-};
-
-struct saga_progress {
-    std::string definition{};
-    std::uint32_t version = 0;
-    saga_direction direction = saga_direction::forward;
-    std::size_t at = 0;                   ///< index of the current step; the number of steps if all are done
-    std::vector<step_record> steps{};     ///< the steps that have begun
-    std::string reason{};                 ///< why the saga compensates
-    time_point since{};                   ///< when the current step began
-    std::uint32_t tries = 0;              ///< failed attempts of the current compensation before this checkpoint
-    id command{};                         ///< the command whose reply the saga waits for; nil: none
-    id sender{};                          ///< the entry that sent this command
-    std::optional<time_point> deadline{}; ///< of this command
-    id origin{};                          ///< the saga's first entry; idempotency keys are derived from it
-    id owner{}; ///< the entry that wrote this progress. If it is another one, that entry was resumed
-
-    [[nodiscard]] bool is_waiting() const noexcept { return !command.is_nil(); }
-    [[nodiscard]] friend bool operator==(const saga_progress&, const saga_progress&) = default;
-};
-
-namespace detail {
-
-enum class progress_field : std::uint8_t {
-    definition = 1,
-    version,
-    direction,
-    at,
-    step,
-    reason,
-    since,
-    tries,
-    command,
-    sender,
-    deadline,
-    origin,
-    owner,
-};
-
-[[nodiscard]] inline std::string encode_step(const step_record& record) {
-    std::string out;
-    out.push_back(static_cast<char>(record.state));
-    append_number(out, record.name.size());
-    out += record.name;
-    out += record.result;
-    return out;
-}
-
-[[nodiscard]] inline step_record read_step(field_reader& from) {
-    step_record out;
-    const auto state = from.number();
-    if (state > static_cast<std::uint64_t>(step_state::undecided)) {
-        from.fail();
-    }
-    out.state = static_cast<step_state>(state);
-    out.name = std::string(from.take(from.number()));
-    out.result = std::string(from.rest());
-    return out;
-}
-
-inline void read_field(saga_progress& p, std::uint64_t field, field_reader& from) {
-    switch (static_cast<progress_field>(field)) {
-    case progress_field::definition: p.definition = std::string(from.rest()); break;
-    case progress_field::version: p.version = static_cast<std::uint32_t>(from.number()); break;
-    case progress_field::direction: p.direction = from.number() == 1 ? saga_direction::back : p.direction; break;
-    case progress_field::at: p.at = static_cast<std::size_t>(from.number()); break;
-    case progress_field::step: p.steps.push_back(read_step(from)); break;
-    case progress_field::reason: p.reason = std::string(from.rest()); break;
-    case progress_field::since: p.since = from.time(); break;
-    case progress_field::tries: p.tries = static_cast<std::uint32_t>(from.number()); break;
-    case progress_field::command: p.command = from.identity(); break;
-    case progress_field::sender: p.sender = from.identity(); break;
-    case progress_field::deadline: p.deadline = from.time(); break;
-    case progress_field::origin: p.origin = from.identity(); break;
-    case progress_field::owner: p.owner = from.identity(); break;
-    }
-}
-
-} // namespace detail
-
-[[nodiscard]] inline std::string encode_progress(const saga_progress& p) {
-    using field = detail::progress_field;
-    detail::field_writer out;
-    out.bytes(field::definition, p.definition);
-    out.number(field::version, p.version);
-    out.number(field::direction, static_cast<std::uint64_t>(p.direction));
-    out.number(field::at, p.at);
-    for (const auto& record : p.steps) {
-        out.bytes(field::step, detail::encode_step(record));
-    }
-    out.bytes(field::reason, p.reason);
-    out.time(field::since, p.since);
-    out.number(field::tries, p.tries);
-    out.identity(field::command, p.command);
-    out.identity(field::sender, p.sender);
-    if (p.deadline) {
-        out.time(field::deadline, *p.deadline);
-    }
-    out.identity(field::origin, p.origin);
-    out.identity(field::owner, p.owner);
-    return std::move(out).finish();
-}
-
-/// Returns nothing if the bytes are not what `encode_progress` of this format wrote.
-[[nodiscard]] inline std::optional<saga_progress> decode_progress(std::string_view bytes) {
-    const auto fields = detail::progress_fields(bytes);
-    if (!fields) {
-        return std::nullopt;
-    }
-    saga_progress p;
-    detail::field_reader all(*fields);
-    while (!all.done()) {
-        const auto field = all.number();
-        detail::field_reader content(all.take(all.number()));
-        detail::read_field(p, field, content);
-        if (!content.ok()) {
-            return std::nullopt;
-        }
-    }
-    const bool is_valid = all.ok() && !p.definition.empty() && p.at <= p.steps.size();
-    return is_valid ? std::optional{std::move(p)} : std::nullopt;
-}
-
-} // namespace v0
-} // namespace vouch
-
 // ---- vouch/contract/requeue.hpp
 // How a dead entry gets another chance: a successor takes its place. The dead entry itself never changes.
 
@@ -2223,25 +1943,6 @@ template <class Writer>
     static_assert(explain_writer<Writer>());
     const auto found = tx.find(r.dead);
     return found && is_saga(*found) ? receipt{} : detail::replace_dead(tx, found, r, {});
-}
-
-/// Gives a dead saga a successor that is another saga with the same payload: it starts at the first step, under keys of
-/// its own, and repeats what the dead one has done and not undone. `resume` is usually what is wanted. Returns
-/// inserted; duplicate of the successor it already has; or refused, if the entry is absent, not dead, not a saga, or
-/// its progress cannot be read.
-template <class Writer>
-[[nodiscard]] receipt requeue_saga(Writer& tx, const requeue_request& r) {
-    static_assert(explain_writer<Writer>());
-    const auto found = tx.find(r.dead);
-    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
-    if (!progress) {
-        return {};
-    }
-    return detail::replace_dead(tx, found, r,
-                                encode_progress({.definition = progress->definition,
-                                                 .version = progress->version,
-                                                 .origin = r.successor,
-                                                 .owner = r.successor}));
 }
 
 /// Gives a dead entry a successor that continues from the last checkpoint. Returns the same as `requeue`, but does not
@@ -4820,6 +4521,7 @@ enum class event_kind : std::uint8_t {
     polled,      ///< the worker asked the store for work and claimed `count` entries
 };
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(event_kind kind) noexcept {
     switch (kind) {
     case event_kind::enqueued: return "enqueued";
@@ -4853,6 +4555,7 @@ enum class death : std::uint8_t {
     invalid,    ///< the store would refuse the outcome or an emission
 };
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(death why) noexcept {
     switch (why) {
     case death::none: return "none";
@@ -5137,14 +4840,14 @@ template <class Writer>
     if (is_terminal(found->state)) {
         return verdict::stale;
     }
-    const auto progress = decode_progress(found->progress);
-    if (!progress) {
+    const auto stored = saga_origin(found->progress);
+    if (!stored) {
         throw error(error_kind::unsupported, "saga: this version cannot read the progress of " + to_string(saga) +
                                                  "; use the version that wrote it");
     }
     const auto answer = tx.nudge(saga, now);
     if (answer == verdict::applied || answer == verdict::repeated) {
-        const auto origin = progress->origin.is_nil() ? first_entry_of(tx, *found) : progress->origin;
+        const auto origin = stored->is_nil() ? first_entry_of(tx, *found) : *stored;
         const std::array mark{draft{.id = cancel_mark_of(origin),
                                     .queue = std::string(saga_marks_queue),
                                     .topic = "saga.cancel",
@@ -7932,156 +7635,6 @@ class runner {
     batch kept_{};           ///< outcomes that are not settled yet
     bool was_alone_ = false; ///< the last pass handled an entry with a lapse
 };
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/run/webhook.hpp
-// Webhook deliveries: one entry per (event, subscription), however often the event is routed. Each subscription has its
-// own limits and delays, as they are at the time of an attempt; the defaults apply to what it leaves open.
-//
-//   const vouch::webhook hook(find_subscription, send);
-//   router.on(hook);
-//   outbox.emit(tx, vouch::webhook::of({.queue = "webhooks", .event = "order.placed/7", .to = subscription, .body = body}));
-//
-// The names of its parts in other systems that call this a delivery saga:
-//
-//   Pending, InProgress, PendingRetry, Completed, DeadLettered   the states pending, claimed, retrying, succeeded, dead
-//   attempt_count      failures, plus one if it succeeded
-//   next_attempt_at    due_at
-//   final_error_code   last_error: of the last failed attempt; kept after a success
-//
-// The handler knows nothing of HTTP: the application gives it a function that sends. Any number of threads may run it,
-// if that function allows that.
-
-namespace vouch {
-inline namespace v0 {
-
-class webhook {
-  public:
-    static constexpr std::string_view topic = "webhook";
-
-    struct subscription {
-        std::string id{};
-        std::string url{};
-        std::uint32_t attempts_max = 0; ///< 0: one more than its schedule has delays; without a schedule the default
-        std::optional<vouch::backoff> backoff{}; ///< unset: the default
-    };
-
-    /// An event for a subscription.
-    struct message {
-        std::string queue{};
-        std::string event{}; ///< names the event: one delivery per event and subscription
-        webhook::subscription to{};
-        std::string body{};
-    };
-
-    /// What to send.
-    struct request {
-        vouch::id id{}; ///< the idempotency key: the same for every attempt
-        std::string event{};
-        webhook::subscription subscription{};
-        std::string body{};
-        std::uint32_t attempt = 0; ///< counted from 1
-    };
-
-    /// Returns nothing if the subscription does not exist any more.
-    using lookup = std::function<std::optional<subscription>(std::string_view id)>;
-    /// Sends, and returns the status of the response. An exception is a failed attempt.
-    using sender = std::function<int(const request&)>;
-
-    webhook(lookup subscriptions, sender send, retry_policy defaults = {})
-        : subscriptions_(std::move(subscriptions)), send_(std::move(send)), defaults_(std::move(defaults)) {}
-
-    /// The policy of the route. It sets no limit: the subscription does, at each attempt.
-    [[nodiscard]] retry_policy retry() const {
-        return {.backoff = defaults_.backoff, .attempts_max = std::numeric_limits<std::uint32_t>::max()};
-    }
-
-    /// The policy of a subscription, completed by the defaults.
-    [[nodiscard]] retry_policy retry_of(const subscription& s) const {
-        const bool has_schedule = s.backoff && s.backoff->attempts();
-        const auto otherwise = has_schedule ? *s.backoff->attempts() : attempts_max_of(entry{}, defaults_);
-        return {.backoff = s.backoff ? s.backoff : defaults_.backoff,
-                .attempts_max = s.attempts_max != 0 ? s.attempts_max : otherwise};
-    }
-
-    /// The delivery of an event to a subscription. Emit it in the transaction of the event. The same pair again is a
-    /// duplicate while the first is stored. Only the subscription's id is stored.
-    [[nodiscard]] static emission of(message m) {
-        if (m.event.empty() || m.to.id.empty()) {
-            detail::refuse({"webhook", m.event.empty() ? "event" : "subscription id"}, "is empty");
-        }
-        // The length keeps ("a/b", "c") and ("a", "b/c") apart.
-        auto key = std::to_string(m.event.size()) + '/' + m.event + '/' + m.to.id;
-        return {.queue = std::move(m.queue),
-                .topic = std::string(topic),
-                .payload = std::move(m.body),
-                .key = std::move(key),
-                .headers = {{"webhook-event", std::move(m.event)}, {"webhook-subscription", std::move(m.to.id)}}};
-    }
-
-    /// A 2xx status is a success, any other a failed attempt with the code `http_<status>`. The delivery is dead at once
-    /// if its subscription is gone, or if the subscription's limit is below the attempts made.
-    [[nodiscard]] outcome operator()(delivery& d) const {
-        const auto event = d.header("webhook-event");
-        const auto to = d.header("webhook-subscription");
-        if (!event || !to) {
-            throw reject("no_webhook");
-        }
-        const auto known = subscriptions_(*to);
-        if (!known) {
-            throw reject("no_subscription");
-        }
-        const auto policy = retry_of(*known);
-        if (d.attempt() > attempts_max_of(d.entry(), policy)) {
-            return bury{.error = "attempts_exhausted"};
-        }
-        std::string code;
-        try {
-            const int status = send_({.id = d.id(),
-                                      .event = std::string(*event),
-                                      .subscription = *known,
-                                      .body = d.payload(),
-                                      .attempt = d.attempt()});
-            if (status >= 200 && status < 300) {
-                return succeed{};
-            }
-            code = "http_" + std::to_string(status);
-        } catch (...) {
-            const auto why = detail::caught_exception::current();
-            if (why.is_permanent) {
-                throw;
-            }
-            code = why.code;
-            d.explain(why.text);
-        }
-        return after_failure(d.entry(), code, policy, d.time());
-    }
-
-    /// An audit sink that calls `hook(transaction, audit_line)` for every delivery that dies, in the same transaction.
-    /// If the hook throws, the delivery is not dead yet; it is settled again later.
-    template <class Transaction, class Hook>
-    [[nodiscard]] static audit_sink<Transaction> dead_letters(Hook&& hook) {
-        return [hook = std::forward<Hook>(hook)](Transaction& tx, const audit_line& line) {
-            if (line.what == audit_line::kind::dead && line.topic == topic) {
-                hook(tx, line);
-            }
-        };
-    }
-
-  private:
-    lookup subscriptions_;
-    sender send_;
-    retry_policy defaults_;
-};
-
-/// Makes `router.on(hook)` work; call that.
-template <class Store>
-void add_route(router<Store>& to, webhook hook) {
-    auto retry = hook.retry();
-    to.on(std::string(webhook::topic), std::move(hook), std::move(retry));
-}
 
 } // namespace v0
 } // namespace vouch

@@ -80,7 +80,7 @@ void run_on(Fixture& fixture, const test& t) {
     static int folders = 0;
     const auto root = std::filesystem::current_path() / std::to_string(++folders);
     open_mutant open = [&](int n) {
-        const vouch::conformance::place where(root / std::to_string(n));
+        const vouch::conformance::location where(root / std::to_string(n));
         std::filesystem::create_directories(where.directory());
         return vouch::conformance::erase([&] { return fixture.open(where); });
     };

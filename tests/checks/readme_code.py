@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that the code in README.md and in the pages beside the code is true.
+"""Checks that the code in README.md, and in every README.md beside the code, is true.
 
     readme_code.py WORK_FOLDER -- COMPILER [FLAGS...]
 
-- A ```cpp block with `int main` is a program: it must compile with the given flags and exit 0. If the next block is
-  ```text, with at most one line of words between them, that is what the program prints, to the byte.
-- Any other ```cpp block is part of a file that the tests compile, and names it in the comment just above:
+- A ```cpp block is part of a file that the tests compile, and names it in the comment just above:
   `<!-- part of: tests/unit/x.cpp -->`. Its lines must occur there, in this order and without others between, blank
   lines and indentation aside. A block line `...` or `// ...` stands for lines left out.
+- Any other ```cpp block has an `int main` and is a program: it must compile with the given flags and exit 0. If the next
+  block is ```text, with at most one line of words between them, that is what the program prints, to the byte.
 """
 
 import difflib
@@ -18,7 +18,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGES = ["README.md", "backends/README.md"]
+PAGES = ["README.md", *(path.relative_to(ROOT).as_posix()
+                        for folder in ("include", "backends", "conformance", "examples", "tests")
+                        for path in sorted((ROOT / folder).rglob("README.md")))]
+MUST_HAVE_CODE = {"README.md", "backends/README.md", "include/vouch/contract/README.md"}
 
 
 class Block:
@@ -90,12 +93,12 @@ def run_program(page, block, expected, work, compiler):
 def check(page, work, compiler):
     """What is wrong with a page, a line each."""
     found = blocks((ROOT / page).read_text(encoding="utf-8"))
-    if not any(block.language == "cpp" for block in found):
+    if page in MUST_HAVE_CODE and not any(block.language == "cpp" for block in found):
         yield f"{page}: no ```cpp block"
     for block, after in zip(found, [*found[1:], None]):
         if block.language != "cpp":
             continue
-        if "int main" in block.text:
+        if block.part_of is None and "int main" in block.text:
             expected = after if after and after.language == "text" and after.gap <= 1 else None
             problem = run_program(page, block, expected, work, compiler)
         elif block.part_of is None:

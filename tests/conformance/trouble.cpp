@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fixtures nothing can be said about, to see what is said: `trouble throws|hangs [arguments of the suite]`; and runs
-// that have seen too little for a verdict: `trouble gaps`.
+// Fixtures that cannot be tested, to check the suite's messages: `trouble throws|hangs [arguments of the suite]`; and
+// reports of runs that have seen too little for a verdict: `trouble gaps`.
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -25,7 +25,7 @@ struct hanging_store : vouch::memory::store {
 };
 
 struct fixture {
-    hanging_store open(const vouch::conformance::place&) {
+    hanging_store open(const vouch::conformance::location&) {
         if (throws) {
             throw vouch::error(vouch::error_kind::io, "trouble: there is no such disk");
         }
@@ -33,7 +33,7 @@ struct fixture {
     }
 };
 
-/// What is said of a run in which everything passed, if it has seen this.
+/// The verdict on a run in which every clause passed and which has seen this.
 std::string verdict_on(const vouch::conformance::tally& seen) {
     vouch::conformance::report r;
     r.gaps = vouch::conformance::detail::gaps_of(seen, {});

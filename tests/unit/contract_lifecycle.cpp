@@ -360,7 +360,7 @@ TEST_CASE("lifecycle: the table of verdicts is the table of the design") {
     const auto expected = [](const row& r) { return std::array<verdict, 6>{r[0], r[2], r[3], r[4], r[5], unknown}; };
     const vouch::detail::verdict_table table{expected(with_its_ticket), expected(with_another), expected(nudged),
                                              expected(nudged_again), expected(cancelled)};
-    CHECK(vouch::detail::verdicts == table);
+    CHECK(vouch::detail::verdict_cells == table);
     CHECK(vouch::detail::verdict_on(verdict_row::settle_other_epoch, verdict_column::held) == stale);
 }
 

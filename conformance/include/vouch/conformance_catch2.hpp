@@ -3,7 +3,7 @@
 //
 //   static const vouch::conformance::catch2_cases<fixture> cases({"acme", "1.4.0"});
 //
-// Each case runs its clause on a fixture of its own.
+// Each case runs its clause on a new fixture.
 #pragma once
 
 #include <vouch/version.hpp> // first: it says what the compiler lacks
@@ -29,6 +29,7 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance {
 
+/// Registers one test case per clause. Define one object of this type at namespace scope.
 template <class Fixture>
 class catch2_cases {
   public:
@@ -45,7 +46,7 @@ class catch2_cases {
         return kept;
     }
 
-    /// Catch2 takes plain functions, so each clause has one.
+    /// Catch2 2 registers function pointers, so each clause needs a function.
     template <std::size_t N>
     static void run_one() {
         auto [whose, how] = settings();

@@ -29,6 +29,7 @@ enum class error_kind : std::uint8_t {
     misuse,           ///< a call that the contract forbids, such as using a closed transaction
 };
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(error_kind kind) noexcept {
     switch (kind) {
     case error_kind::invalid_argument: return "invalid_argument";

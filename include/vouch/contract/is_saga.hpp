@@ -1,29 +1,50 @@
 // SPDX-License-Identifier: MIT
-// How a saga's entry is told from any other, for those who must treat it differently without knowing more of sagas: a
-// saga may have done work that has to be undone, so it is never buried, cancelled or started afresh like another entry.
-// A look at the first bytes of the progress; nothing is decoded.
+// Recognises the entries of sagas, for code that must treat them differently but knows nothing else about sagas. A saga
+// may have done work that has to be undone, so it is never buried, cancelled or started again like other entries. Only
+// the first bytes of the progress are read: a mark, the number of the format, and the saga's origin.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include <vouch/contract/entry.hpp>
+#include <vouch/contract/id.hpp>
 
 namespace vouch {
 inline namespace v0 {
 
-/// How the progress of every saga begins; the number of its format follows.
+/// The first bytes of every saga's progress. The number of the format follows, then 16 bytes of origin.
 inline constexpr std::string_view saga_progress_mark = "saga";
+/// A control character, so that a handler's own text that begins with the mark is not taken for a saga's progress.
+inline constexpr char saga_progress_format = 1;
 
-/// Whether these bytes claim to be the progress of a saga. The format is a control character, so that a handler's own
-/// text that begins with the word is not taken for one.
+/// Whether these bytes are the progress of a saga, in this format or another.
 [[nodiscard]] constexpr bool is_saga_progress(std::string_view bytes) noexcept {
     constexpr auto size = saga_progress_mark.size();
     return bytes.size() > size && bytes.substr(0, size) == saga_progress_mark && bytes[size] > '\0' &&
            bytes[size] < ' ';
 }
 
-/// Whether an entry is a saga: one that was begun by `saga_definition::begin`, or has passed its first checkpoint.
+/// Whether an entry is a saga: it was started by `outbox::start`, or has passed its first checkpoint.
 [[nodiscard]] inline bool is_saga(const entry& e) noexcept { return is_saga_progress(e.progress); }
+
+/// The origin that a saga's progress names: the id of the saga's first entry, or nil before the first checkpoint. Returns
+/// nothing if the progress has another format.
+[[nodiscard]] inline std::optional<id> saga_origin(std::string_view progress) noexcept {
+    constexpr auto head = saga_progress_mark.size() + 1;
+    std::array<std::uint8_t, 16> raw{};
+    if (!is_saga_progress(progress) || progress[head - 1] != saga_progress_format ||
+        progress.size() < head + raw.size()) {
+        return std::nullopt;
+    }
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+        raw[i] = static_cast<std::uint8_t>(progress[head + i]);
+    }
+    return id::from_bytes(raw);
+}
 
 } // namespace v0
 } // namespace vouch

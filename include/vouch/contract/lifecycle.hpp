@@ -8,11 +8,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include <vouch/contract/detail/next_state.hpp>
+#include <vouch/contract/detail/settle_on.hpp>
 #include <vouch/contract/detail/verdict_table.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/outcome.hpp>
@@ -26,72 +26,9 @@
 namespace vouch {
 inline namespace v0 {
 
-namespace detail {
-
-/// Sets the next due time. A nudge during the claim makes the entry due now at the latest.
-inline void set_due(life& l, time_point due, time_point now) { l.due_at = l.woken ? std::min(due, now) : due; }
-
-/// The fields that each outcome changes. What all outcomes have in common is in `apply`.
-struct settle_on {
-    life& l;
-    time_point now;
-
-    void operator()(const succeed& o) const {
-        l.state = state_after(state::claimed, verb::succeed);
-        l.lapses = 0;
-        l.result = o.result;
-    }
-    void operator()(const retry& o) const {
-        l.state = state_after(state::claimed, verb::retry);
-        set_due(l, o.at, now);
-        l.lapses = 0;
-        l.failures += 1;
-        l.last_error = o.error;
-    }
-    void operator()(const bury& o) const {
-        l.state = state_after(state::claimed, verb::bury);
-        l.lapses = 0;
-        l.failures += 1;
-        l.last_error = o.error;
-        l.result = o.result;
-    }
-    void operator()(const release& o) const {
-        l.attempts -= 1;
-        l.state = l.attempts == 0 ? state_after(state::claimed, verb::release, condition::first_attempt)
-                                  : state_after(state::claimed, verb::release, condition::later_attempt);
-        set_due(l, o.at.value_or(l.due_at), now);
-    }
-    void operator()(const advance& o) const {
-        l.state = state_after(state::claimed, verb::advance);
-        l.attempts = 0;
-        l.lapses = 0;
-        l.progress = o.progress;
-        set_due(l, o.at.value_or(now), now);
-    }
-};
-
-[[nodiscard]] inline verdict verdict_on_ticket(const life& l, std::uint64_t epoch, time_point now) noexcept {
-    return verdict_on(epoch == l.epoch ? verdict_row::settle : verdict_row::settle_other_epoch, column_of(l, now));
-}
-
-/// A state has a gate exactly if it can be claimed, and the gate is the end of the lease exactly if that is the
-/// condition of the claim.
-[[nodiscard]] consteval bool gates_agree_with_transitions() {
-    for (const auto s : all_states) {
-        if (has_transition(s, verb::claim) != is_live(s) ||
-            has_transition(s, verb::claim, condition::lease_over) != (s == state::claimed)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-} // namespace detail
-
 /// The time from which a claim may take the entry, if its lane does not block it: the end of the lease if it is
 /// claimed, else `due_at`. A terminal entry has none.
 [[nodiscard]] constexpr std::optional<time_point> gate_of(const life& l) noexcept {
-    static_assert(detail::gates_agree_with_transitions(), "vouch: gate_of contradicts the table of transitions");
     if (is_terminal(l.state)) {
         return std::nullopt;
     }

@@ -12,7 +12,6 @@
 #include <vouch/contract/explain.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/is_saga.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/verdict.hpp>
 
@@ -56,25 +55,6 @@ template <class Writer>
     static_assert(explain_writer<Writer>());
     const auto found = tx.find(r.dead);
     return found && is_saga(*found) ? receipt{} : detail::replace_dead(tx, found, r, {});
-}
-
-/// Gives a dead saga a successor that is another saga with the same payload: it starts at the first step, under keys of
-/// its own, and repeats what the dead one has done and not undone. `resume` is usually what is wanted. Returns
-/// inserted; duplicate of the successor it already has; or refused, if the entry is absent, not dead, not a saga, or
-/// its progress cannot be read.
-template <class Writer>
-[[nodiscard]] receipt requeue_saga(Writer& tx, const requeue_request& r) {
-    static_assert(explain_writer<Writer>());
-    const auto found = tx.find(r.dead);
-    const auto progress = found ? decode_progress(found->progress) : std::nullopt;
-    if (!progress) {
-        return {};
-    }
-    return detail::replace_dead(tx, found, r,
-                                encode_progress({.definition = progress->definition,
-                                                 .version = progress->version,
-                                                 .origin = r.successor,
-                                                 .owner = r.successor}));
 }
 
 /// Gives a dead entry a successor that continues from the last checkpoint. Returns the same as `requeue`, but does not

@@ -22,6 +22,7 @@ enum class state : std::uint8_t {
     dead,      ///< terminal: given up; kept for an operator
 };
 
+/// Every state, in the order of the enumeration.
 inline constexpr std::array<state, 5> all_states{state::pending, state::retrying, state::claimed, state::succeeded,
                                                  state::dead};
 
@@ -30,6 +31,7 @@ inline constexpr std::array<state, 5> all_states{state::pending, state::retrying
 /// Not terminal.
 [[nodiscard]] constexpr bool is_live(state s) noexcept { return !is_terminal(s); }
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(state s) noexcept {
     switch (s) {
     case state::pending: return "pending";

@@ -19,9 +19,11 @@ inline namespace v0 {
 /// What can be done to a stored entry. The verbs from `succeed` to `advance` are the outcomes of a settle.
 enum class verb : std::uint8_t { claim, succeed, retry, bury, release, advance, extend, nudge, cancel };
 
+/// Every verb, in the order of the enumeration.
 inline constexpr std::array<verb, 9> all_verbs{verb::claim,   verb::succeed, verb::retry, verb::bury,  verb::release,
                                                verb::advance, verb::extend,  verb::nudge, verb::cancel};
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(verb v) noexcept {
     switch (v) {
     case verb::claim: return "claim";

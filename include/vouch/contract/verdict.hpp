@@ -21,9 +21,11 @@ enum class verdict : std::uint8_t {
     unknown,  ///< no such entry
 };
 
+/// Every verdict, in the order of the enumeration.
 inline constexpr std::array<verdict, 4> all_verdicts{verdict::applied, verdict::repeated, verdict::stale,
                                                      verdict::unknown};
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(verdict v) noexcept {
     switch (v) {
     case verdict::applied: return "applied";
@@ -61,6 +63,7 @@ struct receipt {
     [[nodiscard]] friend constexpr bool operator==(const receipt&, const receipt&) noexcept = default;
 };
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(receipt::kind k) noexcept {
     switch (k) {
     case receipt::kind::inserted: return "inserted";

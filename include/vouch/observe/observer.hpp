@@ -38,6 +38,7 @@ enum class event_kind : std::uint8_t {
     polled,      ///< the worker asked the store for work and claimed `count` entries
 };
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(event_kind kind) noexcept {
     switch (kind) {
     case event_kind::enqueued: return "enqueued";
@@ -71,6 +72,7 @@ enum class death : std::uint8_t {
     invalid,    ///< the store would refuse the outcome or an emission
 };
 
+/// The name of the enumerator.
 [[nodiscard]] constexpr std::string_view name_of(death why) noexcept {
     switch (why) {
     case death::none: return "none";

@@ -18,7 +18,6 @@
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/saga_origin.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/verdict.hpp>
@@ -45,14 +44,14 @@ template <class Writer>
     if (is_terminal(found->state)) {
         return verdict::stale;
     }
-    const auto progress = decode_progress(found->progress);
-    if (!progress) {
+    const auto stored = saga_origin(found->progress);
+    if (!stored) {
         throw error(error_kind::unsupported, "saga: this version cannot read the progress of " + to_string(saga) +
                                                  "; use the version that wrote it");
     }
     const auto answer = tx.nudge(saga, now);
     if (answer == verdict::applied || answer == verdict::repeated) {
-        const auto origin = progress->origin.is_nil() ? first_entry_of(tx, *found) : progress->origin;
+        const auto origin = stored->is_nil() ? first_entry_of(tx, *found) : *stored;
         const std::array mark{draft{.id = cancel_mark_of(origin),
                                     .queue = std::string(saga_marks_queue),
                                     .topic = "saga.cancel",

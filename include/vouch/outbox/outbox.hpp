@@ -5,8 +5,10 @@
 //
 //   vouch::memory::store store;
 //   vouch::outbox outbox(store);
-//   outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"});    // commits by itself
-//   outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"}); // in the caller's transaction
+//   outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"}); // commits by itself
+//   vouch::transact(store, [&](auto& tx) {
+//       outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"}); // commits with the transaction
+//   });
 //
 // Register all observers before the first use. After that any number of threads may use the outbox, if its clock, its
 // id source and its observers allow that.

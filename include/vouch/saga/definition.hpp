@@ -19,13 +19,13 @@
 
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/limits.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/outbox/codec.hpp>
 #include <vouch/outbox/emission.hpp>
 #include <vouch/outbox/emitter.hpp>
 #include <vouch/policy/retry.hpp>
+#include <vouch/saga/progress.hpp>
 #include <vouch/saga/step_call.hpp>
 #include <vouch/saga/step_results.hpp>
 

@@ -14,9 +14,9 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/is_saga.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

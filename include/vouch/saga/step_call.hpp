@@ -14,11 +14,11 @@
 
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/saga_origin.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/outbox/codec.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/failure.hpp>
+#include <vouch/saga/progress.hpp>
 #include <vouch/saga/step_results.hpp>
 
 namespace vouch {

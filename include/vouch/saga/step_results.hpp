@@ -7,9 +7,9 @@
 #include <optional>
 #include <string_view>
 
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/outbox/codec.hpp>
 #include <vouch/run/failure.hpp>
+#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

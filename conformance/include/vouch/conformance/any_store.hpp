@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A store of any type behind one type, so that the suite is compiled once and not per store. `any_store` is itself a
-// store; copies are the same handle. What the wrapped store throws goes through.
+// A type-erased store, so that the suite is compiled once and not for every store type. `any_store` is itself a store.
+// Copies share one handle. Errors of the wrapped store are passed on.
 #pragma once
 
 #include <atomic>
@@ -23,17 +23,18 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance {
 
-/// What a store and a transaction have in common.
-class reader_face {
+/// The reads of a store or a transaction.
+class reader_interface {
   public:
-    virtual ~reader_face() = default;
+    virtual ~reader_interface() = default;
     [[nodiscard]] virtual std::optional<entry> find(const id& wanted) const = 0;
     [[nodiscard]] virtual std::vector<entry> list(const query& q) const = 0;
     [[nodiscard]] virtual state_counts counts(std::string_view queue) const = 0;
     [[nodiscard]] virtual std::optional<time_point> next_due(std::string_view queue) const = 0;
 };
 
-class transaction_face : public reader_face {
+/// The operations of a transaction.
+class transaction_interface : public reader_interface {
   public:
     virtual std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) = 0;
     [[nodiscard]] virtual std::vector<entry> claim(const claim_request& request) = 0;
@@ -44,75 +45,80 @@ class transaction_face : public reader_face {
     [[nodiscard]] virtual verdict cancel(const id& wanted, std::string_view error, time_point now) = 0;
     virtual std::size_t purge(const purge_request& request) = 0;
     virtual void commit() = 0;
-    /// Moves the wrapped transaction to a new face; this one is then moved from.
-    [[nodiscard]] virtual std::unique_ptr<transaction_face> move_out() = 0;
+    /// Moves the wrapped transaction into a new object and leaves this one moved from.
+    [[nodiscard]] virtual std::unique_ptr<transaction_interface> move_out() = 0;
 };
 
-class store_face : public reader_face {
+/// The operations of a store.
+class store_interface : public reader_interface {
   public:
-    [[nodiscard]] virtual std::unique_ptr<transaction_face> begin() = 0;
+    [[nodiscard]] virtual std::unique_ptr<transaction_interface> begin() = 0;
     [[nodiscard]] virtual vouch::capabilities capabilities() const = 0;
-    /// Only called if the capability `wakes` is declared.
+    /// Called only if the store declares the capability `wakes`.
     [[nodiscard]] virtual std::uint64_t wakes(std::string_view queue) = 0;
     virtual std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                                std::stop_token stop) = 0;
 };
 
+/// The transaction of `any_store`.
 class any_transaction {
   public:
-    explicit any_transaction(std::unique_ptr<transaction_face> face) : face_(std::move(face)) {}
+    explicit any_transaction(std::unique_ptr<transaction_interface> wrapped) : wrapped_(std::move(wrapped)) {}
 
-    [[nodiscard]] std::optional<entry> find(const id& wanted) const { return face_->find(wanted); }
-    [[nodiscard]] std::vector<entry> list(const query& q) const { return face_->list(q); }
-    [[nodiscard]] state_counts counts(std::string_view queue) const { return face_->counts(queue); }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const { return face_->next_due(queue); }
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const { return wrapped_->find(wanted); }
+    [[nodiscard]] std::vector<entry> list(const query& q) const { return wrapped_->list(q); }
+    [[nodiscard]] state_counts counts(std::string_view queue) const { return wrapped_->counts(queue); }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const { return wrapped_->next_due(queue); }
 
-    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) { return face_->enqueue(drafts, now); }
-    [[nodiscard]] std::vector<entry> claim(const claim_request& request) { return face_->claim(request); }
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        return wrapped_->enqueue(drafts, now);
+    }
+    [[nodiscard]] std::vector<entry> claim(const claim_request& request) { return wrapped_->claim(request); }
     [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
-        return face_->settle(settles, now);
+        return wrapped_->settle(settles, now);
     }
     [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
-        return face_->extend(tickets, now, lease);
+        return wrapped_->extend(tickets, now, lease);
     }
-    [[nodiscard]] verdict nudge(const id& wanted, time_point now) { return face_->nudge(wanted, now); }
+    [[nodiscard]] verdict nudge(const id& wanted, time_point now) { return wrapped_->nudge(wanted, now); }
     [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) {
-        return face_->cancel(wanted, error, now);
+        return wrapped_->cancel(wanted, error, now);
     }
-    std::size_t purge(const purge_request& request) { return face_->purge(request); }
-    void commit() { face_->commit(); }
+    std::size_t purge(const purge_request& request) { return wrapped_->purge(request); }
+    void commit() { wrapped_->commit(); }
 
-    /// As a move construction of the wrapped transaction: this one stays behind, moved from.
-    [[nodiscard]] any_transaction move_out() { return any_transaction(face_->move_out()); }
+    /// Move-constructs the wrapped transaction. This object stays usable and wraps the one moved from.
+    [[nodiscard]] any_transaction move_out() { return any_transaction(wrapped_->move_out()); }
 
   private:
-    std::unique_ptr<transaction_face> face_;
+    std::unique_ptr<transaction_interface> wrapped_;
 };
 
+/// A store of any type.
 class any_store {
   public:
     using transaction = any_transaction;
     static constexpr int contract_level = vouch::contract_level;
 
-    explicit any_store(std::shared_ptr<store_face> face) : face_(std::move(face)) {}
+    explicit any_store(std::shared_ptr<store_interface> wrapped) : wrapped_(std::move(wrapped)) {}
 
-    [[nodiscard]] std::optional<entry> find(const id& wanted) const { return face_->find(wanted); }
-    [[nodiscard]] std::vector<entry> list(const query& q) const { return face_->list(q); }
-    [[nodiscard]] state_counts counts(std::string_view queue) const { return face_->counts(queue); }
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const { return face_->next_due(queue); }
-    [[nodiscard]] any_transaction begin() { return any_transaction(face_->begin()); }
-    [[nodiscard]] vouch::capabilities capabilities() const { return face_->capabilities(); }
-    [[nodiscard]] std::uint64_t wakes(std::string_view queue) { return face_->wakes(queue); }
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const { return wrapped_->find(wanted); }
+    [[nodiscard]] std::vector<entry> list(const query& q) const { return wrapped_->list(q); }
+    [[nodiscard]] state_counts counts(std::string_view queue) const { return wrapped_->counts(queue); }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const { return wrapped_->next_due(queue); }
+    [[nodiscard]] any_transaction begin() { return any_transaction(wrapped_->begin()); }
+    [[nodiscard]] vouch::capabilities capabilities() const { return wrapped_->capabilities(); }
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) { return wrapped_->wakes(queue); }
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) {
-        return face_->wait(queue, seen, at_most, std::move(stop));
+        return wrapped_->wait(queue, seen, at_most, std::move(stop));
     }
 
   private:
-    std::shared_ptr<store_face> face_;
+    std::shared_ptr<store_interface> wrapped_;
 };
 
-/// What was called on a store's transactions, and how often it threw `conflict`, which any operation may.
+/// Counts the calls on transactions, and those that threw `conflict`.
 struct call_counts {
     std::atomic<std::uint64_t> calls = 0;
     std::atomic<std::uint64_t> conflicts = 0;
@@ -132,7 +138,7 @@ auto counted(call_counts& counts, const Call& call) {
 }
 
 template <class Transaction>
-class wrapped_transaction final : public transaction_face {
+class wrapped_transaction final : public transaction_interface {
   public:
     wrapped_transaction(Transaction tx, std::shared_ptr<call_counts> counts)
         : tx_(std::move(tx)), counts_(std::move(counts)) {}
@@ -174,7 +180,7 @@ class wrapped_transaction final : public transaction_face {
     void commit() override {
         counted([&] { tx_.commit(); });
     }
-    [[nodiscard]] std::unique_ptr<transaction_face> move_out() override {
+    [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         return std::make_unique<wrapped_transaction>(std::move(tx_), counts_);
     }
 
@@ -189,7 +195,7 @@ class wrapped_transaction final : public transaction_face {
 };
 
 template <class Store>
-class wrapped_store final : public store_face {
+class wrapped_store final : public store_interface {
   public:
     template <class Open>
     wrapped_store(Open&& open, std::shared_ptr<call_counts> counts) : store_(open()), counts_(std::move(counts)) {}
@@ -200,8 +206,8 @@ class wrapped_store final : public store_face {
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const override {
         return store_.next_due(queue);
     }
-    [[nodiscard]] std::unique_ptr<transaction_face> begin() override {
-        return detail::counted(*counts_, [&]() -> std::unique_ptr<transaction_face> {
+    [[nodiscard]] std::unique_ptr<transaction_interface> begin() override {
+        return detail::counted(*counts_, [&]() -> std::unique_ptr<transaction_interface> {
             return std::make_unique<wrapped_transaction<typename Store::transaction>>(store_.begin(), counts_);
         });
     }
@@ -229,7 +235,7 @@ class wrapped_store final : public store_face {
 
 } // namespace detail
 
-/// The store `open()` gives, behind `any_store`. A type that is no store is told what it lacks.
+/// Wraps the store that `open()` returns. If its type is not a store, the compiler prints what it lacks.
 template <class Open>
 [[nodiscard]] any_store erase(Open&& open, std::shared_ptr<call_counts> counts = std::make_shared<call_counts>()) {
     using wrapped = std::remove_cvref_t<decltype(open())>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a store was asked and what it answered, call by call, with what became of each transaction; and the log that
-// keeps it. Reads are not kept. `recording.hpp` writes it.
+// A log of the calls on a store's transactions: arguments, answers, and how each transaction ended. Reads are not
+// logged. `recording` writes it.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance {
 
-/// One call. What does not belong to its operation is empty.
+/// One call. The members that do not belong to its operation are empty.
 struct call {
     enum class operation : std::uint8_t {
         begin,
@@ -38,16 +38,16 @@ struct call {
         cancel,
         purge,
         commit,
-        roll_back ///< destroyed without a commit
+        roll_back ///< the transaction was destroyed without a commit
     };
-    enum class fate : std::uint8_t { open, committed, rolled_back, in_doubt };
+    enum class status : std::uint8_t { open, committed, rolled_back, in_doubt };
 
     call::operation what{};
-    std::uint64_t transaction = 0; ///< counted from 1
-    call::fate became{};           ///< of its transaction, as known when the list was asked for
+    std::uint64_t transaction = 0;     ///< the transaction's number; the first is 1
+    call::status transaction_status{}; ///< as known when the log was read
     time_point now{};
 
-    // Asked.
+    // Arguments.
     std::vector<draft> drafts{};
     claim_request wanted{};
     std::vector<vouch::settle> settles{};
@@ -57,7 +57,7 @@ struct call {
     std::string error{};           ///< cancel
     purge_request purge{};
 
-    // Answered.
+    // Answers.
     std::vector<receipt> receipts{};
     std::vector<entry> claimed{};
     std::vector<settlement> settlements{};
@@ -82,6 +82,8 @@ struct call {
     return "?";
 }
 
+namespace detail {
+
 /// `2019-12-20 08:15:30.000001`, in UTC.
 [[nodiscard]] inline std::string show_date(time_point at) {
     const auto day = std::chrono::floor<std::chrono::days>(at);
@@ -96,8 +98,6 @@ struct call {
            digits(in_day / 60'000'000 % 60, 2) + ':' + digits(in_day / 1'000'000 % 60, 2) + '.' +
            digits(in_day % 1'000'000, 6);
 }
-
-namespace detail {
 
 struct outcome_in_words {
     std::string operator()(const succeed&) const { return "succeed"; }
@@ -124,10 +124,10 @@ struct outcome_in_words {
 /// `item: answer; item: answer`. A call that threw has fewer answers.
 template <class Item, class Answer, class Words>
 [[nodiscard]] std::string side_by_side(const std::vector<Item>& items, const std::vector<Answer>& answers,
-                                       const Words& words) {
+                                       const Words& to_text) {
     std::string out;
     for (std::size_t i = 0; i < items.size(); ++i) {
-        out += (i == 0 ? "" : "; ") + words(items[i]) + (i < answers.size() ? ": " + show(answers[i]) : "");
+        out += (i == 0 ? "" : "; ") + to_text(items[i]) + (i < answers.size() ? ": " + show(answers[i]) : "");
     }
     return out;
 }
@@ -159,33 +159,34 @@ template <class Item, class Answer, class Words>
 
 } // namespace detail
 
-/// One line: the transaction, the operation, the time it was given, what was asked and answered.
+/// One line: the transaction, the operation, its `now`, its arguments and its answers.
 [[nodiscard]] inline std::string to_string(const call& c) {
     auto out = "tx " + std::to_string(c.transaction) + ' ' + std::string(name_of(c.what));
-    out += c.now == time_point{} ? "" : " at " + show_date(c.now);
+    out += c.now == time_point{} ? "" : " at " + detail::show_date(c.now);
     const auto details = detail::details_of(c);
     out += details.empty() ? "" : ", " + details;
-    return c.threw ? out + ", throws " + show(*c.threw) : out;
+    return c.threw ? out + ", throws " + detail::show(*c.threw) : out;
 }
 
-/// The calls in the order in which they were answered. Thread-safe.
+/// The calls in the order of their answers. Thread-safe.
 class call_log {
   public:
     [[nodiscard]] std::vector<call> all() const {
         const std::lock_guard lock(mutex_);
         return calls_;
     }
-    /// Those that took effect.
+    /// The calls of committed transactions.
     [[nodiscard]] std::vector<call> committed() const {
         auto out = all();
-        std::erase_if(out, [](const call& c) { return c.became != call::fate::committed; });
+        std::erase_if(out, [](const call& c) { return c.transaction_status != call::status::committed; });
         return out;
     }
-    /// All, and the log is empty again.
+    /// Returns all calls and empties the log.
     [[nodiscard]] std::vector<call> take() {
         const std::lock_guard lock(mutex_);
         return std::exchange(calls_, {});
     }
+    /// All calls, one per line.
     [[nodiscard]] std::string text() const {
         std::string out;
         for (const auto& c : all()) {
@@ -194,7 +195,7 @@ class call_log {
         return out;
     }
 
-    // For what writes it.
+    // Called by `recording`.
 
     [[nodiscard]] std::uint64_t next_transaction() {
         const std::lock_guard lock(mutex_);
@@ -204,12 +205,12 @@ class call_log {
         const std::lock_guard lock(mutex_);
         calls_.push_back(std::move(c));
     }
-    /// What became of a transaction.
-    void end(std::uint64_t transaction, call::fate how) {
+    /// Sets how a transaction ended.
+    void end(std::uint64_t transaction, call::status how) {
         const std::lock_guard lock(mutex_);
         for (auto at = calls_.rbegin(); at != calls_.rend(); ++at) {
             if (at->transaction == transaction) {
-                at->became = how;
+                at->transaction_status = how;
                 if (at->what == call::operation::begin) {
                     return;
                 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The contract as data: numbered sentences, each with the check that a store keeps it.
+// A clause: one numbered sentence of the contract, with the check that a store obeys it.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance {
 
-class trial;
+class trial; ///< what a check works with; for the suite only
 
 enum class level : std::uint8_t {
-    must, ///< every store
-    may,  ///< stores that declare the capability; the others must refuse what would need it
+    must, ///< applies to every store
+    may,  ///< applies to stores that declare the capability; other stores must refuse its use
 };
 
+/// The capability that a clause applies to.
 enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared };
 
 [[nodiscard]] constexpr std::string_view name_of(needs n) noexcept {
@@ -44,11 +45,11 @@ enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared
     return false;
 }
 
-/// The layers, from the fixture up to the simulation.
+/// The kinds of checks, from the fixture itself to the simulation. conformance/README.md describes them.
 enum class layer : std::uint8_t {
     fixture,
     examples,
-    stories,
+    model,
     interleavings,
     histories,
     crashes,
@@ -61,7 +62,7 @@ enum class layer : std::uint8_t {
     switch (l) {
     case layer::fixture: return "fixture";
     case layer::examples: return "examples";
-    case layer::stories: return "stories";
+    case layer::model: return "model";
     case layer::interleavings: return "interleavings";
     case layer::histories: return "histories";
     case layer::crashes: return "crashes";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How much the suite does. Budgets are counts, not times, so that one seed is one run.
+// How much the suite does. Budgets are counts, not times, so that a seed determines the whole run.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance {
 
-/// Whose store is tested.
+/// The store that is tested.
 struct identity {
     std::string name{};
     std::string version{};
 };
 
 enum class profile : std::uint8_t {
-    quick,    ///< seconds, for the inner loop
-    standard, ///< a minute or so; what a verdict is based on
-    soak,     ///< as long as one likes to wait
+    quick,    ///< takes seconds, for use while developing
+    standard, ///< takes about a minute; the basis of a verdict
+    soak,     ///< takes hours
 };
 
 [[nodiscard]] constexpr std::string_view name_of(profile p) noexcept {
@@ -35,22 +35,23 @@ enum class profile : std::uint8_t {
     return "?";
 }
 
+/// How many cases of each kind are run.
 struct budget {
-    std::size_t stories = 0;        ///< of the model
-    std::size_t story_commands = 0; ///< in each
-    std::size_t schedules = 0;      ///< orders tried of each pair of transactions
-    std::size_t histories = 0;      ///< of threads
+    std::size_t model_runs = 0;
+    std::size_t commands_per_run = 0;
+    std::size_t schedules = 0; ///< for each pair of transactions
+    std::size_t histories = 0;
     std::size_t crash_points = 0;
     std::size_t simulated_days = 0;
-    std::size_t cost_rows = 0; ///< the largest number of rows beside a claim
+    std::size_t cost_rows = 0; ///< the largest number of entries that a claim must not look at
 };
 
-/// For a store in memory.
+/// The budget for a store in memory.
 [[nodiscard]] constexpr budget budget_of(profile p) noexcept {
     switch (p) {
     case profile::quick:
-        return {.stories = 400,
-                .story_commands = 100,
+        return {.model_runs = 400,
+                .commands_per_run = 100,
                 .schedules = 12,
                 .histories = 1'500,
                 .crash_points = 100,
@@ -58,16 +59,16 @@ struct budget {
                 .cost_rows = 10'000};
     case profile::standard: break;
     case profile::soak:
-        return {.stories = 200'000,
-                .story_commands = 200,
+        return {.model_runs = 200'000,
+                .commands_per_run = 200,
                 .schedules = 1'000,
                 .histories = 500'000,
                 .crash_points = 50'000,
                 .simulated_days = 5'000,
                 .cost_rows = 100'000};
     }
-    return {.stories = 10'000,
-            .story_commands = 100,
+    return {.model_runs = 10'000,
+            .commands_per_run = 100,
             .schedules = 100,
             .histories = 20'000,
             .crash_points = 1'000,
@@ -75,11 +76,11 @@ struct budget {
             .cost_rows = 100'000};
 }
 
-/// A durable store's commands take tens of times as long, so it is given fewer of them.
+/// The budget for a store with these capabilities. A durable store is much slower, so it gets a smaller budget.
 [[nodiscard]] constexpr budget budget_of(profile p, const capabilities& can) noexcept {
     auto b = budget_of(p);
     if (can.durable) {
-        b.stories /= 10;
+        b.model_runs /= 10;
         b.schedules = (b.schedules + 3) / 4;
         b.histories /= 5;
         b.simulated_days = (b.simulated_days + 9) / 10;
@@ -90,11 +91,11 @@ struct budget {
 struct options {
     std::uint64_t seed = 1;
     conformance::profile profile = conformance::profile::standard;
-    std::string clause{};                      ///< only those whose id begins so; empty: all
-    std::optional<conformance::layer> layer{}; ///< only this one
-    std::size_t seconds_per_clause = 300;      ///< after which a clause counts as hanging and the program ends
-    bool progress = false;                     ///< say on stderr what is being done
-    bool explains = true;                      ///< a failing case is made smaller and told; without, it is found sooner
+    std::string clause{};                      ///< only clauses whose id starts with this; empty: all
+    std::optional<conformance::layer> layer{}; ///< only this layer; empty: all
+    std::size_t seconds_per_clause = 300;      ///< a clause that takes longer hangs, and the program ends
+    bool progress = false;                     ///< print each clause to stderr before it is run
+    bool explains = true;                      ///< shrink failing cases and write transcripts; false is faster
 };
 
 } // namespace conformance

@@ -1,29 +1,50 @@
 // SPDX-License-Identifier: MIT
-// What came of a run: a result per clause, what was done, and the verdict; as text and as JSON. One seed gives one
-// report, but for the times.
+// The report of a run: a result per clause, how much was done, and the verdict; as text and as JSON. Two runs with the
+// same seed give the same report, except for the times.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/detail/trial.hpp>
+#include <vouch/conformance/detail/json.hpp>
 #include <vouch/conformance/options.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace conformance {
 
+/// An expectation that was not met.
+struct failure {
+    std::string what{}; ///< what was compared, or what must hold
+    std::string seen{};
+    std::string expected{};
+    std::string transcript{}; ///< the calls that led there: a test, a schedule or a log
+};
+
+/// How much was done.
+struct tally {
+    std::uint64_t commands = 0;
+    std::uint64_t interleavings = 0;
+    std::uint64_t histories = 0;
+    std::uint64_t overlapping = 0; ///< histories in which concurrent operations touched the same entries
+    std::uint64_t crash_points = 0;
+    std::uint64_t faults = 0;
+    std::uint64_t simulated_seconds = 0;
+    std::map<std::string, std::uint64_t> answers{}; ///< by operation and answer: "extend applied"
+};
+
 enum class result : std::uint8_t {
     pass,
     fail,
     unsupported, ///< the store does not declare the capability
-    untested,    ///< the fixture lacks a hook, or the machine something
-    not_run,     ///< the options left it out
+    untested,    ///< the fixture or the machine lacks something; `clause_report::why` says what
+    not_run,     ///< the options exclude it
 };
 
 [[nodiscard]] constexpr std::string_view name_of(result r) noexcept {
@@ -40,17 +61,17 @@ enum class result : std::uint8_t {
 struct clause_report {
     conformance::clause clause{};
     conformance::result result = conformance::result::not_run;
-    std::string why{}; ///< of `untested`
+    std::string why{}; ///< only for `untested`
     conformance::failure failure{};
-    std::uint64_t seed = 0;  ///< that replays it
-    std::uint64_t calls = 0; ///< of the store's transactions
+    std::uint64_t seed = 0;  ///< repeats the run
+    std::uint64_t calls = 0; ///< calls on transactions
     double milliseconds = 0;
 };
 
 enum class conformity : std::uint8_t {
-    conformant, ///< every clause that applies holds
-    partial,    ///< none fails, but a MUST was not tested
-    failing,
+    conformant, ///< every clause that applies passes
+    partial,    ///< no clause fails, but a MUST was not tested, or `report::gaps` is not empty
+    failing,    ///< a clause fails
 };
 
 [[nodiscard]] constexpr std::string_view name_of(conformity c) noexcept {
@@ -66,12 +87,12 @@ struct report {
     conformance::identity identity{};
     conformance::options options{};
     vouch::capabilities can{};
-    std::vector<std::string> hooks{};   ///< those the fixture has
-    std::vector<std::string> missing{}; ///< those it has not, and what that costs
+    std::vector<std::string> hooks{};   ///< the hooks that the fixture has
+    std::vector<std::string> missing{}; ///< the hooks that it lacks, and what is checked less without them
     std::string platform{};
     std::vector<clause_report> clauses{};
     conformance::tally tally{};
-    std::vector<std::string> gaps{}; ///< what was not seen often enough for a verdict
+    std::vector<std::string> gaps{}; ///< what the run did not see often enough for a verdict
 
     [[nodiscard]] std::size_t count(result r) const {
         std::size_t n = 0;
@@ -127,7 +148,7 @@ namespace detail {
 
 } // namespace detail
 
-/// Everything a backend author needs to know of one failure.
+/// A failure as text: the clause, what was expected and seen, the command that repeats it, and the transcript.
 [[nodiscard]] inline std::string failure_text(const clause_report& c, std::string_view program) {
     std::string out = std::string(c.clause.id) + " FAILED: " + std::string(c.clause.sentence) + "\n";
     out += "  " + c.failure.what + "\n";
@@ -137,12 +158,13 @@ namespace detail {
     }
     out += "  replay:   " + std::string(program) + " --clause " + std::string(c.clause.id) + " --seed " +
            std::to_string(c.seed) + "\n";
-    if (!c.failure.story.empty()) {
-        out += detail::indented(c.failure.story) + "\n";
+    if (!c.failure.transcript.empty()) {
+        out += detail::indented(c.failure.transcript) + "\n";
     }
     return out;
 }
 
+/// The whole report as text. `program` is the name in the commands that repeat failures.
 [[nodiscard]] inline std::string to_text(const report& r, std::string_view program = "conformance") {
     std::string out;
     for (const auto& c : r.clauses) {
@@ -179,49 +201,7 @@ namespace detail {
     return out + "verdict       " + std::string(name_of(r.verdict())) + "\n";
 }
 
-namespace detail {
-
-[[nodiscard]] inline std::string json(std::string_view text) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string out = "\"";
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') {
-            out += {'\\', c};
-        } else if (byte < 0x20 || byte >= 0x7f) {
-            out += std::string("\\u00") + digits[byte >> 4U] + digits[byte & 15U];
-        } else {
-            out += c;
-        }
-    }
-    return out + "\"";
-}
-
-class json_object {
-  public:
-    json_object& text(std::string_view name, std::string_view value) { return raw(name, json(value)); }
-    json_object& number(std::string_view name, std::uint64_t value) { return raw(name, std::to_string(value)); }
-    json_object& raw(std::string_view name, const std::string& value) {
-        out_ += std::string(out_.empty() ? "" : ", ") + json(name) + ": " + value;
-        return *this;
-    }
-    [[nodiscard]] std::string str() const { return "{" + out_ + "}"; }
-
-  private:
-    std::string out_{};
-};
-
-template <class Items, class Each>
-[[nodiscard]] std::string json_list(const Items& items, std::string_view between, Each&& each) {
-    std::string out;
-    for (const auto& item : items) {
-        out += (out.empty() ? "" : std::string(between)) + each(item);
-    }
-    return "[" + out + "]";
-}
-
-} // namespace detail
-
+/// The whole report as JSON.
 [[nodiscard]] inline std::string to_json(const report& r) {
     using detail::json;
     const auto& t = r.tally;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The suite as a whole program.
+// The suite as a program: `int main(int argc, char** argv) { return run<fixture>({"acme", "1.4.0"}, argc, argv); }`.
 #pragma once
 
 #include <charconv>
@@ -27,23 +27,24 @@ namespace conformance {
 
 namespace detail {
 
-inline constexpr std::string_view usage = "  --list                          print the clauses and exit\n"
-                                          "  --clause ID                     only clauses whose id begins so\n"
-                                          "  --layer NAME                    only this layer\n"
-                                          "  --seed N                        another run (default 1)\n"
-                                          "  --profile quick|standard|soak   how much is done (default standard)\n"
-                                          "  --json FILE                     write the report as JSON, too\n"
-                                          "  --text FILE                     write the report as text, too\n"
-                                          "  --patience N                    seconds after which a clause hangs\n"
-                                          "  --quiet                         no progress\n"
-                                          "Exit code: 0 conformant, 1 failing, 2 partial, 3 hanging, 64 wrong usage.\n";
+inline constexpr std::string_view usage =
+    "  --list                          print the clauses and exit\n"
+    "  --clause ID                     only clauses whose id starts with ID\n"
+    "  --layer NAME                    only this layer\n"
+    "  --seed N                        the seed of all random choices (default 1)\n"
+    "  --profile quick|standard|soak   how much to run (default standard)\n"
+    "  --json FILE                     also write the report to FILE as JSON\n"
+    "  --text FILE                     also write the report to FILE as text\n"
+    "  --patience N                    seconds until a clause counts as hanging (default 300)\n"
+    "  --quiet                         do not print progress\n"
+    "Exit code: 0 conformant, 1 failing, 2 partial, 3 hanging, 64 wrong usage.\n";
 
 struct command_line {
     conformance::options options{.progress = true};
     bool list = false;
     std::string json{};
     std::string text{};
-    std::string wrong{}; ///< what cannot be understood
+    std::string wrong{}; ///< the first option that is unknown or has no valid value
 };
 
 template <class Enum>
@@ -79,7 +80,7 @@ template <class Number>
         return found.has_value();
     } else if (name == "--layer") {
         out.options.layer =
-            by_name(value, {layer::fixture, layer::examples, layer::stories, layer::interleavings, layer::histories,
+            by_name(value, {layer::fixture, layer::examples, layer::model, layer::interleavings, layer::histories,
                             layer::crashes, layer::faults, layer::simulation, layer::cost});
         return out.options.layer.has_value();
     } else {
@@ -115,14 +116,15 @@ inline void print_clauses() {
 
 } // namespace detail
 
-/// For `main`: runs what the arguments ask for and returns the exit code.
+/// For `main`: runs the suite as the arguments say, prints the report and returns the exit code. An unknown option
+/// prints the usage and returns 64.
 template <class Fixture>
 int run(const identity& whose, int argc, char** argv) {
     const auto asked = detail::parse(argc, argv);
     const std::string program = argc > 0 ? argv[0] : "conformance";
     if (!asked.wrong.empty()) {
-        std::fprintf(stderr, "%s: cannot make sense of %s\n%s", program.c_str(), asked.wrong.c_str(),
-                     std::string(detail::usage).c_str());
+        std::fprintf(stderr, "%s: %s is not an option, or its value is missing or wrong. Options:\n%s", program.c_str(),
+                     asked.wrong.c_str(), std::string(detail::usage).c_str());
         return 64;
     }
     if (asked.list) {

@@ -80,6 +80,19 @@ template <verb V>
 }
 static_assert(transitions_are_sound(), "vouch: two transitions contradict each other, or one leaves a terminal state");
 
+/// `gate_of` agrees with the table: a state has a gate exactly if it can be claimed, and the gate is the end of the
+/// lease exactly if that is the condition of the claim.
+[[nodiscard]] consteval bool gates_agree_with_transitions() {
+    for (const auto s : all_states) {
+        if (has_transition(s, verb::claim) != is_live(s) ||
+            has_transition(s, verb::claim, condition::lease_over) != (s == state::claimed)) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(gates_agree_with_transitions(), "vouch: only live states, and all of them, can be claimed");
+
 } // namespace detail
 } // namespace v0
 } // namespace vouch

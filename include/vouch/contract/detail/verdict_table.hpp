@@ -54,7 +54,7 @@ enum class verdict_column : std::uint8_t {
 using verdict_table = std::array<std::array<verdict, 6>, 5>;
 
 // clang-format off
-inline constexpr verdict_table verdicts = [] {
+inline constexpr verdict_table verdict_cells = [] {
     using enum verdict;
     return verdict_table{{
         //                       waiting   held      lapsed    succeeded dead      absent
@@ -68,7 +68,12 @@ inline constexpr verdict_table verdicts = [] {
 // clang-format on
 
 [[nodiscard]] constexpr verdict verdict_on(verdict_row row, verdict_column column) noexcept {
-    return verdicts[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+    return verdict_cells[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+}
+
+/// The verdict on a settle or an extend with this epoch.
+[[nodiscard]] inline verdict verdict_on_ticket(const life& l, std::uint64_t epoch, time_point now) noexcept {
+    return verdict_on(epoch == l.epoch ? verdict_row::settle : verdict_row::settle_other_epoch, column_of(l, now));
 }
 
 /// The row of a verb that is not refused for its ticket and not a repetition.
@@ -111,7 +116,7 @@ inline constexpr verdict_table verdicts = [] {
             }
         }
     }
-    for (const auto v : verdicts[static_cast<std::size_t>(verdict_row::settle_other_epoch)]) {
+    for (const auto v : verdict_cells[static_cast<std::size_t>(verdict_row::settle_other_epoch)]) {
         if (v == verdict::applied) {
             return false;
         }

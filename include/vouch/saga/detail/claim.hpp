@@ -12,7 +12,6 @@
 #include <utility>
 
 #include <vouch/contract/outcome.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/outbox/cancel.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/handler.hpp>
@@ -22,6 +21,7 @@
 #include <vouch/saga/detail/compensation_pass.hpp>
 #include <vouch/saga/detail/forward_pass.hpp>
 #include <vouch/saga/detail/outcome.hpp>
+#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

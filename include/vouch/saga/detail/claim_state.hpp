@@ -15,7 +15,6 @@
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/saga_origin.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/policy/retry.hpp>
@@ -24,6 +23,7 @@
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/outcome.hpp>
+#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -11,7 +11,6 @@
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/validate.hpp>
@@ -19,6 +18,7 @@
 #include <vouch/saga/compensation.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/claim_state.hpp>
+#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <vouch/contract/outcome.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/policy/retry.hpp>
@@ -17,6 +16,7 @@
 #include <vouch/saga/detail/claim_state.hpp>
 #include <vouch/saga/detail/command_channel.hpp>
 #include <vouch/saga/detail/outcome.hpp>
+#include <vouch/saga/progress.hpp>
 #include <vouch/saga/step_call.hpp>
 
 namespace vouch {

@@ -16,7 +16,6 @@
 
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/outbox/cancel.hpp>
@@ -28,6 +27,7 @@
 #include <vouch/saga/detail/claim_state.hpp>
 #include <vouch/saga/detail/outcome.hpp>
 #include <vouch/saga/detail/rules.hpp>
+#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -10,7 +10,6 @@
 #include <variant>
 
 #include <vouch/contract/outcome.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/policy/retry.hpp>
@@ -19,6 +18,7 @@
 #include <vouch/saga/detail/command_channel.hpp>
 #include <vouch/saga/detail/compensation_pass.hpp>
 #include <vouch/saga/detail/outcome.hpp>
+#include <vouch/saga/progress.hpp>
 #include <vouch/saga/step_call.hpp>
 #include <vouch/saga/step_results.hpp>
 

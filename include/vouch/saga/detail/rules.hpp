@@ -12,8 +12,8 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/saga_origin.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
+#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

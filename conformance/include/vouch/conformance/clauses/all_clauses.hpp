@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All clauses, in the order in which they are run and printed.
+// All clauses, in the order in which they are run and listed. README.md in this folder lists their sentences.
 #pragma once
 
 #include <span>
@@ -9,6 +9,7 @@
 #include <vouch/conformance/clauses/cancel.hpp>
 #include <vouch/conformance/clauses/capability.hpp>
 #include <vouch/conformance/clauses/claim.hpp>
+#include <vouch/conformance/clauses/claim_order.hpp>
 #include <vouch/conformance/clauses/cost.hpp>
 #include <vouch/conformance/clauses/crashes.hpp>
 #include <vouch/conformance/clauses/dedup.hpp>
@@ -26,11 +27,15 @@
 #include <vouch/conformance/clauses/parent.hpp>
 #include <vouch/conformance/clauses/purge.hpp>
 #include <vouch/conformance/clauses/reads.hpp>
+#include <vouch/conformance/clauses/reads_filters.hpp>
 #include <vouch/conformance/clauses/requeue.hpp>
 #include <vouch/conformance/clauses/settle.hpp>
+#include <vouch/conformance/clauses/settle_tickets.hpp>
 #include <vouch/conformance/clauses/simulation.hpp>
 #include <vouch/conformance/clauses/transaction.hpp>
+#include <vouch/conformance/clauses/transaction_use.hpp>
 #include <vouch/conformance/clauses/validation.hpp>
+#include <vouch/conformance/clauses/validation_calls.hpp>
 #include <vouch/conformance/clauses/verdicts.hpp>
 #include <vouch/conformance/clauses/wakes.hpp>
 
@@ -47,7 +52,9 @@ namespace conformance {
         add(clauses::dedup);
         add(clauses::requeues);
         add(clauses::claiming);
+        add(clauses::claiming_in_order);
         add(clauses::settling);
+        add(clauses::settling_by_ticket);
         add(clauses::verdict_table);
         add(clauses::extending);
         add(clauses::nudging);
@@ -56,13 +63,16 @@ namespace conformance {
         add(clauses::parents);
         add(clauses::groups);
         add(clauses::transactions);
+        add(clauses::transaction_use);
         add(clauses::reads);
+        add(clauses::filtered_reads);
         add(clauses::purges);
         add(clauses::validation);
+        add(clauses::validation_of_calls);
         add(clauses::fidelity);
         add(clauses::wakes);
         add(clauses::capability);
-        add(clauses::stories);
+        add(clauses::model_runs);
         add(clauses::interleavings);
         add(clauses::histories);
         add(clauses::crashes);

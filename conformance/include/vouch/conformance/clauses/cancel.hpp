@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cancel: ends what nobody holds.
+// Cancel: ends an entry that no worker holds.
 #pragma once
 
 #include <array>
@@ -69,7 +69,7 @@ inline void lapsed_ticket_is_stale(trial& t) {
     put(store, draft_of(1));
     const auto ticket = take_one(store, at(0));
     std::ignore = cancel(store, id_of(1), at(100));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(settle(store, ticket, succeed{"late"}, at(110)), settlement{verdict::stale}, "the settle after the cancel");
     t.equal(extend(store, ticket, at(110), duration{100}), verdict::stale, "the extend after the cancel");
     unchanged(store, before, "who held the entry cannot change it any more");
@@ -79,7 +79,7 @@ inline void lease_ends_exactly_now(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
     const auto ticket = take_one(store, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(cancel(store, id_of(1), at(99)), verdict::stale, "the cancel one microsecond before the lease ends");
     unchanged(store, before, "a cancel leaves a claim alone whose lease is running");
     t.equal(extend(store, ticket, at(99), duration{2}), verdict::applied, "the extend of that claim");
@@ -102,7 +102,7 @@ inline void error_is_stored(trial& t) {
 inline void error_out_of_bounds(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     for (const auto& wrong : {std::string(t.can().limits.error_max + 1, 'e'), std::string("a\nb")}) {
         t.throws(error_kind::invalid_argument, "a cancel with an error out of bounds",
                  [&] { cancel(store, id_of(1), at(1), wrong); });
@@ -114,7 +114,7 @@ inline void first_error_stays(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
     std::ignore = cancel(store, id_of(1), at(1), "first");
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(cancel(store, id_of(1), at(2), "second"), verdict::repeated, "the second cancel");
     unchanged(store, before, "a second cancel changes nothing, its error included");
 }
@@ -124,12 +124,12 @@ inline void by_id(trial& t) {
     for (std::uint64_t n = 1; n <= 3; ++n) {
         put(store, draft_of(n));
     }
-    auto expected = look(store).found;
+    auto expected = snapshot_of(store).found;
     std::ignore = cancel(store, id_of(2), at(1), "why");
     expected[1].state = state::dead;
     expected[1].last_error = "why";
     expected[1].updated_at = at(1);
-    t.equal(look(store).found, expected, "the entries after one was cancelled");
+    t.equal(snapshot_of(store).found, expected, "the entries after one was cancelled");
     t.equal(numbers(take(store, at(1))), list_of{1, 3}, "claimed after one was cancelled");
 }
 
@@ -146,30 +146,31 @@ inline void lapses_stay(trial& t) {
 
 inline constexpr std::array cancelling{
     clause{"CANCEL-01", layer::examples, level::must, needs::nothing,
-           "A pending entry that is cancelled is dead, with the error given; of the rest only updated_at changes.",
+           "A pending entry that is cancelled is dead with the given error; beside that only updated_at changes.",
            cancel_checks::pending_fields},
     clause{"CANCEL-02", layer::examples, level::must, needs::nothing,
-           "A retrying entry that is cancelled is dead, with the error given; epoch, attempts and failures stay.",
+           "A retrying entry that is cancelled is dead with the given error; epoch, attempts and failures stay.",
            cancel_checks::retrying_fields},
-    clause{"CANCEL-03", layer::examples, level::must, needs::nothing,
-           "A lapsed claim that is cancelled is dead, its epoch one higher, its lease and wake mark cleared.",
-           cancel_checks::lapsed_fields},
+    clause{
+        "CANCEL-03", layer::examples, level::must, needs::nothing,
+        "A lapsed claim that is cancelled is dead, its epoch is incremented, and its lease and wake mark are cleared.",
+        cancel_checks::lapsed_fields},
     clause{"CANCEL-04", layer::examples, level::must, needs::nothing,
-           "After a lapsed claim is cancelled its ticket is stale.", cancel_checks::lapsed_ticket_is_stale},
+           "After a lapsed claim was cancelled, its ticket is stale.", cancel_checks::lapsed_ticket_is_stale},
     clause{"CANCEL-05", layer::examples, level::must, needs::nothing,
-           "A claimed entry can be cancelled from exactly the end of its lease on, extended or not.",
+           "A claimed entry can be cancelled exactly from the end of its lease on, extended or not.",
            cancel_checks::lease_ends_exactly_now},
     clause{"CANCEL-06", layer::examples, level::must, needs::nothing,
-           "A cancel stores its error, the longest as the empty one.", cancel_checks::error_is_stored},
+           "A cancel stores its error, from the empty one to the longest.", cancel_checks::error_is_stored},
     clause{"CANCEL-07", layer::examples, level::must, needs::nothing,
            "A cancel whose error is out of bounds throws invalid_argument and changes nothing.",
            cancel_checks::error_out_of_bounds},
     clause{"CANCEL-08", layer::examples, level::must, needs::nothing,
-           "Cancelling twice is repeated and keeps the first error.", cancel_checks::first_error_stays},
-    clause{"CANCEL-09", layer::examples, level::must, needs::nothing, "A cancel concerns the entry of its id only.",
+           "A second cancel is repeated and keeps the first error.", cancel_checks::first_error_stays},
+    clause{"CANCEL-09", layer::examples, level::must, needs::nothing, "A cancel changes only the entry with its id.",
            cancel_checks::by_id},
     clause{"CANCEL-10", layer::examples, level::must, needs::nothing,
-           "A lapsed claim that is cancelled keeps its lapses and attempts: a cancel takes nothing over.",
+           "A lapsed claim that is cancelled keeps its lapses and attempts, because a cancel is not a takeover.",
            cancel_checks::lapses_stay},
 };
 

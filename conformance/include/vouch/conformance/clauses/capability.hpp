@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Capabilities: what a store does not declare it refuses, and its limits are at least the contract's.
+// Capabilities: a store refuses the use of a capability that it does not declare, and its limits are not tighter than
+// the contract's.
 #pragma once
 
 #include <array>
@@ -8,7 +9,7 @@
 #include <string_view>
 
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/clauses/transaction.hpp>
+#include <vouch/conformance/clauses/transaction_use.hpp>
 #include <vouch/conformance/detail/steps.hpp>
 #include <vouch/conformance/detail/trial.hpp>
 
@@ -20,10 +21,10 @@ namespace capability_checks {
 
 using namespace transaction_checks;
 
-/// That a batch with such a draft in its middle is refused by the name of the field, and nothing is written.
+/// Requires that a batch with such a draft in its middle is refused with the name of the field, and nothing is written.
 inline void unsupported(trial& t, std::string_view field, const draft& d) {
     auto store = furnished(t);
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     const std::array batch{draft_of(17), d, draft_of(19)};
     auto tx = store.begin();
     const std::string said = t.throws(error_kind::unsupported, "a draft with a " + std::string(field), [&] {
@@ -71,15 +72,15 @@ inline void limits_not_lowered(trial& t) {
 
 inline constexpr std::array capability{
     clause{"CAP-01", layer::examples, level::must, needs::nothing,
-           "A store that does not declare groups refuses a draft with a group as unsupported: nothing of the batch is "
-           "written and the transaction is closed.",
+           "A store that does not declare groups refuses a draft with a group as unsupported, writes nothing of its "
+           "batch and closes the transaction.",
            capability_checks::groups_refused},
     clause{"CAP-02", layer::examples, level::must, needs::nothing,
-           "A store that does not declare lanes refuses a draft with a lane as unsupported: nothing of the batch is "
-           "written and the transaction is closed.",
+           "A store that does not declare lanes refuses a draft with a lane as unsupported, writes nothing of its "
+           "batch and closes the transaction.",
            capability_checks::lanes_refused},
     clause{"CAP-03", layer::examples, level::must, needs::nothing,
-           "No limit a store declares is tighter than the contract's.", capability_checks::limits_not_lowered},
+           "No limit that a store declares is tighter than the contract's.", capability_checks::limits_not_lowered},
 };
 
 } // namespace conformance::clauses

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 8: what a claim costs beside many rows it has nothing to do with. Times are only ever compared with each other.
+// Cost: how long a claim takes in a store with many entries that it must not look at. Times are only compared with each
+// other.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +23,14 @@ namespace conformance::clauses {
 namespace cost_checks {
 
 inline constexpr std::size_t few = 100;
-inline constexpr double growth_max = 10; // for a thousand times the rows; a scan would be hundreds
+inline constexpr double growth_max = 10; // for a thousand times the rows; a scan would take hundreds of times as long
 inline constexpr time_point now = at(1'000);
 inline constexpr duration long_time = std::chrono::hours{24};
 
-/// A store with `rows` entries of a kind, each made by `make(number) -> draft`.
+/// A store with `rows` entries, each made by `make(number) -> draft`.
 template <class Make>
 [[nodiscard]] any_store filled(trial& t, std::size_t rows, Make&& make) {
-    auto store = t.open(t.fresh_place());
+    auto store = t.open(t.fresh_location());
     constexpr std::size_t batch = 5'000;
     for (std::size_t done = 0; done < rows;) {
         std::vector<draft> drafts;
@@ -41,7 +42,7 @@ template <class Make>
     return store;
 }
 
-/// The quickest of several claims of ten, in microseconds.
+/// The duration of the fastest of several claims of ten entries, in microseconds.
 [[nodiscard]] inline double claim_time(any_store& store, std::uint64_t first) {
     double best = 1e9;
     for (std::uint64_t round = 0; round < 15; ++round) {
@@ -67,14 +68,14 @@ template <class Make>
     return best;
 }
 
-/// Compares the claim beside few and beside many.
+/// Compares a claim in a small store with one in a large store.
 template <class Make, class After>
 void does_not_grow(trial& t, Make&& make, After&& after) {
     auto small = filled(t, few, make);
     auto large = filled(t, t.budget().cost_rows, make);
     after(small);
     after(large);
-    constexpr double noise = 20; // microseconds in which nothing can be told apart
+    constexpr double noise = 20; // microseconds that cannot be measured reliably
     double beside_few = 0;
     double beside_many = 0;
     for (std::uint64_t attempt = 0; attempt < 3; ++attempt) {
@@ -121,13 +122,13 @@ inline void claimed(trial& t) {
 
 inline constexpr std::array cost{
     clause{"COST-01", layer::cost, level::must, needs::nothing,
-           "What a claim costs does not grow with entries that are not due yet.", cost_checks::future},
+           "The cost of a claim does not grow with entries that are not due yet.", cost_checks::future},
     clause{"COST-02", layer::cost, level::must, needs::nothing,
-           "What a claim costs does not grow with terminal entries.", cost_checks::terminal},
+           "The cost of a claim does not grow with terminal entries.", cost_checks::terminal},
     clause{"COST-03", layer::cost, level::may, needs::lanes,
-           "What a claim costs does not grow with entries that are blocked in their lanes.", cost_checks::blocked},
+           "The cost of a claim does not grow with entries that are blocked in their lanes.", cost_checks::blocked},
     clause{"COST-04", layer::cost, level::must, needs::nothing,
-           "What a claim costs does not grow with entries that others hold.", cost_checks::claimed},
+           "The cost of a claim does not grow with entries that other workers hold.", cost_checks::claimed},
 };
 
 } // namespace conformance::clauses

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 5: the process dies between any two commands, and inside them where the store has seams; what was acknowledged
-// is there, what was not is wholly there or not at all.
+// Crashes: the process dies between any two commands, and inside a command if the store has a seam. What was
+// acknowledged must be stored; a transaction that was not is stored as a whole or not at all.
 #pragma once
 
 #include <array>
@@ -22,12 +22,12 @@ namespace conformance::clauses {
 
 namespace crash_checks {
 
-/// Thrown through the store to get out of it, as a death does.
+/// Thrown through the store to leave it, as the death of the process does.
 struct death {};
 
-/// The process dies and another one takes over. Unless the fixture knows better, its files are as they were at the
-/// moment of death, whatever closing the handles would still have done to them.
-inline void die(trial& t, const place& p, story& s) {
+/// Ends the process and starts another one. If the fixture has no `crash`, the files are restored as they were at the
+/// moment of death, so that closing the handles does not change them.
+inline void die(trial& t, const location& p, model_run& s) {
     if (t.hooks().crash) {
         s.close();
         t.hooks().crash(p);
@@ -40,16 +40,16 @@ inline void die(trial& t, const place& p, story& s) {
         std::filesystem::rename(image, p.directory());
     }
     t.tally().crash_points += 1;
-    s.go_on(t.on().open(p));
+    s.reopen(t.context().open(p));
 }
 
-/// Tells a story in which every fourth command or so is the last of its process.
+/// Runs random commands. After about every fourth the process dies.
 inline void between(trial& t, const words& list) {
-    const auto p = t.fresh_place();
+    const auto p = t.fresh_location();
     {
-        story s(t.on().open(p), t.can(), t.tally());
+        model_run s(t.context().open(p), t.can(), t.tally());
         for (const auto word : list) {
-            s.tell(word);
+            s.step(word);
             if (word % 4 == 0) {
                 die(t, p, s);
             }
@@ -57,12 +57,12 @@ inline void between(trial& t, const words& list) {
         s.end(true);
         die(t, p, s);
     }
-    t.leave(p);
+    t.abandon(p);
 }
 
-/// The same, but death comes at a seam some way ahead.
+/// Like `between`, but the process dies at a seam inside a later command.
 inline void inside(trial& t, const words& list) {
-    const auto p = t.fresh_place();
+    const auto p = t.fresh_location();
     {
         std::size_t left = 0;
         t.hooks().seam([&left](std::string_view) {
@@ -70,11 +70,11 @@ inline void inside(trial& t, const words& list) {
                 throw death{};
             }
         });
-        story s(t.on().open(p), t.can(), t.tally());
+        model_run s(t.context().open(p), t.can(), t.tally());
         for (const auto word : list) {
             left = word % 3 == 0 ? 1 + word / 3 % 9 : left;
             try {
-                s.tell(word);
+                s.step(word);
             } catch (const death&) {
                 die(t, p, s);
             }
@@ -84,7 +84,7 @@ inline void inside(trial& t, const words& list) {
         die(t, p, s);
     }
     t.hooks().seam(nullptr);
-    t.leave(p);
+    t.abandon(p);
 }
 
 template <class Play>
@@ -111,10 +111,11 @@ inline void at_seams(trial& t) {
 
 inline constexpr std::array crashes{
     clause{"CRASH-01", layer::crashes, level::must, needs::nothing,
-           "When a process dies between two calls, what was committed is there to the byte and nothing else is.",
+           "If a process dies between two calls, everything committed is stored byte for byte, and nothing else.",
            crash_checks::at_boundaries},
     clause{"CRASH-02", layer::crashes, level::may, needs::nothing,
-           "When a process dies inside a call, its transaction is wholly there or not at all.", crash_checks::at_seams},
+           "If a process dies inside a call, its transaction is stored as a whole or not at all.",
+           crash_checks::at_seams},
 };
 
 } // namespace conformance::clauses

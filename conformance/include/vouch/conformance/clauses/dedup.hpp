@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Dedup: by id first, then by key within the queue; what is stored is the window.
+// Dedup: a draft is compared with all stored entries, first by id, then by key within its queue.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ using namespace enqueue_checks;
 inline void id_is_taken(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.payload = "first"}));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(put(store, draft_of(1, {.queue = "r", .topic = "other", .payload = "second", .key = "k"}), at(5)),
             duplicate(1), "another draft with a stored id");
     unchanged(store, before, "a duplicate by id writes nothing");
@@ -34,7 +34,7 @@ inline void id_is_taken_in_every_state(trial& t) {
     auto store = t.open();
     for (std::uint64_t n = 1; n <= all_states.size(); ++n) {
         put_as(store, draft_of(n), all_states[n - 1]);
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         t.equal(put(store, draft_of(n), at(5)), duplicate(n), "enqueued again while " + show(all_states[n - 1]));
         unchanged(store, before, "a duplicate by id writes nothing");
     }
@@ -42,10 +42,10 @@ inline void id_is_taken_in_every_state(trial& t) {
 
 inline void key_is_taken_in_every_state(trial& t) {
     for (const auto s : all_states) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_as(store, draft_of(1, {.key = "k"}), s);
         put(store, draft_of(2, {.key = "l"}));
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         t.equal(put(store, draft_of(3, {.key = "k"}), at(5)), duplicate(1), "the key of one that is " + show(s));
         unchanged(store, before, "a duplicate by key writes nothing");
     }
@@ -118,7 +118,7 @@ inline void repeated_batch(trial& t) {
     auto store = t.open();
     const std::vector batch{draft_of(1, {.key = "k"}), draft_of(2), draft_of(3, {.result = "r"})};
     vouch::enqueue(store, batch, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(vouch::enqueue(store, batch, at(5)), receipts{duplicate(1), duplicate(2), duplicate(3)},
             "the same batch again");
     unchanged(store, before, "a batch that had landed changes nothing when it is repeated");
@@ -127,30 +127,32 @@ inline void repeated_batch(trial& t) {
 } // namespace dedup_checks
 
 inline constexpr std::array dedup{
-    clause{"DEDUP-01", layer::examples, level::must, needs::nothing,
-           "An id that is stored is a duplicate of itself; nothing of the draft is written, not even its key.",
-           dedup_checks::id_is_taken},
-    clause{"DEDUP-02", layer::examples, level::must, needs::nothing, "An id is taken whatever state its entry is in.",
-           dedup_checks::id_is_taken_in_every_state},
+    clause{
+        "DEDUP-01", layer::examples, level::must, needs::nothing,
+        "A draft whose id is stored is a duplicate of that entry; nothing of the draft is written, not even its key.",
+        dedup_checks::id_is_taken},
+    clause{"DEDUP-02", layer::examples, level::must, needs::nothing,
+           "A stored id stays taken in every state of its entry.", dedup_checks::id_is_taken_in_every_state},
     clause{"DEDUP-03", layer::examples, level::must, needs::nothing,
-           "A key that is stored in the queue is a duplicate of the entry that has it, whatever state that is in.",
+           "A draft whose key is stored in its queue is a duplicate of the entry with that key, in any state.",
            dedup_checks::key_is_taken_in_every_state},
     clause{"DEDUP-04", layer::examples, level::must, needs::nothing,
-           "A key is unique per queue: another queue's is free, and drafts without a key never meet.",
+           "Keys are unique per queue: the same key is free in other queues, and drafts without a key are never "
+           "duplicates by key.",
            dedup_checks::other_keys_are_free},
-    clause{"DEDUP-05", layer::examples, level::must, needs::nothing, "Keys are the same only if every byte is.",
-           dedup_checks::keys_are_bytes},
-    clause{"DEDUP-06", layer::examples, level::must, needs::nothing, "The id is looked at before the key.",
+    clause{"DEDUP-05", layer::examples, level::must, needs::nothing,
+           "Two keys are equal only if all their bytes are equal.", dedup_checks::keys_are_bytes},
+    clause{"DEDUP-06", layer::examples, level::must, needs::nothing, "The id is checked before the key.",
            dedup_checks::id_before_key},
     clause{"DEDUP-07", layer::examples, level::must, needs::nothing,
-           "A key that is stored in several generations is a duplicate of the newest, live or dead.",
+           "A draft whose key is stored in several generations is a duplicate of the newest one, live or dead.",
            dedup_checks::newest_generation},
     clause{"DEDUP-08", layer::examples, level::must, needs::nothing,
-           "A purge frees the id and the key, for its own transaction too.", dedup_checks::purge_frees},
+           "A purge frees the id and the key, within its own transaction too.", dedup_checks::purge_frees},
     clause{"DEDUP-09", layer::examples, level::must, needs::nothing,
            "A key stays taken until its newest generation is purged.", dedup_checks::elder_purge_frees_nothing},
     clause{"DEDUP-10", layer::examples, level::must, needs::nothing,
-           "A batch that is repeated with the same ids finds each of them stored and changes nothing.",
+           "A batch that is repeated with the same ids returns duplicates and changes nothing.",
            dedup_checks::repeated_batch},
 };
 

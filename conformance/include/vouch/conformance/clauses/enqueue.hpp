@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Enqueue: what a draft becomes, what is answered, and the order of sequences.
+// Enqueue: the entry that a draft becomes, the receipts, and the order of sequences.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ using receipts = std::vector<receipt>;
 [[nodiscard]] constexpr receipt duplicate(std::uint64_t n) noexcept { return {receipt::kind::duplicate, id_of(n)}; }
 inline constexpr receipt refused{receipt::kind::refused, {}};
 
-/// Puts a draft and brings it to a state: claimed until at(100), retrying from at(10).
+/// Enqueues a draft and brings it into a state: claimed until at(100), retrying from at(10).
 inline void put_as(any_store& store, const draft& d, state wanted) {
     put(store, d);
     if (wanted == state::dead) {
@@ -44,7 +44,7 @@ inline void put_as(any_store& store, const draft& d, state wanted) {
     }
 }
 
-/// That the draft is stored as the model has it; the sequence is the store's own.
+/// Requires that the draft is stored as the model says. The store chooses the sequence.
 inline void stored_as_drafted(const any_store& store, const draft& d, time_point now, std::string_view what) {
     model m;
     std::ignore = m.enqueue(d, now);
@@ -119,7 +119,8 @@ inline void sequences_grow(trial& t) {
                            get(store, 4).sequence};
     for (std::size_t i = 1; i < seen.size(); ++i) {
         if (seen[i - 1] >= seen[i]) {
-            t.fail("sequences begin above zero and grow with every draft, whatever the queue or the time", show(seen));
+            t.fail("sequences are greater than zero and increase with every draft, in all queues and at all times",
+                   show(seen));
         }
     }
 }
@@ -163,30 +164,30 @@ inline void sequences_not_reused_after_reopen(trial& t) {
 
 inline constexpr std::array enqueues{
     clause{"ENQUEUE-01", layer::examples, level::must, needs::nothing,
-           "Enqueue answers once per draft, in order; inserted names the draft's own id.",
+           "Enqueue returns one receipt per draft, in order; an inserted receipt has the draft's own id.",
            enqueue_checks::one_receipt_each},
     clause{"ENQUEUE-02", layer::examples, level::must, needs::nothing,
-           "What a draft leaves out has its default: pending, due now, created and updated now, generation 1, "
-           "everything else empty or zero.",
+           "Fields that a draft leaves out get their defaults: pending, due now, created and updated now, generation "
+           "1, everything else empty or zero.",
            enqueue_checks::defaults},
     clause{"ENQUEUE-03", layer::examples, level::must, needs::nothing,
-           "A draft's due_at is kept as given, later or earlier than now, and is when the entry can first be claimed.",
+           "A draft's due_at is kept as given, before or after now, and the entry can be claimed from that time on.",
            enqueue_checks::due_as_drafted},
     clause{"ENQUEUE-04", layer::examples, level::must, needs::nothing,
-           "A draft with a result, even an empty one, is succeeded from the beginning and is never claimed.",
+           "A draft with a result, even an empty one, is stored as succeeded and is never claimed.",
            enqueue_checks::born_succeeded},
     clause{"ENQUEUE-05", layer::examples, level::must, needs::nothing,
-           "A later draft sees the ids and keys of the earlier ones of its batch and of its transaction.",
+           "A draft sees the ids and keys of earlier drafts of its batch and its transaction.",
            enqueue_checks::batch_sees_itself},
     clause{"ENQUEUE-06", layer::examples, level::must, needs::nothing,
-           "Sequences are greater than zero and grow with every draft, across queues and whatever the time.",
+           "Sequences are greater than zero and increase with every draft, across all queues and whatever times are "
+           "passed.",
            enqueue_checks::sequences_grow},
-    clause{
-        "ENQUEUE-07", layer::examples, level::must, needs::nothing,
-        "A sequence is never used again, even if the newest entry has been purged, in the same transaction or before.",
-        enqueue_checks::sequences_not_reused},
+    clause{"ENQUEUE-07", layer::examples, level::must, needs::nothing,
+           "A sequence is never reused, even after the newest entry was purged, in the same transaction or earlier.",
+           enqueue_checks::sequences_not_reused},
     clause{"ENQUEUE-08", layer::examples, level::may, needs::durable,
-           "A sequence is never used again after everything was closed and opened again.",
+           "A sequence is never reused after the store was closed and opened again.",
            enqueue_checks::sequences_not_reused_after_reopen},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Extend: a claim is prolonged, never shortened.
+// Extend: prolongs the lease of a claim and never shortens it.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace conformance::clauses {
 
 namespace extend_checks {
 
-/// Entry 1, claimed at 0, its lease until 100, with something in the fields an extend leaves alone.
+/// Entry 1, claimed at 0 until 100, with values in the fields that an extend must not change.
 [[nodiscard]] inline entry claimed(any_store& store) {
     put(store, draft_of(1, {.payload = "p", .key = "k", .due_at = at(-5), .progress = "begun"}));
     std::ignore = take_one(store, at(0));
@@ -39,8 +39,8 @@ inline void fields(trial& t) {
 }
 
 inline void never_shorter(trial& t) {
-    for (const std::int64_t lease : {1, 69, 70, 71}) { // at 30 there are 70 left
-        auto store = t.open(t.fresh_place());
+    for (const std::int64_t lease : {1, 69, 70, 71}) { // at 30 the lease has 70 left
+        auto store = t.open(t.fresh_location());
         auto expected = claimed(store);
         t.equal(extend(store, ticket_of(expected), at(30), duration{lease}), verdict::applied, "the extend");
         expected.lease_until = at(lease == 71 ? 101 : 100);
@@ -60,7 +60,7 @@ inline void keeps_others_away(trial& t) {
 
 inline void revives_a_lapsed_claim(trial& t) {
     for (const auto now : {at(100), at(1000)}) { // the end of the lease, and long after
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         auto expected = claimed(store);
         t.equal(extend(store, ticket_of(expected), now, duration{1}), verdict::applied, "the extend of a lapsed claim");
         expected.lease_until = now + duration{1};
@@ -74,7 +74,7 @@ inline void not_once_taken_over(trial& t) {
     auto store = t.open();
     const auto first = ticket_of(claimed(store));
     const auto second = take_one(store, at(100), {.worker = "w"});
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(extend(store, first, at(110), duration{500}), verdict::stale, "the extend of the first claim");
     unchanged(store, before, "a claim that was taken over extends nothing");
     t.equal(extend(store, second, at(110), duration{500}), verdict::applied, "the extend of the second claim");
@@ -108,7 +108,7 @@ inline void batch(trial& t) {
         put(store, draft_of(n));
     }
     std::ignore = take(store, at(0), {.limit = 3});
-    auto expected = look(store).found;
+    auto expected = snapshot_of(store).found;
     const std::array tickets{ticket{id_of(5), 1}, ticket{id_of(3), 1}, ticket{id_of(2), 2}, ticket{id_of(4), 0},
                              ticket{id_of(1), 1}};
     const auto answers = transact(store, [&](auto& tx) { return tx.extend(tickets, at(50), duration{100}); });
@@ -119,14 +119,14 @@ inline void batch(trial& t) {
         expected[i].lease_until = at(150);
         expected[i].updated_at = at(50);
     }
-    t.equal(look(store).found, expected, "the entries after the extends");
+    t.equal(snapshot_of(store).found, expected, "the entries after the extends");
 }
 
 inline void lease_bounds(trial& t) {
     auto store = t.open();
     const auto ticket = ticket_of(claimed(store));
     const auto& limits = t.can().limits;
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     for (const auto lease : {limits.lease_min - duration{1}, limits.lease_max + duration{1}}) {
         t.throws(error_kind::invalid_argument, "an extend by " + show(lease),
                  [&] { extend(store, ticket, at(30), lease); });
@@ -142,25 +142,25 @@ inline constexpr std::array extending{
     clause{"EXTEND-01", layer::examples, level::must, needs::nothing,
            "An extend sets lease_until to now + lease, and updated_at; nothing else changes.", extend_checks::fields},
     clause{"EXTEND-02", layer::examples, level::must, needs::nothing,
-           "An extend never shortens a lease: it ends at the later of the old end and now + lease.",
+           "An extend never shortens a lease: lease_until becomes the later of its old value and now + lease.",
            extend_checks::never_shorter},
     clause{"EXTEND-03", layer::examples, level::must, needs::nothing,
-           "An extended claim can be taken over from exactly the new end of its lease on.",
+           "An extended claim can be taken over exactly from the new end of its lease on.",
            extend_checks::keeps_others_away},
     clause{"EXTEND-04", layer::examples, level::must, needs::nothing,
-           "A lease that is over but not taken over can be extended: it runs again from now.",
+           "A lease that is over but was not taken over can be extended, and then runs again.",
            extend_checks::revives_a_lapsed_claim},
     clause{"EXTEND-05", layer::examples, level::must, needs::nothing,
-           "Once an entry is taken over, the earlier ticket extends nothing.", extend_checks::not_once_taken_over},
+           "After a takeover the earlier ticket extends nothing.", extend_checks::not_once_taken_over},
     clause{"EXTEND-06", layer::examples, level::must, needs::nothing,
-           "A ticket extends as often as one likes, and settles afterwards.", extend_checks::ticket_stays_good},
+           "A ticket can extend any number of times and still settle.", extend_checks::ticket_stays_good},
     clause{"EXTEND-07", layer::examples, level::must, needs::nothing, "An extend keeps the wake mark.",
            extend_checks::keeps_the_wake_mark},
     clause{"EXTEND-08", layer::examples, level::must, needs::nothing,
-           "A batch of tickets is answered ticket by ticket, in order, and extends exactly those that are good.",
+           "A batch of tickets returns one verdict per ticket, in order, and extends exactly the valid ones.",
            extend_checks::batch},
     clause{"EXTEND-09", layer::examples, level::must, needs::nothing,
-           "An extend by a lease out of bounds throws invalid_argument and changes nothing.",
+           "An extend whose lease is out of bounds throws invalid_argument and changes nothing.",
            extend_checks::lease_bounds},
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 6: faults. The n-th call fails, for every n until none is left to fail: before its effect or after it, once or
-// for a while. Whatever fails, a transaction is wholly in or wholly out, and repeating it makes it once.
+// Faults: the n-th call fails, for every n up to the number of calls, before or after its effect, once or repeatedly. A
+// transaction must be stored as a whole or not at all, and repeating it must store it once.
 #pragma once
 
 #include <array>
@@ -34,22 +34,23 @@ namespace fault_checks {
 
 using moment = fault_moment;
 
-/// A store whose calls fail by plan, and the same without.
-struct shaky_store {
-    explicit shaky_store(trial& t)
-        : plain(t.open(t.fresh_place())),
+/// A store whose calls fail as planned, and the same store without faults.
+struct faulty_pair {
+    explicit faulty_pair(trial& t)
+        : plain(t.open(t.fresh_location())),
           shaky(erase([&] { return faulty<recording<any_store>>(recording<any_store>(plain, calls), plan); })) {}
 
-    /// Runs `play`; if it fails, the story is what this store was called.
+    /// Runs `play`. Adds the fault and the calls that reached the store to a failure.
     template <class Play>
-    void tell(const fault& f, const Play& play) const {
+    void with_transcript(const fault& f, const Play& play) const {
         try {
             play();
-        } catch (failure& told) {
-            told.story = std::string(f.persistent ? "every call from " : "call ") + std::to_string(f.call) +
-                         (f.persistent ? " on" : "") + " throws " + show(f.kind) +
-                         (f.moment == moment::before ? " before its effect" : " after its effect") +
-                         (f.in_doubt ? ", a commit in doubt" : "") + "; what reached the store:\n" + calls->text();
+        } catch (failure& found) {
+            found.transcript = std::string(f.persistent ? "every call from " : "call ") + std::to_string(f.call) +
+                               (f.persistent ? " on" : "") + " throws " + show(f.kind) +
+                               (f.moment == moment::before ? " before its effect" : " after its effect") +
+                               (f.in_doubt ? ", a commit in doubt" : "") + "; what reached the store:\n" +
+                               calls->text();
             throw;
         }
     }
@@ -60,25 +61,25 @@ struct shaky_store {
     any_store shaky;
 };
 
-/// Plays the scenario with the fault at the first call of every step, then at the second, and so on until no step has
-/// so many. A persistent one lasts for `tries_failing` tries.
+/// Runs the scenario with the fault at the first call of every step, then at the second, and so on until no step has
+/// that many calls. A persistent fault lasts for `tries_failing` tries.
 inline void fail_every_call(trial& t, fault f, std::size_t tries_failing = 1) {
-    const auto sights = scenario_sights(t);
+    const auto snapshots = scenario_snapshots(t);
     for (f.call = 1;; ++f.call) {
-        shaky_store s(t);
+        faulty_pair s(t);
         std::size_t failed = 0;
         const auto begin = [&] {
             failed = 0;
             s.plan->arm(f);
         };
-        const auto struck = [&] {
-            const bool due = s.plan->has_struck() && f.kind != error_kind::conflict;
+        const auto fired = [&] {
+            const bool due = s.plan->has_fired() && f.kind != error_kind::conflict;
             if (++failed >= tries_failing) {
                 s.plan->disarm();
             }
             return due;
         };
-        s.tell(f, [&] { play_scenario(t, sights, s.plain, s.shaky, {begin, struck}); });
+        s.with_transcript(f, [&] { play_scenario(t, snapshots, s.plain, s.shaky, {begin, fired}); });
         t.tally().faults += s.plan->faults();
         if (s.plan->faults() == 0) {
             return;
@@ -101,10 +102,10 @@ inline void persistently(trial& t) {
     fail_every_call(t, {.moment = moment::after, .persistent = true}, 4);
 }
 
-/// No step fails: `transact` repeats it.
+/// No step of the scenario fails, because `transact` repeats it.
 inline void conflicts(trial& t) {
     fail_every_call(t, {.kind = error_kind::conflict});
-    shaky_store s(t);
+    faulty_pair s(t);
     s.plan->arm({.persistent = true, .kind = error_kind::conflict});
     t.throws(error_kind::conflict, "a conflict that never ends", [&] { put(s.shaky, draft_of(1)); });
     s.plan->disarm();
@@ -112,7 +113,7 @@ inline void conflicts(trial& t) {
     t.expect(!s.plain.find(id_of(1)), "nothing is left of what was given up");
 }
 
-/// Stops in the middle of everything a transaction can do.
+/// Throws in the middle of a transaction that uses every operation.
 inline void throwing_work(trial& t) {
     struct enough {};
     auto store = t.open();
@@ -126,7 +127,7 @@ inline void throwing_work(trial& t) {
     put_dead(store, draft_of(7));
     put(store, draft_of(8, {.result = "born done"}));
     std::ignore = take(store, at(1), {.limit = 3}); // 1, 2 and 4
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     constexpr std::size_t operations = 9;
     for (std::size_t last = 1; last <= operations; ++last) {
         std::size_t done = 0;
@@ -170,17 +171,17 @@ inline void throwing_work(trial& t) {
 
 inline void enqueue_in_doubt(trial& t) {
     for (const bool lands : {true, false}) {
-        shaky_store s(t);
+        faulty_pair s(t);
         const std::array drafts{draft_of(1, {.key = "k"}), draft_of(2), draft_of(3, {.result = "done"})};
         s.plan->arm({.call = 3, .moment = lands ? moment::after : moment::before, .in_doubt = true}); // the commit
         const auto receipts = enqueue(s.shaky, drafts, at(0));
         t.tally().faults += s.plan->faults();
-        t.expect(s.plan->has_struck(), "the commit was in doubt");
+        t.expect(s.plan->has_fired(), "the commit was in doubt");
         for (std::size_t i = 0; i < drafts.size(); ++i) {
             t.equal(receipts[i], receipt{receipt::kind::inserted, drafts[i].id}, "the receipt after a commit in doubt");
         }
         t.equal(numbers(s.plain.list(query::all("q"))), list_of{1, 2, 3}, "each is stored once");
-        const auto before = look(s.plain);
+        const auto before = snapshot_of(s.plain);
         t.equal(put(s.plain, drafts[0], at(7)), receipt{receipt::kind::duplicate, id_of(1)}, "once more");
         unchanged(s.plain, before, "after the same was enqueued again");
     }
@@ -191,36 +192,36 @@ inline void settle_in_doubt(trial& t) {
                                           advance{"p", at(70)}};
     for (const auto& o : outcomes) {
         for (const bool lands : {true, false}) {
-            shaky_store s(t);
+            faulty_pair s(t);
             put(s.plain, draft_of(1));
             const auto mine = take_one(s.plain, at(0));
             s.plan->arm({.call = 3, .moment = lands ? moment::after : moment::before, .in_doubt = true});
             const auto e = t.throws(error_kind::io, "a commit in doubt", [&] { settle(s.shaky, mine, o, at(1)); });
             t.tally().faults += s.plan->faults();
-            t.expect(e.is_in_doubt(), "it says that it is in doubt");
+            t.expect(e.is_in_doubt(), "the error is in doubt");
             t.equal(get(s.plain, 1).state == state::claimed, !lands, "the entry is still claimed");
             t.equal(settle(s.plain, mine, o, at(2)).verdict, lands ? verdict::repeated : verdict::applied,
                     "the settle once more, under the same ticket");
             t.equal(get(s.plain, 1).updated_at, at(lands ? 1 : 2), "it has landed once");
-            const auto before = look(s.plain);
+            const auto before = snapshot_of(s.plain);
             t.equal(settle(s.plain, mine, o, at(3)).verdict, verdict::repeated, "and again");
             unchanged(s.plain, before, "after a used ticket");
         }
     }
-    shaky_store s(t);
+    faulty_pair s(t);
     put(s.plain, draft_of(1));
     const auto mine = take_one(s.plain, at(0));
     s.plan->arm({.call = 3, .in_doubt = true});
     t.throws(error_kind::io, "a commit in doubt", [&] { settle(s.shaky, mine, succeed{}, at(1)); });
     t.tally().faults += s.plan->faults();
     std::ignore = take_one(s.plain, at(100));
-    t.equal(settle(s.plain, mine, succeed{}, at(101)).verdict, verdict::stale, "repeated after somebody else claimed");
+    t.equal(settle(s.plain, mine, succeed{}, at(101)).verdict, verdict::stale, "a repeated settle after another claim");
     t.equal(get(s.plain, 1).state, state::claimed, "the entry is the other's");
 }
 
 inline void claim_in_doubt(trial& t) {
     for (const bool lands : {true, false}) {
-        shaky_store s(t);
+        faulty_pair s(t);
         put(s.plain, draft_of(1));
         put(s.plain, draft_of(2));
         s.plan->arm({.call = 3, .moment = lands ? moment::after : moment::before, .in_doubt = true});
@@ -230,43 +231,43 @@ inline void claim_in_doubt(trial& t) {
         if (lands) {
             const auto healed = take(s.plain, at(100));
             t.equal(numbers(healed), list_of{1, 2}, "claimed when the lease is over");
-            t.equal(healed.front().epoch, 2U, "the epoch of the claim after the one in doubt");
-            const auto before = look(s.plain);
+            t.equal(healed.front().epoch, 2U, "the epoch of the claim after the claim in doubt");
+            const auto before = snapshot_of(s.plain);
             t.equal(settle(s.plain, {id_of(1), 1}, succeed{}, at(101)).verdict, verdict::stale, "the lost ticket");
             unchanged(s.plain, before, "after a stale ticket");
         }
     }
 }
 
-/// The same, with faults inside of what the store does.
+/// The scenario with faults inside the store.
 inline void inside(trial& t) {
     const auto& fail_at = t.hooks().fail_at;
     if (!fail_at) {
         throw untested{"the fixture has no fail_at"};
     }
-    const auto sights = scenario_sights(t);
+    const auto snapshots = scenario_snapshots(t);
     struct off {
         const std::function<bool(std::size_t)>& hook;
         ~off() { hook(0); }
     } const at_the_end{fail_at};
     for (std::size_t n = 1;; ++n) {
-        auto store = t.open(t.fresh_place());
-        bool has_struck = false;
+        auto store = t.open(t.fresh_location());
+        bool has_fired = false;
         fail_at(n);
-        const auto struck = [&] {
+        const auto fired = [&] {
             const bool due = fail_at(0);
-            has_struck = has_struck || due;
+            has_fired = has_fired || due;
             return due;
         };
-        play_scenario(t, sights, store, store, {[] {}, struck});
-        t.tally().faults += has_struck ? 1U : 0U;
-        if (!has_struck) {
+        play_scenario(t, snapshots, store, store, {[] {}, fired});
+        t.tally().faults += has_fired ? 1U : 0U;
+        if (!has_fired) {
             return;
         }
     }
 }
 
-/// Every use there is of a transaction.
+/// Every operation of a transaction.
 inline constexpr std::array<void (*)(any_transaction&), 12> uses{
     [](any_transaction& tx) { std::ignore = tx.find(id_of(1)); },
     [](any_transaction& tx) { std::ignore = tx.list(query::all("q")); },
@@ -286,14 +287,15 @@ inline constexpr std::array<void (*)(any_transaction&), 12> uses{
     [](any_transaction& tx) { tx.commit(); },
 };
 
-/// Lets the use fail inside the store, in a transaction that has written before; false if no step is left to fail.
+/// Fails an operation inside the store, in a transaction that has written before. Returns false if the operation has no
+/// such step.
 inline bool fails_and_closes(trial& t, const std::function<bool(std::size_t)>& fail_at, void (*use)(any_transaction&),
                              std::size_t step) {
-    auto store = t.open(t.fresh_place());
+    auto store = t.open(t.fresh_location());
     put(store, draft_of(1));
     put(store, draft_of(2, {.due_at = at(50)}));
     std::ignore = take(store, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     auto tx = store.begin();
     tx.enqueue(std::array{draft_of(8)}, at(1));
     bool has_thrown = false;
@@ -303,15 +305,15 @@ inline bool fails_and_closes(trial& t, const std::function<bool(std::size_t)>& f
     } catch (const error& e) {
         has_thrown = e.kind() != error_kind::invalid_argument && !e.is_in_doubt();
     }
-    const bool has_struck = fail_at(0);
-    t.tally().faults += has_struck ? 1U : 0U;
-    if (has_struck && has_thrown) {
+    const bool has_fired = fail_at(0);
+    t.tally().faults += has_fired ? 1U : 0U;
+    if (has_fired && has_thrown) {
         for (const auto other : uses) {
             t.throws(error_kind::misuse, "the use of a transaction after an error", [&] { other(tx); });
         }
         unchanged(store, before, "after an error and the use of a closed transaction");
     }
-    return has_struck;
+    return has_fired;
 }
 
 inline void closed_after_errors(trial& t) {
@@ -329,36 +331,38 @@ inline void closed_after_errors(trial& t) {
 
 inline constexpr std::array faults{
     clause{"FAULT-01", layer::faults, level::must, needs::nothing,
-           "Whichever call fails before its effect, nothing of its transaction is left; repeated, it does all.",
+           "If any call fails before its effect, nothing of its transaction is stored; repeating the transaction does "
+           "all of it.",
            fault_checks::before},
     clause{"FAULT-02", layer::faults, level::must, needs::nothing,
-           "Whichever call fails after its effect, its transaction is wholly out, or wholly in if a commit was in "
-           "doubt; repeated, it does nothing twice.",
+           "If any call fails after its effect, nothing of its transaction is stored, or all of it if a commit was in "
+           "doubt; repeating the transaction does nothing twice.",
            fault_checks::after},
     clause{"FAULT-03", layer::faults, level::must, needs::nothing,
-           "A store that fails for a while, from whichever call on, keeps what was committed and then goes on.",
+           "A store that fails for a while, from any call on, keeps what was committed and works again afterwards.",
            fault_checks::persistently},
     clause{"FAULT-04", layer::faults, level::must, needs::nothing,
-           "A conflict at whichever call leaves nothing, and the transaction repeated from begin gets through.",
+           "A conflict at any call leaves nothing, and the transaction succeeds when it is repeated from begin.",
            fault_checks::conflicts},
     clause{"FAULT-05", layer::faults, level::must, needs::nothing,
            "An exception thrown in the middle of a transaction leaves nothing of it, dedup keys included.",
            fault_checks::throwing_work},
     clause{"FAULT-06", layer::faults, level::must, needs::nothing,
-           "Enqueues whose commit was in doubt, repeated with the same ids, are stored once.",
+           "Enqueues whose commit was in doubt are stored once if they are repeated with the same ids.",
            fault_checks::enqueue_in_doubt},
     clause{"FAULT-07", layer::faults, level::must, needs::nothing,
-           "Settles whose commit was in doubt, repeated under the same tickets, land once.",
+           "Settles whose commit was in doubt take effect once if they are repeated under the same tickets.",
            fault_checks::settle_in_doubt},
     clause{"FAULT-08", layer::faults, level::must, needs::nothing,
-           "Claims whose commit was in doubt are healed by the lease, and by nothing before it is over.",
+           "Claims whose commit was in doubt can be taken over when their lease is over, and not before.",
            fault_checks::claim_in_doubt},
     clause{"FAULT-09", layer::faults, level::may, needs::nothing,
-           "Whichever step inside the store fails, a transaction is wholly in or wholly out.", fault_checks::inside},
-    clause{
-        "FAULT-10", layer::faults, level::may, needs::nothing,
-        "After any error but invalid_argument a transaction is closed: its use is misuse, and nothing of it is left.",
-        fault_checks::closed_after_errors},
+           "If any step inside the store fails, a transaction is stored as a whole or not at all.",
+           fault_checks::inside},
+    clause{"FAULT-10", layer::faults, level::may, needs::nothing,
+           "After any error except invalid_argument a transaction is closed: using it is misuse, and nothing of it is "
+           "stored.",
+           fault_checks::closed_after_errors},
 };
 
 } // namespace conformance::clauses

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fidelity: what was given comes back, complete to the byte, the bit and the microsecond.
+// Fidelity: all values are returned as they were given, to the byte, the bit and the microsecond.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace fidelity_checks {
 
 using namespace enqueue_checks;
 
-/// A draft with something of its own in every field the store supports.
+/// A draft with a distinct value in every field that the store supports.
 [[nodiscard]] inline draft full(std::uint64_t n, const capabilities& can) {
     return draft_of(n, {.topic = "orders.placed",
                         .payload = "the payload",
@@ -43,7 +43,7 @@ using namespace enqueue_checks;
                         .progress = "the progress"});
 }
 
-/// Every byte there is, with a NUL first, last and in between.
+/// All byte values, with a NUL at the start, at the end and in between.
 [[nodiscard]] inline std::string all_bytes() {
     std::string out;
     for (int c = 0; c < 256; ++c) {
@@ -52,7 +52,7 @@ using namespace enqueue_checks;
     return out + std::string("\0\xff\0", 3);
 }
 
-/// Contents that are cut, converted or mistaken for none by a careless store.
+/// Contents that a careless store truncates, converts or treats as empty.
 [[nodiscard]] inline std::vector<std::string> contents() {
     using namespace std::string_literals;
     return {""s,         "\0"s,   "\0\0"s,     "a\0b"s,         "a\0"s,      " "s,     " a "s,  "\n"s,
@@ -60,7 +60,7 @@ using namespace enqueue_checks;
             "\xff\xfe"s, "\xc3"s, "\xc0\x80"s, "\xed\xa0\x80"s, "\xc3\xa9"s, "x'00'"s, "\x1a"s, all_bytes()};
 }
 
-/// That the entry is found, listed and claimed as drafted.
+/// Requires that the entry is found, listed and claimed as drafted.
 inline void comes_back(trial& t, any_store& store, const draft& d) {
     t.equal(put(store, d), inserted(d.id.low), "enqueued");
     stored_as_drafted(store, d, at(0), "found as drafted");
@@ -287,37 +287,38 @@ inline void counters(trial& t) {
 
 inline constexpr std::array fidelity{
     clause{"FIDELITY-01", layer::examples, level::must, needs::nothing,
-           "Every field of a draft comes back in the entry that is found, listed and claimed.",
+           "Every field of a draft is returned in the entry that is found, listed and claimed.",
            fidelity_checks::every_field},
     clause{"FIDELITY-02", layer::examples, level::must, needs::nothing,
-           "What a draft brought never changes, whatever becomes of the entry.", fidelity_checks::survives_life},
-    clause{"FIDELITY-03", layer::examples, level::may, needs::durable,
-           "Every field of an entry comes back after everything was closed and opened again.",
+           "The fields that come from a draft never change, whatever happens to the entry.",
+           fidelity_checks::survives_life},
+    clause{"FIDELITY-03", layer::examples, level::may, needs::durable, "Every field of an entry survives a reopen.",
            fidelity_checks::survives_reopen},
-    clause{"FIDELITY-04", layer::examples, level::must, needs::nothing,
-           "A draft's payload, progress, result and header values may be any bytes: none, NUL, what is no UTF-8.",
-           fidelity_checks::any_bytes},
+    clause{
+        "FIDELITY-04", layer::examples, level::must, needs::nothing,
+        "A draft's payload, progress, result and header values may contain any bytes: none at all, NUL, invalid UTF-8.",
+        fidelity_checks::any_bytes},
     clause{"FIDELITY-05", layer::examples, level::must, needs::nothing,
-           "The progress and the result of an outcome may be any bytes.", fidelity_checks::any_bytes_settled},
+           "The progress and the result of an outcome may contain any bytes.", fidelity_checks::any_bytes_settled},
     clause{"FIDELITY-06", layer::examples, level::must, needs::nothing,
-           "What is not there is different from what is empty: results, and expires_at at the beginning of time.",
+           "An absent value differs from an empty one: results, and an expires_at at the earliest time.",
            fidelity_checks::none_is_not_empty},
     clause{"FIDELITY-07", layer::examples, level::must, needs::nothing,
-           "Payloads, results and progress of up to 1 MiB come back complete.", fidelity_checks::large},
+           "Payloads, results and progress of up to 1 MiB are returned complete.", fidelity_checks::large},
     clause{"FIDELITY-08", layer::examples, level::must, needs::nothing,
            "Headers keep their order, their repeated names and their empty values.", fidelity_checks::headers_in_order},
     clause{"FIDELITY-09", layer::examples, level::must, needs::nothing,
-           "A trail keeps all its ids, in order and repeated.", fidelity_checks::trail_in_order},
-    clause{"FIDELITY-10", layer::examples, level::must, needs::nothing, "Ids are the same only if all 128 bits are.",
-           fidelity_checks::ids_to_the_bit},
+           "A trail keeps all its ids, in order and with repetitions.", fidelity_checks::trail_in_order},
+    clause{"FIDELITY-10", layer::examples, level::must, needs::nothing,
+           "Two ids are equal only if all 128 bits are equal.", fidelity_checks::ids_to_the_bit},
     clause{"FIDELITY-11", layer::examples, level::must, needs::nothing,
-           "Names of any letters and the full length are kept and told apart to the last byte.",
+           "Names of any characters and of full length are kept and distinguished to the last byte.",
            fidelity_checks::names_to_the_byte},
     clause{"FIDELITY-12", layer::examples, level::must, needs::nothing,
-           "Times are kept to the microsecond, before 1970 and in the far future too.",
+           "Times are stored to the microsecond, before 1970 and in the far future too.",
            fidelity_checks::times_to_the_microsecond},
     clause{"FIDELITY-13", layer::examples, level::must, needs::nothing,
-           "attempts_max has 32 bits, and attempts, lapses, failures and epoch count on beyond 256.",
+           "attempts_max has 32 bits, and attempts, lapses, failures and epoch count beyond 256.",
            fidelity_checks::counters},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Layer 0: whether the fixture can be believed. If a clause here fails, nothing else means anything.
+// Fixture: whether the fixture opens stores as the suite requires. If a clause here fails, the others mean nothing.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@ namespace fixture_checks {
 inline void fresh_is_empty(trial& t) {
     auto first = t.open();
     put(first, draft_of(1));
-    const auto other = t.open(t.fresh_place());
-    t.expect(!other.find(id_of(1)), "a fresh place has nothing of another place");
-    t.equal(other.counts("q"), state_counts{}, "counts of a fresh place");
-    t.equal(other.next_due("q"), std::optional<time_point>{}, "next_due of a fresh place");
+    const auto other = t.open(t.fresh_location());
+    t.expect(!other.find(id_of(1)), "a new location has no entry of another location");
+    t.equal(other.counts("q"), state_counts{}, "counts of a new location");
+    t.equal(other.next_due("q"), std::optional<time_point>{}, "next_due of a new location");
 }
 
 inline void second_handle_sees(trial& t) {
@@ -67,16 +67,18 @@ inline void capabilities_constant(trial& t) {
 } // namespace fixture_checks
 
 inline constexpr std::array fixture{
-    clause{"FIX-01", layer::fixture, level::must, needs::nothing, "A new place is a fresh empty store.",
+    clause{"FIX-01", layer::fixture, level::must, needs::nothing, "A new location is an empty store.",
            fixture_checks::fresh_is_empty},
     clause{"FIX-02", layer::fixture, level::may, needs::shared,
-           "The same place opened twice is a second handle on the same work.", fixture_checks::second_handle_sees},
+           "Opening the same location twice gives a second handle on the same work.",
+           fixture_checks::second_handle_sees},
     clause{"FIX-03", layer::fixture, level::may, needs::durable,
-           "Everything destroyed and opened again has all that was committed.", fixture_checks::reopen_keeps},
+           "After all handles are destroyed, a location that is opened again has everything that was committed.",
+           fixture_checks::reopen_keeps},
     clause{"FIX-04", layer::fixture, level::must, needs::nothing,
-           "Time is what the caller gives, far away or long ago; the store reads no clock.",
+           "The store uses the times that callers pass, in the far past or future too, and reads no clock.",
            fixture_checks::obeys_given_time},
-    clause{"FIX-05", layer::fixture, level::must, needs::nothing, "Capabilities never change.",
+    clause{"FIX-05", layer::fixture, level::must, needs::nothing, "The capabilities of a store never change.",
            fixture_checks::capabilities_constant},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Groups: the settle that takes the members not yet succeeded from one to zero says so, once per fall to zero.
+// Groups: the settle that reduces the number of members not yet succeeded from one to zero reports the group complete.
 #pragma once
 
 #include <array>
@@ -24,14 +24,14 @@ inline constexpr settlement plain{verdict::applied, false};
 inline constexpr settlement completes{verdict::applied, true};
 
 [[nodiscard]] inline any_store group_of(trial& t, std::uint64_t members) {
-    auto store = t.open(t.fresh_place());
+    auto store = t.open(t.fresh_location());
     for (std::uint64_t n = 1; n <= members; ++n) {
         put(store, draft_of(n, {.group = "g"}));
     }
     return store;
 }
 
-/// Claims this one and settles it.
+/// Claims the entry and settles it.
 inline settlement end(any_store& store, std::uint64_t n, const outcome& o, const std::string& queue = "q") {
     return settle(store, take_one(store, at(0), {.queue = queue, .only = id_of(n)}), o);
 }
@@ -76,7 +76,7 @@ inline void once_per_fall(trial& t) {
                              vouch::settle{{id_of(1), 1}, succeed{}}, vouch::settle{{id_of(2), 7}, succeed{}}};
     t.equal(transact(store, [&](auto& tx) { return tx.settle(settles, at(0)); }),
             std::vector<settlement>{plain, completes, {verdict::repeated, false}, {verdict::stale, false}},
-            "two last settles in one batch, then what comes too late");
+            "the last two settles in one batch, and settles after them");
     t.equal(settle(store, {id_of(1), 1}, succeed{}), settlement{verdict::repeated, false}, "the settle repeated");
 }
 
@@ -103,8 +103,8 @@ inline void later_member_reopens(trial& t) {
     t.equal(end(store, 1, succeed{}), completes, "the only member");
     put(store, draft_of(2, {.group = "g"}));
     put(store, draft_of(3, {.group = "g"}));
-    t.equal(end(store, 2, succeed{}), plain, "the first of two that came later");
-    t.equal(end(store, 3, succeed{}), completes, "the last of two that came later");
+    t.equal(end(store, 2, succeed{}), plain, "the first of two later members");
+    t.equal(end(store, 3, succeed{}), completes, "the last of two later members");
 }
 
 inline void member_of_same_transaction(trial& t) {
@@ -124,7 +124,7 @@ inline void duplicates_do_not_count(trial& t) {
     put(store, draft_of(3, {.queue = "r", .key = "k"}));
     put(store, draft_of(4, {.queue = "r", .key = "k", .group = "g"}));
     put(store, draft_of(5, {.predecessor = id_of(1)}));
-    t.equal(end(store, 1, succeed{}), completes, "the success of the one member beside duplicates and refusals");
+    t.equal(end(store, 1, succeed{}), completes, "the success of the only member beside duplicates and refusals");
 }
 
 inline void purged_do_not_count(trial& t) {
@@ -143,28 +143,29 @@ inline void purged_do_not_count(trial& t) {
 
 inline constexpr std::array groups{
     clause{"GROUP-01", layer::examples, level::may, needs::groups,
-           "The settle that takes the members of a group not yet succeeded from one to zero reports it complete, and "
-           "no other does.",
+           "The settle that reduces the number of group members not yet succeeded from one to zero reports the group "
+           "complete, and no other settle does.",
            groups_checks::last_success_completes},
     clause{"GROUP-02", layer::examples, level::may, needs::groups,
            "A retry, release, advance, bury or cancel never completes a group.", groups_checks::only_success_completes},
     clause{"GROUP-03", layer::examples, level::may, needs::groups,
-           "A group spans queues; groups are the same only if every byte of their names is.",
+           "A group spans queues; two groups are the same only if all bytes of their names are equal.",
            groups_checks::across_queues},
     clause{"GROUP-04", layer::examples, level::may, needs::groups,
-           "A group is reported complete once: neither twice in a batch, nor by a settle that is repeated or stale.",
+           "A group is reported complete once: not twice in a batch, and not by a settle that is repeated or stale.",
            groups_checks::once_per_fall},
     clause{"GROUP-05", layer::examples, level::may, needs::groups,
-           "A dead member holds its group open until its successor has succeeded.", groups_checks::dead_holds_open},
+           "A dead member keeps its group open until its successor has succeeded.", groups_checks::dead_holds_open},
     clause{"GROUP-06", layer::examples, level::may, needs::groups,
-           "A successor counts in its predecessor's place, through any number of generations.",
+           "A successor counts instead of its predecessor, through any number of generations.",
            groups_checks::successor_takes_the_place},
     clause{"GROUP-07", layer::examples, level::may, needs::groups,
-           "A later member opens the group again, which is then completed again.", groups_checks::later_member_reopens},
+           "A later member opens a complete group again, which then completes again.",
+           groups_checks::later_member_reopens},
     clause{"GROUP-08", layer::examples, level::may, needs::groups,
            "A member enqueued in the settling transaction counts.", groups_checks::member_of_same_transaction},
     clause{"GROUP-09", layer::examples, level::may, needs::groups,
-           "Drafts that are duplicates or refused do not count.", groups_checks::duplicates_do_not_count},
+           "Drafts that are duplicates or refused do not count as members.", groups_checks::duplicates_do_not_count},
     clause{"GROUP-10", layer::examples, level::may, needs::groups, "Purged members no longer count.",
            groups_checks::purged_do_not_count},
 };

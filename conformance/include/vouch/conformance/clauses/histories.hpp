@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 4: threads on handles of their own, their steps put in many orders, and every history explained by the model or
-// refused.
+// Histories: threads run random transactions, each thread on its own handle, under a random schedule. The answers must be
+// explained by some order of the transactions.
 #pragma once
 
 #include <algorithm>
@@ -35,12 +35,12 @@ namespace history_checks {
     return all;
 }
 
-[[nodiscard]] inline bool is_overlapping(const std::vector<deed>& deeds) {
-    for (std::size_t i = 0; i < deeds.size(); ++i) {
+[[nodiscard]] inline bool is_overlapping(const std::vector<transaction_run>& runs) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
-            if (deeds[i].overlaps(deeds[j])) {
-                const auto a = deeds[i].touched();
-                const auto b = deeds[j].touched();
+            if (runs[i].overlaps(runs[j])) {
+                const auto a = runs[i].touched();
+                const auto b = runs[j].touched();
                 if (std::any_of(a.begin(), a.end(), [&](const auto& name) { return b.count(name) > 0; })) {
                     return true;
                 }
@@ -50,81 +50,81 @@ namespace history_checks {
     return false;
 }
 
-/// The state the parties found, and what they did side by side.
-[[nodiscard]] inline std::string told_text(const model& before, const chronicle& told, std::size_t parties) {
+/// The state before, and the steps of all threads side by side.
+[[nodiscard]] inline std::string transcript_of(const model& before, const event_log& log, std::size_t threads) {
     std::string out = "before:\n";
     for (const auto& r : before.records) {
         out += "  " + show(r.entry) + "\n";
     }
-    return out + told.text(parties);
+    return out + log.text(threads);
 }
 
-/// Requires that what happened can be explained.
-inline void judge(const model& before, const std::vector<deed>& deeds, const any_store& store, const chronicle& told,
-                  std::size_t parties) {
-    for (const auto& d : deeds) {
-        if (d.ended == deed::end::threw) {
-            throw failure{"a transaction threw something else than conflict", d.thrown, "an answer, or conflict",
-                          told_text(before, told, parties)};
+/// Requires that some order of the transactions explains the history.
+inline void require_linearization(const model& before, const std::vector<transaction_run>& runs, const any_store& store,
+                                  const event_log& log, std::size_t threads) {
+    for (const auto& d : runs) {
+        if (d.ended == transaction_run::end::threw) {
+            throw failure{"a transaction threw an error other than conflict", d.thrown, "an answer, or conflict",
+                          transcript_of(before, log, threads)};
         }
     }
     const auto final = everything(store);
-    if (!explanation(before, deeds, final).exists()) {
-        std::string seen = "these answers; in the end";
+    if (!linearization(before, runs, final).exists()) {
+        std::string seen = "these answers; at the end";
         for (const auto& e : final) {
             seen += "\n    " + show(e);
         }
-        throw failure{"no order of the transactions gives these answers and this end", seen,
-                      "what some order of them would have given", told_text(before, told, parties)};
+        throw failure{"no order of the transactions gives these answers and this final state", seen,
+                      "the answers and the final state of some order", transcript_of(before, log, threads)};
     }
 }
 
-/// Words make a beginning, told by one thread, and the deeds of several.
-inline void play(trial& t, playground& ground, const words& list, std::size_t parties) {
-    constexpr std::size_t deeds_max = 6;
-    auto& handles = ground.enter();
+/// Some words make the setup, which one thread runs; the others make the concurrent transactions.
+inline void play(trial& t, store_pool& pool, const words& list, std::size_t threads) {
+    constexpr std::size_t transactions_max = 6;
+    auto& handles = pool.acquire();
     {
         auto& store = handles.front();
-        story beginning(store, t.can(), t.tally());
+        model_run setup(store, t.can(), t.tally());
         for (const auto word : list) {
             if (word % 5 < 3) {
-                beginning.tell(word);
+                setup.step(word);
             }
         }
-        beginning.end(true);
-        const auto before = beginning.committed();
+        setup.end(true);
+        const auto before = setup.committed();
 
-        std::vector<deed> deeds;
+        std::vector<transaction_run> runs;
         std::uint64_t luck = t.seed();
         for (const auto word : list) {
-            if (word % 5 >= 3 && deeds.size() < deeds_max) {
-                dice d(word);
-                imagination mind(t.can(), before, beginning.now(), beginning.tickets(), d);
-                auto& one = deeds.emplace_back();
-                one.party = d.below(parties);
+            if (word % 5 >= 3 && runs.size() < transactions_max) {
+                random_source d(word);
+                generator arguments(t.can(), before, setup.now(), setup.tickets(), d);
+                auto& one = runs.emplace_back();
+                one.thread = d.below(threads);
                 one.commits = d.chance(85);
                 for (auto left = 1 + d.below(2); left > 0; --left) {
-                    one.operations.push_back(some_operation(mind, beginning.now(), d));
+                    one.operations.push_back(some_operation(arguments, setup.now(), d));
                 }
                 luck ^= word;
             }
         }
 
-        chronicle told;
-        dice schedule(luck);
-        act(t, handles, deeds, told,
-            [&](const std::vector<std::size_t>& ready) { return ready[schedule.below(ready.size())]; });
+        event_log log;
+        random_source schedule(luck);
+        run_history(t, handles, runs, log,
+                    [&](const std::vector<std::size_t>& ready) { return ready[schedule.below(ready.size())]; });
         t.tally().histories += 1;
-        t.tally().overlapping += is_overlapping(deeds) ? 1U : 0U;
-        judge(before, deeds, store, told, parties);
+        t.tally().overlapping += is_overlapping(runs) ? 1U : 0U;
+        require_linearization(before, runs, store, log, threads);
     }
-    ground.sweep();
+    pool.clear();
 }
 
-template <std::size_t Parties>
+template <std::size_t Threads>
 void explained(trial& t) {
-    playground ground(t, Parties);
-    auto found = falsify(t, t.budget().histories / 2, 14, [&](const words& list) { play(t, ground, list, Parties); });
+    store_pool pool(t, Threads);
+    auto found = falsify(t, t.budget().histories / 2, 14, [&](const words& list) { play(t, pool, list, Threads); });
     if (found) {
         throw std::move(found->second);
     }
@@ -134,10 +134,10 @@ void explained(trial& t) {
 
 inline constexpr std::array histories{
     clause{"HISTORY-01", layer::histories, level::must, needs::nothing,
-           "What two threads are answered can be explained by some order of their transactions.",
+           "The answers that two threads receive can be explained by some order of their transactions.",
            history_checks::explained<2>},
     clause{"HISTORY-02", layer::histories, level::must, needs::nothing,
-           "What three threads are answered can be explained by some order of their transactions.",
+           "The answers that three threads receive can be explained by some order of their transactions.",
            history_checks::explained<3>},
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Layer 3: pairs and triples of short transactions that have something to do with each other, their steps in every
-// order. That one waits for the other is as good as any answer.
+// Interleavings: pairs and triples of short transactions on the same entries, with their steps in every order. A
+// transaction may wait for another one.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace interleaving_checks {
 
 inline constexpr time_point now = at(50);
 
-/// A store in which there is something to quarrel over, and the model of it.
+/// Fills a store with entries for the transactions to compete for. Returns its model.
 [[nodiscard]] inline model prepare(trial& t, any_store& store) {
     model m;
     const auto both = [&](const operation& o) {
@@ -35,7 +35,7 @@ inline constexpr time_point now = at(50);
         const auto expected = perform(m, o);
         trial::expect(seen.receipts == expected.receipts && seen.claimed.size() == expected.claimed.size() &&
                           seen.settlements == expected.settlements && seen.verdicts == expected.verdicts,
-                      "the beginning of an interleaving");
+                      "the setup of an interleaving");
         for (auto& r : m.records) {
             r.entry.sequence = get(store, r.entry.id.low).sequence;
         }
@@ -43,7 +43,7 @@ inline constexpr time_point now = at(50);
     const std::string lane = t.can().lanes ? "x" : "";
     const std::string group = t.can().groups ? "g" : "";
     using kind = operation::kind;
-    // 4 stays claimed, 5's lease is over by now, 6 is dead, 7 and 8 are the last of a group.
+    // 4 stays claimed, the lease of 5 is over at `now`, 6 is dead, 7 and 8 are the last members of a group.
     both({.what = kind::enqueue,
           .now = at(0),
           .drafts = {draft_of(4), draft_of(5), draft_of(6), draft_of(7, {.group = group}),
@@ -59,8 +59,8 @@ inline constexpr time_point now = at(50);
     return m;
 }
 
-/// What may be done with it, each a transaction of one or two operations.
-[[nodiscard]] inline std::vector<std::vector<operation>> scripts() {
+/// The transactions, each of one or two operations.
+[[nodiscard]] inline std::vector<std::vector<operation>> transactions() {
     using kind = operation::kind;
     const auto claim = [](std::size_t limit, id only = {}) {
         return operation{.what = kind::claim, .now = now, .claim = request(now, {.limit = limit, .only = only})};
@@ -94,10 +94,10 @@ inline constexpr time_point now = at(50);
     };
 }
 
-/// Every order of `each` steps of every party, the first by the lowest.
-[[nodiscard]] inline std::vector<std::vector<std::size_t>> orders(std::size_t parties, std::size_t each) {
+/// All orders of `each` steps of every thread, in lexicographic order.
+[[nodiscard]] inline std::vector<std::vector<std::size_t>> orders(std::size_t threads, std::size_t each) {
     std::vector<std::size_t> order;
-    for (std::size_t p = 0; p < parties; ++p) {
+    for (std::size_t p = 0; p < threads; ++p) {
         order.insert(order.end(), each, p);
     }
     std::vector<std::vector<std::size_t>> all;
@@ -107,19 +107,19 @@ inline constexpr time_point now = at(50);
     return all;
 }
 
-inline void play(trial& t, playground& ground, const std::vector<const std::vector<operation>*>& parts,
+inline void play(trial& t, store_pool& pool, const std::vector<const std::vector<operation>*>& parts,
                  std::size_t rolls_back, const std::vector<std::size_t>& order) {
-    auto& handles = ground.enter();
+    auto& handles = pool.acquire();
     {
         auto& store = handles.front();
         const auto before = prepare(t, store);
-        std::vector<deed> deeds;
+        std::vector<transaction_run> runs;
         for (std::size_t i = 0; i < parts.size(); ++i) {
-            deeds.push_back({.party = i, .operations = *parts[i], .commits = i != rolls_back});
+            runs.push_back({.thread = i, .operations = *parts[i], .commits = i != rolls_back});
         }
-        chronicle told;
+        event_log log;
         std::size_t step = 0;
-        act(t, handles, deeds, told, [&](const std::vector<std::size_t>& ready) {
+        run_history(t, handles, runs, log, [&](const std::vector<std::size_t>& ready) {
             while (step < order.size()) {
                 const auto wanted = order[step++];
                 if (std::find(ready.begin(), ready.end(), wanted) != ready.end()) {
@@ -129,15 +129,15 @@ inline void play(trial& t, playground& ground, const std::vector<const std::vect
             return ready.front();
         });
         t.tally().interleavings += 1;
-        history_checks::judge(before, deeds, store, told, parts.size());
+        history_checks::require_linearization(before, runs, store, log, parts.size());
     }
-    ground.sweep();
+    pool.clear();
 }
 
-/// Draws at most `schedules` of the orders for every choice of parts; all of them if there are no more.
+/// Runs at most `schedules` random orders for every pair; all orders if there are not more.
 inline void pairs(trial& t) {
-    playground ground(t, 2);
-    const auto all = scripts();
+    store_pool pool(t, 2);
+    const auto all = transactions();
     const auto merged = orders(2, 3);
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t j = 0; j <= i; ++j) {
@@ -145,23 +145,22 @@ inline void pairs(trial& t) {
             for (std::size_t n = 0; n < std::min(wanted, 2 * merged.size()); ++n) {
                 const bool every = wanted >= 2 * merged.size();
                 const auto pick = every ? n : t.random().below(2 * merged.size());
-                constexpr std::size_t nobody = 2;
-                play(t, ground, {&all[i], &all[j]}, pick < merged.size() ? nobody : pick % 2,
-                     merged[pick % merged.size()]);
+                constexpr std::size_t none = 2;
+                play(t, pool, {&all[i], &all[j]}, pick < merged.size() ? none : pick % 2, merged[pick % merged.size()]);
             }
         }
     }
 }
 
 inline void triples(trial& t) {
-    playground ground(t, 3);
-    const auto all = scripts();
+    store_pool pool(t, 3);
+    const auto all = transactions();
     const auto merged = orders(3, 3);
     for (std::size_t n = 0; n < 10 * t.budget().schedules; ++n) {
         const auto some = [&] { return &all[t.random().below(all.size())]; };
         const auto first = some();
         const auto second = some();
-        play(t, ground, {first, second, some()}, t.random().below(5), merged[t.random().below(merged.size())]);
+        play(t, pool, {first, second, some()}, t.random().below(5), merged[t.random().below(merged.size())]);
     }
 }
 
@@ -169,10 +168,10 @@ inline void triples(trial& t) {
 
 inline constexpr std::array interleavings{
     clause{"ORDER-01", layer::interleavings, level::must, needs::nothing,
-           "Two transactions whose steps meet in any order answer as if one had come after the other.",
+           "Two transactions whose steps interleave in any order answer as if they had run one after the other.",
            interleaving_checks::pairs},
     clause{"ORDER-02", layer::interleavings, level::must, needs::nothing,
-           "Three transactions whose steps meet in any order answer as if they had come one after the other.",
+           "Three transactions whose steps interleave in any order answer as if they had run one after the other.",
            interleaving_checks::triples},
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lanes: one claimed at a time, in sequence. The head is the live entry of lowest sequence and holds its lane until it
-// has ended; what is behind it is blocked and has no gate.
+// Lanes: one entry is claimed at a time, in sequence. The head is the live entry with the lowest sequence. It blocks the
+// entries behind it until it ends; a blocked entry has no gate.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ inline void put_in(any_store& store, std::uint64_t n, const standing_in& where =
     put(store, draft_of(n, {.queue = where.queue, .lane = where.lane, .due_at = where.due}));
 }
 
-/// 1, 2 and 3 in one lane, all due.
+/// Entries 1, 2 and 3 in one lane, all due.
 inline void put_three(any_store& store) {
     for (std::uint64_t n = 1; n <= 3; ++n) {
         put_in(store, n);
@@ -62,7 +62,7 @@ inline void future_head_holds(trial& t) {
 
 inline void settled_head_holds(trial& t) {
     for (const outcome& o : {outcome{retry{"e", at(50)}}, outcome{release{at(50)}}, outcome{advance{"p", at(50)}}}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_three(store);
         std::ignore = settle(store, take_one(store, at(0)), o, at(1));
         t.equal(store.next_due("q"), std::optional{at(50)}, "next_due");
@@ -79,7 +79,7 @@ inline void lapsed_head_holds(trial& t) {
     t.equal(numbers(take(store, at(200), {.limit = 2})), list_of{1}, "claimed when the head's lease is over");
 }
 
-/// A way in which the entry 1, the head, ends.
+/// A way to end entry 1, the head.
 struct way {
     std::string_view name;
     void (*end)(any_store& store);
@@ -108,7 +108,7 @@ inline constexpr std::array ways{
 
 inline void every_end_opens(trial& t) {
     for (const auto& w : ways) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_in(store, 1);
         put_in(store, 2, {.due = at(-7)});
         put_in(store, 3, {.due = at(-8)});
@@ -125,7 +125,7 @@ inline void in_the_same_transaction(trial& t) {
     auto store = t.open();
     put_three(store);
     const auto ticket = take_one(store, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     {
         auto tx = store.begin();
         std::ignore = settle_in(tx, ticket, succeed{}, at(0));
@@ -142,7 +142,7 @@ inline void blocked_are_counted(trial& t) {
     auto store = t.open();
     put_three(store);
     std::ignore = take_one(store, at(0));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(store.counts("q")[state::pending], 2U, "pending entries");
     t.equal(numbers(store.list(query::live("q"))), list_of{1, 2, 3}, "the list of the live");
     t.equal(store.next_due("q"), std::optional{at(100)}, "next_due, the end of the head's lease");
@@ -176,7 +176,7 @@ inline void nudge_leaves_blocked(trial& t) {
     t.equal(store.next_due("q"), std::optional{at(500)}, "next_due");
     t.equal(numbers(take(store, at(30))), list_of{}, "claimed after the nudge");
     cancel(store, id_of(1), at(31));
-    t.equal(numbers(take(store, at(30))), list_of{2}, "claimed when its turn has come");
+    t.equal(numbers(take(store, at(30))), list_of{2}, "claimed when it is the head");
 }
 
 inline void blocked_parent(trial& t) {
@@ -262,47 +262,48 @@ inline void successor_at_the_end(trial& t) {
 
 inline constexpr std::array lanes{
     clause{"LANE-01", layer::examples, level::may, needs::lanes,
-           "Of a lane one entry is claimed at a time, in the order of sequences; a batch of drafts keeps its order.",
+           "At most one entry of a lane is claimed at a time, in the order of sequences; a batch of drafts keeps its "
+           "order.",
            lane_checks::one_at_a_time},
     clause{"LANE-02", layer::examples, level::may, needs::lanes,
-           "A head that is not due yet holds its lane, though what is behind it is due.",
+           "A head that is not due yet blocks its lane, even if entries behind it are due.",
            lane_checks::future_head_holds},
     clause{"LANE-03", layer::examples, level::may, needs::lanes,
-           "A head that is retried, released or advanced holds its lane until its next attempt.",
+           "A head that is retried, released or advanced blocks its lane until its next attempt.",
            lane_checks::settled_head_holds},
     clause{"LANE-04", layer::examples, level::may, needs::lanes,
-           "A head whose lease is over is taken over before anything behind it.", lane_checks::lapsed_head_holds},
+           "A head whose lease is over is taken over before any entry behind it is claimed.",
+           lane_checks::lapsed_head_holds},
     clause{"LANE-05", layer::examples, level::may, needs::lanes,
-           "However the head ends, the next entry has its turn, and none after that one.",
+           "When the head ends in any way, the next entry becomes the head, and no later one.",
            lane_checks::every_end_opens},
     clause{"LANE-06", layer::examples, level::may, needs::lanes,
-           "The next entry has its turn in the very transaction that ends the head, and loses it if that rolls back.",
+           "The next entry becomes the head in the transaction that ends the old head; a rollback undoes both.",
            lane_checks::in_the_same_transaction},
     clause{"LANE-07", layer::examples, level::may, needs::lanes,
-           "Blocked entries are counted and listed, but absent from next_due and never claimed, not even by id.",
+           "Blocked entries are counted and listed, but do not affect next_due and are never claimed, not even by id.",
            lane_checks::blocked_are_counted},
     clause{"LANE-08", layer::examples, level::may, needs::lanes,
-           "A blocked entry keeps its due_at for when its turn comes.", lane_checks::due_time_kept},
+           "A blocked entry keeps its due_at until it becomes the head.", lane_checks::due_time_kept},
     clause{"LANE-09", layer::examples, level::may, needs::lanes,
-           "A nudge changes the due_at of a blocked entry and leaves it blocked.", lane_checks::nudge_leaves_blocked},
+           "A nudge changes the due_at of a blocked entry, which stays blocked.", lane_checks::nudge_leaves_blocked},
     clause{"LANE-10", layer::examples, level::may, needs::lanes,
            "A blocked parent is nudged when its child ends, and stays blocked.", lane_checks::blocked_parent},
     clause{"LANE-11", layer::examples, level::may, needs::lanes,
-           "A blocked entry can be cancelled; the head still holds its lane, and the turn passes over the dead.",
+           "A blocked entry can be cancelled; the head does not change, and the dead entry never becomes the head.",
            lane_checks::cancel_in_the_middle},
     clause{"LANE-12", layer::examples, level::may, needs::lanes,
            "A lane belongs to its queue; other lanes, other queues and entries without a lane do not wait for it.",
            lane_checks::scope},
     clause{"LANE-13", layer::examples, level::may, needs::lanes,
-           "The limit of a claim counts heads; blocked entries take no place in it, however long they are due.",
+           "The limit of a claim counts heads only; blocked entries do not use it up, however long they have been due.",
            lane_checks::limit_counts_heads},
-    clause{"LANE-14", layer::examples, level::may, needs::lanes, "A lane all of whose entries have ended begins anew.",
-           lane_checks::begins_anew},
-    clause{"LANE-15", layer::examples, level::may, needs::lanes, "An entry that was rolled back holds no lane.",
-           lane_checks::rolled_back_head},
+    clause{"LANE-14", layer::examples, level::may, needs::lanes,
+           "A lane whose entries have all ended starts again with its next entry.", lane_checks::begins_anew},
+    clause{"LANE-15", layer::examples, level::may, needs::lanes,
+           "An entry whose enqueue is rolled back blocks no lane.", lane_checks::rolled_back_head},
     clause{"LANE-16", layer::examples, level::may, needs::lanes,
-           "The successor of a dead entry stands at the end of its predecessor's lane.",
-           lane_checks::successor_at_the_end},
+           "The successor of a dead entry joins the end of its predecessor's lane.", lane_checks::successor_at_the_end},
 };
 
 } // namespace conformance::clauses

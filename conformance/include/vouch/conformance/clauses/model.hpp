@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Layer 2: long random stories, told to the store and to the model.
+// Model: long random sequences of commands, run on the store and on the model.
 #pragma once
 
 #include <array>
@@ -17,46 +17,45 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance::clauses {
 
-namespace story_checks {
+namespace model_checks {
 
-inline void tell(trial& t, playground& ground, const words& list, tally& seen, script* written) {
-    auto& store = ground.enter().front();
+inline void run_commands(trial& t, store_pool& pool, const words& list, tally& seen, test_source* source) {
+    auto& store = pool.acquire().front();
     {
-        story s(written == nullptr ? store : write_down(store, *written), t.can(), seen);
+        model_run s(source == nullptr ? store : write_test(store, *source), t.can(), seen);
         for (const auto word : list) {
-            s.tell(word);
+            s.step(word);
         }
         s.end(true);
     }
-    ground.sweep();
+    pool.clear();
 }
 
-inline void same_story(trial& t) {
-    playground ground(t, 1);
-    auto found = falsify(t, t.budget().stories, t.budget().story_commands,
-                         [&](const words& list) { tell(t, ground, list, t.tally(), nullptr); });
+inline void matches_model(trial& t) {
+    store_pool pool(t, 1);
+    auto found = falsify(t, t.budget().model_runs, t.budget().commands_per_run,
+                         [&](const words& list) { run_commands(t, pool, list, t.tally(), nullptr); });
     if (found) {
-        // Once more, to write it down.
-        script written;
+        // Once more, to write the calls down as a test.
+        test_source source;
         tally ignored;
         try {
-            tell(t, ground, found->first, ignored, &written);
-        } catch (const failure&) { // the one we know
+            run_commands(t, pool, found->first, ignored, &source);
+        } catch (const failure&) { // the same failure again
         } catch (const error&) {
         }
-        found->second.story = written.text();
+        found->second.transcript = source.text();
         throw std::move(found->second);
     }
 }
 
-} // namespace story_checks
+} // namespace model_checks
 
-inline constexpr std::array stories{
-    clause{
-        "STORY-01", layer::stories, level::must, needs::nothing,
-        "Whatever is done in whatever order, the store answers and looks as the contract says, inside the transaction "
-        "and outside.",
-        story_checks::same_story},
+inline constexpr std::array model_runs{
+    clause{"STORY-01", layer::model, level::must, needs::nothing,
+           "After any sequence of operations, all answers and reads are as the contract says, inside the transaction "
+           "and outside.",
+           model_checks::matches_model},
 };
 
 } // namespace conformance::clauses

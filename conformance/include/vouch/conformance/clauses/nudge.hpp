@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nudge: what waits becomes due now, what is claimed is marked and becomes due when its claim ends. None is ever lost.
+// Nudge: an entry that waits becomes due now; a claimed entry is marked and becomes due when its claim ends. No nudge is
+// lost.
 #pragma once
 
 #include <array>
@@ -18,23 +19,24 @@ namespace conformance::clauses {
 
 namespace nudge_checks {
 
-/// Entry 1, claimed at 0 with its lease until 100, and nudged at 10.
+/// Entry 1, claimed at 0 until 100 and nudged at 10.
 [[nodiscard]] inline ticket marked(any_store& store) {
     put(store, draft_of(1, {.payload = "p", .progress = "begun"}));
     const auto ticket = take_one(store, at(0));
-    trial::equal(nudge(store, id_of(1), at(10)), verdict::applied, "the nudge that meets a claim");
+    trial::equal(nudge(store, id_of(1), at(10)), verdict::applied, "the nudge of a claimed entry");
     return ticket;
 }
 
-/// That an outcome whose time is `at(90)` or at(15), given at 20, leaves the marked entry due at 20 or 15.
+/// Requires that an outcome at 20 with the time at(90) leaves the marked entry due at 20, and one with at(15) at 15.
 template <class Outcome>
 void earlier_of_time_and_now(trial& t, const Outcome& outcome_at) {
     for (const auto given : {at(90), at(21), at(20), at(15)}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         const auto ticket = marked(store);
         t.equal(settle(store, ticket, outcome_at(given), at(20)), settlement{verdict::applied}, "the settle");
         const auto due = given < at(20) ? given : at(20);
-        t.equal(get(store, 1).due_at, due, "due_at, where the outcome said " + show(given) + " at " + show(at(20)));
+        t.equal(get(store, 1).due_at, due,
+                "due_at after an outcome with the time " + show(given) + " at " + show(at(20)));
         t.expect(!get(store, 1).woken, "the mark is gone");
         t.equal(numbers(take(store, at(20))), list_of{1}, "claimed at once");
     }
@@ -66,7 +68,7 @@ inline void due_already(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.due_at = at(29)}));
     put(store, draft_of(2, {.due_at = at(30)}));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(nudge(store, id_of(1), at(30)), verdict::repeated, "the nudge of an entry due a microsecond ago");
     t.equal(nudge(store, id_of(2), at(30)), verdict::repeated, "the nudge of an entry due exactly now");
     unchanged(store, before, "a nudge moves nothing back");
@@ -106,7 +108,7 @@ inline void through_outcomes_without_time(trial& t) {
     t.equal(get(store, 1).due_at, at(0), "due_at after a release: it was due before");
     ticket = take_one(store, at(30));
     nudge(store, id_of(1), at(40));
-    std::ignore = settle(store, ticket, release{}, at(-5)); // a clock that is behind
+    std::ignore = settle(store, ticket, release{}, at(-5)); // a clock that is slow
     t.equal(get(store, 1).due_at, at(-5), "due_at after a release before it was due");
     ticket = take_one(store, at(50));
     nudge(store, id_of(1), at(60));
@@ -116,7 +118,7 @@ inline void through_outcomes_without_time(trial& t) {
 
 inline void ends_with_the_entry(trial& t) {
     for (const outcome& end : {outcome{succeed{"r"}}, outcome{bury{"e", "r"}}}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         const auto ticket = marked(store);
         t.equal(settle(store, ticket, end, at(-20)), settlement{verdict::applied}, "the settle");
         t.expect(!get(store, 1).woken, "the mark is gone");
@@ -137,7 +139,7 @@ inline void take_over_answers_it(trial& t) {
     auto store = t.open();
     std::ignore = marked(store);
     const auto ticket = take_one(store, at(100));
-    t.expect(!get(store, 1).woken, "the claim that takes over has no mark");
+    t.expect(!get(store, 1).woken, "a takeover clears the wake mark");
     std::ignore = settle(store, ticket, release{at(500)}, at(110));
     t.equal(get(store, 1).due_at, at(500), "due_at after the claim that took over");
 }
@@ -157,10 +159,10 @@ inline void by_id(trial& t) {
     for (std::uint64_t n = 1; n <= 3; ++n) {
         put(store, draft_of(n, {.due_at = at(500)}));
     }
-    auto expected = look(store).found;
+    auto expected = snapshot_of(store).found;
     std::ignore = nudge(store, id_of(2), at(30));
     expected[1].due_at = expected[1].updated_at = at(30);
-    t.equal(look(store).found, expected, "the entries after one was nudged");
+    t.equal(snapshot_of(store).found, expected, "the entries after one was nudged");
     t.equal(numbers(take(store, at(30))), list_of{2}, "claimed after one was nudged");
 }
 
@@ -168,44 +170,41 @@ inline void by_id(trial& t) {
 
 inline constexpr std::array nudging{
     clause{"NUDGE-01", layer::examples, level::must, needs::nothing,
-           "A nudge makes a pending entry due now; of the rest only updated_at changes.", nudge_checks::pending_fields},
+           "A nudge makes a pending entry due now; beside that only updated_at changes.", nudge_checks::pending_fields},
     clause{"NUDGE-02", layer::examples, level::must, needs::nothing,
-           "A nudge makes a retrying entry due now; of the rest only updated_at changes.",
+           "A nudge makes a retrying entry due now; beside that only updated_at changes.",
            nudge_checks::retrying_fields},
     clause{"NUDGE-03", layer::examples, level::must, needs::nothing,
-           "A nudge leaves an entry alone that is due now or was due before: it never makes anything later.",
+           "A nudge does not change an entry that is already due; it never makes an entry due later.",
            nudge_checks::due_already},
     clause{"NUDGE-04", layer::examples, level::must, needs::nothing,
-           "A nudge of a claimed entry sets its wake mark and updated_at; its lease, due_at and ticket stay.",
+           "A nudge of a claimed entry sets its wake mark and updated_at; lease, due_at and ticket stay.",
            nudge_checks::claimed_fields},
     clause{"NUDGE-05", layer::examples, level::must, needs::nothing,
-           "A nudge that met a claim is not lost through a retry: the entry is due at the earlier of its time and now.",
+           "A retry does not lose a nudge of its claim: the entry is due at the earlier of the given time and now.",
            nudge_checks::through_retry},
     clause{"NUDGE-06", layer::examples, level::must, needs::nothing,
-           "A nudge that met a claim is not lost through a release: the entry is due at the earlier of its time and "
-           "now.",
+           "A release does not lose a nudge of its claim: the entry is due at the earlier of the given time and now.",
            nudge_checks::through_release},
     clause{"NUDGE-07", layer::examples, level::must, needs::nothing,
-           "A nudge that met a claim is not lost through an advance: the entry is due at the earlier of its time and "
-           "now.",
+           "An advance does not lose a nudge of its claim: the entry is due at the earlier of the given time and now.",
            nudge_checks::through_advance},
-    clause{"NUDGE-08", layer::examples, level::must, needs::nothing,
-           "Where release or advance give no time, a nudge that met the claim makes the entry due now, unless it was "
-           "due before.",
-           nudge_checks::through_outcomes_without_time},
+    clause{
+        "NUDGE-08", layer::examples, level::must, needs::nothing,
+        "If release or advance gives no time, a nudge of the claim makes the entry due now, unless it was due before.",
+        nudge_checks::through_outcomes_without_time},
     clause{"NUDGE-09", layer::examples, level::must, needs::nothing,
-           "The wake mark ends with the entry: succeed and bury clear it and leave due_at alone.",
-           nudge_checks::ends_with_the_entry},
+           "succeed and bury clear the wake mark and leave due_at unchanged.", nudge_checks::ends_with_the_entry},
     clause{"NUDGE-10", layer::examples, level::must, needs::nothing,
-           "The wake mark is used up by the settle that ends the claim; the next claim begins without.",
+           "The settle that ends a claim clears its wake mark; the next claim starts without one.",
            nudge_checks::not_for_the_next_claim},
     clause{"NUDGE-11", layer::examples, level::must, needs::nothing,
-           "A claim that takes over begins without a wake mark: it is what the nudge asked for.",
+           "A takeover clears the wake mark, because it is the attempt that the nudge asked for.",
            nudge_checks::take_over_answers_it},
     clause{"NUDGE-12", layer::examples, level::must, needs::nothing,
-           "A nudge marks a claim whose lease is over, too, and does not move the end of that lease.",
+           "A nudge also marks a claim whose lease is over, and does not change lease_until.",
            nudge_checks::lapsed_claim},
-    clause{"NUDGE-13", layer::examples, level::must, needs::nothing, "A nudge concerns the entry of its id only.",
+    clause{"NUDGE-13", layer::examples, level::must, needs::nothing, "A nudge changes only the entry with its id.",
            nudge_checks::by_id},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Parents: when an entry ends, the one that waits for it is nudged.
+// Parents: when an entry ends, its parent is nudged.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ namespace conformance::clauses {
 
 namespace parent_checks {
 
-/// Puts entry 1 to wait until 900 in the queue "r", and entry 2, whose parent it is, into the queue "q".
+/// Enqueues entry 1 in the queue "r", due at 900, and its child, entry 2, in the queue "q".
 inline void put_family(any_store& store) {
     put(store, draft_of(1, {.queue = "r", .payload = "p", .due_at = at(900), .progress = "begun"}));
     put(store, draft_of(2, {.parent = id_of(1)}));
 }
 
-/// Claims entry 2 at 0, with its lease until 100.
+/// Claims entry 2 at 0 until 100.
 [[nodiscard]] inline ticket take_child(any_store& store) { return take_one(store, at(0), {.only = id_of(2)}); }
 
 /// Ends entry 2 at 50.
@@ -33,7 +33,7 @@ inline void end_child(any_store& store) {
     trial::equal(settle(store, take_child(store), succeed{}, at(50)), settlement{verdict::applied}, "the child's end");
 }
 
-/// A way in which entry 2 ends at 50.
+/// A way to end entry 2 at 50.
 struct way {
     std::string_view name;
     void (*end)(any_store& store);
@@ -65,7 +65,7 @@ inline constexpr std::array ways{
 
 inline void every_end_wakes(trial& t) {
     for (const auto& w : ways) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_family(store);
         auto expected = get(store, 1);
         w.end(store);
@@ -94,11 +94,11 @@ inline void refused_ends_do_not_wake(trial& t) {
     end_child(store);
     const auto parent = take_one(store, at(60), {.queue = "r"});
     std::ignore = settle(store, parent, release{at(900)}, at(60));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(settle(store, {id_of(2), 1}, succeed{}, at(70)), settlement{verdict::repeated}, "the second settle");
     t.equal(settle(store, {id_of(2), 9}, bury{}, at(70)), settlement{verdict::stale}, "the settle with another epoch");
     t.equal(cancel(store, id_of(2), at(70)), verdict::stale, "the cancel");
-    unchanged(store, before, "a settle or cancel that is not applied wakes no parent");
+    unchanged(store, before, "a settle or cancel that is not applied does not nudge the parent");
 }
 
 inline void retrying_parent(trial& t) {
@@ -114,7 +114,7 @@ inline void retrying_parent(trial& t) {
 
 inline void claimed_parent(trial& t) {
     for (const auto& w : ways) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_family(store);
         const auto parent = take_one(store, at(900), {.queue = "r"});
         auto expected = get(store, 1);
@@ -129,7 +129,7 @@ inline void claimed_parent(trial& t) {
 
 inline void due_parent(trial& t) {
     for (const auto due : {at(49), at(50)}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put(store, draft_of(1, {.queue = "r", .due_at = due}));
         put(store, draft_of(2, {.parent = id_of(1)}));
         const auto before = get(store, 1);
@@ -140,7 +140,7 @@ inline void due_parent(trial& t) {
 
 inline void terminal_parent(trial& t) {
     for (const outcome& o : {outcome{succeed{"r"}}, outcome{bury{"e", "r"}}}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_family(store);
         std::ignore = settle(store, take_one(store, at(900), {.queue = "r"}), o, at(901));
         const auto before = get(store, 1);
@@ -151,13 +151,13 @@ inline void terminal_parent(trial& t) {
 
 inline void absent_parent(trial& t) {
     for (const auto& w : ways) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put(store, draft_of(2, {.parent = id_of(9)}));
         put(store, draft_of(3, {.due_at = at(900)}));
         const auto other = get(store, 3);
         w.end(store);
         t.expect(is_terminal(get(store, 2).state), "a child without a parent ends by " + std::string(w.name));
-        t.expect(!store.find(id_of(9)), "there is still no parent");
+        t.expect(!store.find(id_of(9)), "the parent is still absent");
         t.equal(get(store, 3), other, "an entry that is not the parent");
     }
 }
@@ -189,11 +189,11 @@ inline void only_the_parent(trial& t) {
     put(store, draft_of(1, {.queue = "r", .parent = id_of(3), .due_at = at(900)}));
     put(store, draft_of(2, {.parent = id_of(1)}));
     put(store, draft_of(4, {.parent = id_of(1), .due_at = at(900)}));
-    auto expected = look(store).found; // 1, 2, 3, 4
+    auto expected = snapshot_of(store).found; // 1, 2, 3, 4
     end_child(store);
     expected[0].due_at = expected[0].updated_at = at(50);
     expected[1] = get(store, 2);
-    t.equal(look(store).found, expected, "the parent, and neither its own parent nor its other child");
+    t.equal(snapshot_of(store).found, expected, "the parent, and neither its own parent nor its other child");
 }
 
 inline void every_child_wakes(trial& t) {
@@ -211,7 +211,7 @@ inline void in_the_same_transaction(trial& t) {
     auto store = t.open();
     put_family(store);
     const auto ticket = take_child(store);
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     {
         auto tx = store.begin();
         std::ignore = settle_in(tx, ticket, succeed{}, at(50));
@@ -225,35 +225,36 @@ inline void in_the_same_transaction(trial& t) {
 
 inline constexpr std::array parents{
     clause{"PARENT-01", layer::examples, level::must, needs::nothing,
-           "When an entry ends, by succeed, bury or cancel, its parent is due now, whatever queue it is in.",
+           "When an entry ends by succeed, bury or cancel, its parent becomes due now, in whatever queue it is.",
            parent_checks::every_end_wakes},
     clause{"PARENT-02", layer::examples, level::must, needs::nothing,
-           "Nothing but its end wakes an entry's parent: no claim, extend, nudge, retry, release or advance.",
+           "A claim, extend, nudge, retry, release or advance of an entry does not nudge its parent.",
            parent_checks::nothing_else_wakes},
     clause{"PARENT-03", layer::examples, level::must, needs::nothing,
-           "A settle or cancel that is not applied wakes no parent.", parent_checks::refused_ends_do_not_wake},
-    clause{"PARENT-04", layer::examples, level::must, needs::nothing, "A retrying parent is woken as a pending one.",
+           "A settle or cancel that is not applied does not nudge the parent.",
+           parent_checks::refused_ends_do_not_wake},
+    clause{"PARENT-04", layer::examples, level::must, needs::nothing, "A retrying parent is nudged like a pending one.",
            parent_checks::retrying_parent},
     clause{"PARENT-05", layer::examples, level::must, needs::nothing,
-           "A parent that is claimed when its child ends is marked, and due when its claim ends.",
+           "A parent that is claimed when its child ends gets a wake mark, and is due when its claim ends.",
            parent_checks::claimed_parent},
     clause{"PARENT-06", layer::examples, level::must, needs::nothing,
-           "A parent that is due already does not change, updated_at included.", parent_checks::due_parent},
+           "A parent that is already due does not change, updated_at included.", parent_checks::due_parent},
     clause{"PARENT-07", layer::examples, level::must, needs::nothing,
-           "A parent that has ended before its child does not change.", parent_checks::terminal_parent},
+           "A parent that ended before its child does not change.", parent_checks::terminal_parent},
     clause{"PARENT-08", layer::examples, level::must, needs::nothing,
-           "An entry whose parent is absent ends like any other.", parent_checks::absent_parent},
+           "An entry whose parent is absent ends like any other entry.", parent_checks::absent_parent},
     clause{"PARENT-09", layer::examples, level::must, needs::nothing,
-           "A parent may be enqueued after its child, and is woken all the same.", parent_checks::parent_put_later},
+           "A parent that is enqueued after its child is nudged all the same.", parent_checks::parent_put_later},
     clause{"PARENT-10", layer::examples, level::must, needs::nothing,
-           "An entry that names itself as parent ends like any other.", parent_checks::own_parent},
+           "An entry that is its own parent ends like any other entry.", parent_checks::own_parent},
     clause{"PARENT-11", layer::examples, level::must, needs::nothing,
-           "Only the parent is woken: neither the parent's parent nor another child.", parent_checks::only_the_parent},
+           "Only the parent is nudged, not the parent's parent or another child.", parent_checks::only_the_parent},
     clause{"PARENT-12", layer::examples, level::must, needs::nothing,
-           "Every child that ends wakes the parent, not the first or the last alone.",
+           "Every child that ends nudges the parent, not only the first or the last.",
            parent_checks::every_child_wakes},
     clause{"PARENT-13", layer::examples, level::must, needs::nothing,
-           "The parent is woken in the very transaction that ends its child, and sleeps on if that rolls back.",
+           "The parent is nudged in the transaction that ends its child; a rollback undoes both.",
            parent_checks::in_the_same_transaction},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Purge: terminal entries that ended before a time, oldest first, and none that a live entry still needs.
+// Purge: removes terminal entries that ended before a time, oldest first, and none that a live entry needs.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ using namespace enqueue_checks;
 
 [[nodiscard]] inline list_of left(const any_store& store) { return numbers(store.list(query::all("q"))); }
 
-/// 1, 2 and 3 are generations of one entry; the last ended at(30).
+/// Entries 1, 2 and 3 are generations of one entry; the last ended at(30).
 inline void put_three_generations(any_store& store) {
     put_dead(store, draft_of(1, {.key = "k"}), at(10));
     put(store, draft_of(2, {.predecessor = id_of(1)}), at(10));
@@ -55,9 +55,9 @@ inline void never_live(trial& t) {
     put_as(store, draft_of(1), state::pending);
     put_as(store, draft_of(2), state::retrying);
     put_as(store, draft_of(3), state::claimed);
-    const auto seen = look(store);
+    const auto seen = snapshot_of(store);
     t.equal(purge(store, before(at(1'000'000))), 0, "purged of what is live");
-    unchanged(store, seen, "what is live is not purged, however old");
+    unchanged(store, seen, "live entries are not purged, however old");
 }
 
 inline void boundary(trial& t) {
@@ -88,7 +88,7 @@ inline void oldest_first(trial& t) {
         put_dead(store, draft_of(n), at(ended[n - 1]));
     }
     t.equal(purge(store, before(at(100), 1)), 1, "purged with limit 1");
-    t.equal(left(store), list_of{1, 2, 3, 4}, "left after the one that ended first");
+    t.equal(left(store), list_of{1, 2, 3, 4}, "left after the purge of the entry that ended first");
     t.equal(purge(store, before(at(100), 1)), 1, "purged with limit 1");
     t.equal(left(store), list_of{1, 3, 4}, "left after the first of two that ended together");
     t.equal(purge(store, before(at(100), 2)), 2, "purged with limit 2");
@@ -100,7 +100,7 @@ inline void limit_is_exact(trial& t) {
     for (std::uint64_t n = 1; n <= 4; ++n) {
         put_dead(store, draft_of(n));
     }
-    const auto seen = look(store);
+    const auto seen = snapshot_of(store);
     t.equal(purge(store, before(at(1), 0)), 0, "purged with limit 0");
     unchanged(store, seen, "a purge with limit 0 changes nothing");
     t.equal(purge(store, before(at(1), 3)), 3, "purged with limit 3");
@@ -114,12 +114,12 @@ inline void own_queue(trial& t) {
     put_dead(store, draft_of(2, {.queue = "r"}));
     t.equal(purge(store, before(at(1))), 1, "purged of \"q\"");
     t.expect(store.find(id_of(2)).has_value(), "the other queue's is still there");
-    t.equal(purge(store, {.queue = "nobody's", .before = at(1)}), 0, "purged of a queue nobody has used");
+    t.equal(purge(store, {.queue = "unused", .before = at(1)}), 0, "purged of an unused queue");
 }
 
 inline void only_one_state(trial& t) {
     for (const auto s : {state::succeeded, state::dead}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_as(store, draft_of(1), state::dead);
         put_as(store, draft_of(2), state::succeeded);
         put(store, draft_of(3, {.result = ""}));
@@ -211,7 +211,7 @@ inline void state_of_the_newest(trial& t) {
     t.equal(purge(store, {.queue = "q", .before = at(1), .state = state::dead}), 0,
             "purged of the dead: the predecessor of one that succeeded stays with it");
     t.equal(purge(store, {.queue = "q", .before = at(1), .state = state::succeeded}), 2,
-            "purged of the succeeded: its dead predecessor goes with it");
+            "purged: the succeeded entry and its dead predecessor");
 }
 
 inline void needed_do_not_use_the_limit(trial& t) {
@@ -220,7 +220,7 @@ inline void needed_do_not_use_the_limit(trial& t) {
     put(store, draft_of(2, {.queue = "r", .parent = id_of(1)}), at(0));
     put_dead(store, draft_of(3), at(10));
     t.equal(purge(store, before(at(20), 1)), 1, "purged with limit 1 when the oldest is still needed");
-    t.equal(left(store), list_of{1}, "left is the one that is needed");
+    t.equal(left(store), list_of{1}, "left: the entry that a live entry needs");
 }
 
 inline void id_that_comes_again(trial& t) {
@@ -229,7 +229,7 @@ inline void id_that_comes_again(trial& t) {
     t.equal(purge(store, before(at(100), 2)), 2, "purged of the generations");
     t.equal(put(store, draft_of(2), at(40)), inserted(2), "a new entry with the id of the purged predecessor");
     t.equal(numbers(store.list(query::keyed("q", "k"))), list_of{3}, "the generations of the key");
-    t.equal(purge(store, before(at(100))), 1, "purged: the new entry is nobody's predecessor");
+    t.equal(purge(store, before(at(100))), 1, "purged: the new entry is not a predecessor");
     t.equal(left(store), list_of{2}, "left is the new entry");
 }
 
@@ -241,7 +241,7 @@ inline void no_smaller_limit(trial& t) {
         drafts.push_back(draft_of(n, {.result = "done"}));
     }
     vouch::enqueue(store, drafts, at(0));
-    t.equal(purge(store, before(at(1), many - 1)), many - 1, "purged with a limit of one less than there are");
+    t.equal(purge(store, before(at(1), many - 1)), many - 1, "purged with a limit one below the number of entries");
     t.equal(left(store), list_of{many}, "left is the newest");
 }
 
@@ -249,48 +249,52 @@ inline void no_smaller_limit(trial& t) {
 
 inline constexpr std::array purges{
     clause{"PURGE-01", layer::examples, level::must, needs::nothing,
-           "Purge removes entries that have succeeded or died, from every read, and says how many.",
+           "Purge removes succeeded and dead entries from all reads and returns their number.",
            purge_checks::removes_and_counts},
     clause{"PURGE-02", layer::examples, level::must, needs::nothing,
-           "Purge never removes a live entry, however old, nor a claimed one whose lease is over.",
+           "Purge never removes a live entry, however old, not even a claimed one whose lease is over.",
            purge_checks::never_live},
     clause{"PURGE-03", layer::examples, level::must, needs::nothing,
-           "Purge takes what ended before `before`, not what ended at it.", purge_checks::boundary},
+           "Purge removes what ended before `before`, not what ended exactly at it.", purge_checks::boundary},
     clause{"PURGE-04", layer::examples, level::must, needs::nothing,
-           "Purge goes by when an entry ended, not by when it was made or due.", purge_checks::goes_by_the_end},
+           "Purge depends on when an entry ended, not on when it was created or due.", purge_checks::goes_by_the_end},
     clause{"PURGE-05", layer::examples, level::must, needs::nothing,
-           "Purge takes the oldest first: by end, then by sequence.", purge_checks::oldest_first},
+           "Purge removes the oldest entries first: by end, then by sequence.", purge_checks::oldest_first},
     clause{"PURGE-06", layer::examples, level::must, needs::nothing,
            "Purge removes at most `limit` entries; 0 removes none.", purge_checks::limit_is_exact},
-    clause{"PURGE-07", layer::examples, level::must, needs::nothing, "Purge touches its own queue only.",
+    clause{"PURGE-07", layer::examples, level::must, needs::nothing, "Purge removes only entries of its queue.",
            purge_checks::own_queue},
     clause{"PURGE-08", layer::examples, level::must, needs::nothing,
-           "Purge with a state removes only entries that ended so.", purge_checks::only_one_state},
+           "Purge with a state removes only entries that ended in that state.", purge_checks::only_one_state},
     clause{"PURGE-09", layer::examples, level::may, needs::groups,
-           "Purge keeps the members of a group that has a live member, in whatever queue.",
+           "Purge keeps the members of a group that has a live member, in any queue.",
            purge_checks::kept_for_the_group},
     clause{"PURGE-10", layer::examples, level::must, needs::nothing,
-           "Purge keeps an entry while a child of its is live, in whatever queue.", purge_checks::kept_for_the_child},
-    clause{"PURGE-11", layer::examples, level::must, needs::nothing, "Purge does not keep a child for its live parent.",
-           purge_checks::not_kept_for_the_parent},
+           "Purge keeps an entry that has a live child, in any queue.", purge_checks::kept_for_the_child},
+    clause{"PURGE-11", layer::examples, level::must, needs::nothing,
+           "A live parent does not keep its children from being purged.", purge_checks::not_kept_for_the_parent},
     clause{"PURGE-12", layer::examples, level::may, needs::lanes,
-           "Purge does not keep an entry for the live ones of its lane.", purge_checks::not_kept_for_the_lane},
-    clause{"PURGE-13", layer::examples, level::must, needs::nothing,
-           "Purge keeps a dead predecessor while its successor is live, and removes it only with the successor.",
-           purge_checks::kept_for_the_successor},
+           "Live entries of a lane do not keep other entries of the lane from being purged.",
+           purge_checks::not_kept_for_the_lane},
+    clause{
+        "PURGE-13", layer::examples, level::must, needs::nothing,
+        "Purge keeps a dead predecessor while its successor is live, and removes it only together with the successor.",
+        purge_checks::kept_for_the_successor},
     clause{"PURGE-14", layer::examples, level::must, needs::nothing,
-           "When the limit cuts through generations, the eldest go first.", purge_checks::eldest_generation_first},
+           "If the limit cuts through generations, the oldest are removed first.",
+           purge_checks::eldest_generation_first},
     clause{"PURGE-15", layer::examples, level::must, needs::nothing,
-           "Generations of which a live entry needs one are all kept.", purge_checks::needed_generations_stay_together},
+           "If a live entry needs one generation, all generations are kept.",
+           purge_checks::needed_generations_stay_together},
     clause{"PURGE-16", layer::examples, level::must, needs::nothing,
-           "The state asked for is that of the newest generation.", purge_checks::state_of_the_newest},
-    clause{"PURGE-17", layer::examples, level::must, needs::nothing,
-           "Entries that are still needed do not use up the limit.", purge_checks::needed_do_not_use_the_limit},
+           "A state in the request is compared with that of the newest generation.", purge_checks::state_of_the_newest},
+    clause{"PURGE-17", layer::examples, level::must, needs::nothing, "Entries that are kept do not use up the limit.",
+           purge_checks::needed_do_not_use_the_limit},
     clause{"PURGE-18", layer::examples, level::must, needs::nothing,
-           "A new entry with the id of a purged predecessor is not the predecessor.",
+           "A new entry with the id of a purged predecessor is not that predecessor.",
            purge_checks::id_that_comes_again},
     clause{"PURGE-19", layer::examples, level::must, needs::nothing,
-           "Purge removes as many as its limit says; the store has no smaller limit of its own.",
+           "Purge removes as many entries as its limit allows; the store has no lower limit of its own.",
            purge_checks::no_smaller_limit},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Requeue: a dead entry's one successor, which is an entry of its own.
+// Requeue: a dead entry gets at most one successor, which is an entry of its own.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ namespace requeue_checks {
 
 using namespace enqueue_checks;
 
-/// With something in every field a successor might get from it.
+/// A draft with a value in every field that a successor might copy.
 [[nodiscard]] inline draft rich(std::uint64_t n, const capabilities& can) {
     return draft_of(n, {.topic = "topic",
                         .payload = "payload",
@@ -38,7 +38,7 @@ using namespace enqueue_checks;
                         .progress = "first step"});
 }
 
-/// Stores a rich entry and lets it die after two failures, with progress beyond the draft's.
+/// Stores such an entry, which dies after two failures with more progress than its draft had.
 inline void put_buried(any_store& store, const capabilities& can) {
     put(store, rich(1, can));
     settle(store, take_one(store, at(0)), retry{"once", at(0)});
@@ -46,7 +46,7 @@ inline void put_buried(any_store& store, const capabilities& can) {
     settle(store, take_one(store, at(0)), bury{"twice", "reply"});
 }
 
-/// What the successor of that must be, when drafted so.
+/// The successor that this draft must give.
 inline void succeeds_rich(trial& t, const any_store& store, draft drafted, time_point now) {
     const auto seen = get(store, drafted.id.low);
     const auto dead = get(store, 1);
@@ -89,7 +89,7 @@ inline void one_successor(trial& t) {
     put_dead(store, draft_of(1));
     const std::vector batch{draft_of(2, {.predecessor = id_of(1)}), draft_of(3, {.predecessor = id_of(1)})};
     t.equal(vouch::enqueue(store, batch, at(0)), receipts{inserted(2), duplicate(2)}, "two successors in a batch");
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(put(store, draft_of(3, {.predecessor = id_of(1)}), at(5)), duplicate(2), "a second successor");
     unchanged(store, before, "a second successor writes nothing");
     cancel(store, id_of(2));
@@ -98,9 +98,9 @@ inline void one_successor(trial& t) {
 
 inline void refused_unless_dead(trial& t) {
     for (const auto s : {state::pending, state::retrying, state::claimed, state::succeeded}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put_as(store, draft_of(1, {.key = "k"}), s);
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         t.equal(put(store, draft_of(2, {.predecessor = id_of(1)}), at(5)), refused,
                 "a successor of one that is " + show(s));
         unchanged(store, before, "a refused successor writes nothing");
@@ -110,7 +110,7 @@ inline void refused_unless_dead(trial& t) {
 inline void refused_if_absent(trial& t) {
     auto store = t.open();
     put_dead(store, draft_of(1));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(put(store, draft_of(2, {.queue = "r", .predecessor = id_of(1)})), refused, "a successor in another queue");
     t.equal(put(store, draft_of(2, {.predecessor = id_of(9)})), refused, "a successor of an entry that is not there");
     t.equal(put(store, draft_of(2, {.predecessor = id_of(2)})), refused, "a successor of itself");
@@ -144,7 +144,7 @@ inline void stored_id_comes_first(trial& t) {
     auto store = t.open();
     put_dead(store, draft_of(1));
     put(store, draft_of(5));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(put(store, draft_of(5, {.predecessor = id_of(1)})), duplicate(5), "a stored id as successor");
     t.equal(put(store, draft_of(1, {.predecessor = id_of(1)})), duplicate(1), "the dead entry's own id as successor");
     t.equal(put(store, draft_of(5, {.predecessor = id_of(9)})), duplicate(5), "a stored id for an absent predecessor");
@@ -195,7 +195,7 @@ inline void parented_is_refused(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.due_at = at(50)}));
     put_dead(store, draft_of(2, {.parent = id_of(1)}));
-    const auto before = look(store);
+    const auto before = snapshot_of(store);
     t.equal(
         transact(store,
                  [](auto& tx) { return vouch::requeue(tx, {.dead = id_of(2), .successor = id_of(3), .now = at(60)}); }),
@@ -213,7 +213,7 @@ inline void behind_in_its_lane(trial& t) {
     put(store, draft_of(2, {.lane = "lane", .due_at = at(50)}));
     cancel(store, id_of(1));
     put(store, draft_of(3, {.predecessor = id_of(1)}), at(0));
-    t.equal(store.next_due("q"), at(50), "next_due while the successor stands behind the lane's head");
+    t.equal(store.next_due("q"), at(50), "next_due while the successor is behind the head of its lane");
     t.equal(numbers(take(store, at(50))), list_of{2}, "claimed from the lane");
     cancel(store, id_of(2), at(1000));
     t.equal(numbers(take(store, at(1000))), list_of{3}, "claimed once the head has ended");
@@ -235,42 +235,44 @@ inline void lapses_end_with_the_dead(trial& t) {
 
 inline constexpr std::array requeues{
     clause{"REQUEUE-01", layer::examples, level::must, needs::nothing,
-           "A dead entry's successor takes over key, group and lane, is one generation on, has a new sequence, no "
-           "attempts, and is due now; the rest is its own draft's.",
+           "The successor of a dead entry takes over its key, group and lane, has the next generation, a new sequence "
+           "and no attempts, and is due now; its other fields come from its draft.",
            requeue_checks::takes_over},
     clause{"REQUEUE-02", layer::examples, level::must, needs::nothing,
-           "A dead entry does not change when it gets a successor, nor when that ends.",
+           "A dead entry does not change when it gets a successor, nor when the successor ends.",
            requeue_checks::dead_unchanged},
-    clause{"REQUEUE-03", layer::examples, level::must, needs::nothing,
-           "A dead entry has at most one successor: another is a duplicate of the one it has, live or dead.",
-           requeue_checks::one_successor},
+    clause{
+        "REQUEUE-03", layer::examples, level::must, needs::nothing,
+        "A dead entry has at most one successor; a second draft is a duplicate of the first successor, live or dead.",
+        requeue_checks::one_successor},
     clause{"REQUEUE-04", layer::examples, level::must, needs::nothing,
            "A successor is refused if its predecessor is not dead.", requeue_checks::refused_unless_dead},
     clause{"REQUEUE-05", layer::examples, level::must, needs::nothing,
-           "A successor is refused if its predecessor is not stored, or is of another queue.",
+           "A successor is refused if its predecessor is not stored or belongs to another queue.",
            requeue_checks::refused_if_absent},
     clause{"REQUEUE-06", layer::examples, level::must, needs::nothing,
-           "A refused draft stops neither the rest of its batch nor the transaction.",
+           "A refused draft affects neither the other drafts of its batch nor the transaction.",
            requeue_checks::refusal_stops_nothing},
     clause{"REQUEUE-07", layer::examples, level::must, needs::nothing,
-           "Generations count on, and all of them share the key.", requeue_checks::generations_count},
+           "Every successor increases the generation by one, and all generations share the key.",
+           requeue_checks::generations_count},
     clause{"REQUEUE-08", layer::examples, level::must, needs::nothing,
-           "A successor whose id is stored is a duplicate of itself, whatever its predecessor, which stays free.",
+           "A successor whose id is stored is a duplicate of that entry; its predecessor stays without a successor.",
            requeue_checks::stored_id_comes_first},
     clause{"REQUEUE-09", layer::examples, level::must, needs::nothing,
            "An entry can die and be replaced in one transaction.", requeue_checks::dies_and_is_replaced_at_once},
     clause{"REQUEUE-10", layer::examples, level::must, needs::nothing,
-           "Requeue makes a successor with the dead entry's content that starts afresh: no progress, no expiry.",
+           "Requeue creates a successor with the dead entry's content, but without its progress and expiry.",
            requeue_checks::requeue_starts_afresh},
     clause{"REQUEUE-11", layer::examples, level::must, needs::nothing,
-           "Resume makes a successor that goes on from the dead entry's last checkpoint.",
+           "Resume creates a successor that continues from the dead entry's last checkpoint.",
            requeue_checks::resume_goes_on},
     clause{"REQUEUE-12", layer::examples, level::must, needs::nothing,
            "Requeue and resume refuse an entry that has a parent.", requeue_checks::parented_is_refused},
     clause{"REQUEUE-13", layer::examples, level::may, needs::lanes,
-           "A successor joins its lane at the end, by its new sequence.", requeue_checks::behind_in_its_lane},
+           "A successor joins the end of its lane, by its new sequence.", requeue_checks::behind_in_its_lane},
     clause{"REQUEUE-14", layer::examples, level::must, needs::nothing,
-           "A successor begins without lapses, whatever the dead entry had.", requeue_checks::lapses_end_with_the_dead},
+           "A successor starts with lapses 0, whatever the dead entry had.", requeue_checks::lapses_end_with_the_dead},
 };
 
 } // namespace conformance::clauses

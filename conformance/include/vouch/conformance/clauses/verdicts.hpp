@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verdict table, cell by cell: what is asked in rows, how the entry stands in columns. In each cell the verdict is
-// compared, and that an entry changes exactly if the verdict is `applied`.
+// Verdicts: the verdict table, cell by cell. Rows are operations, columns are states of the entry. Each cell compares the
+// verdict and requires that the entry changes exactly if the verdict is `applied`.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace verdict_checks {
 
 inline constexpr auto asked_at = at(1000);
 
-/// How entry `n` stands when it is asked about.
+/// The state of entry `n` when an operation is called on it.
 struct column {
     std::uint64_t n;
     std::string_view name;
@@ -44,10 +44,10 @@ inline constexpr std::array columns{
     column{10, "absent", 0},
 };
 
-/// A store with an entry for every column. What waits is not due yet, and what has ended would not be either; the one
-/// lease has a microsecond left, the other has just ended.
+/// A store with an entry for every column. Entries that wait or have ended are not due yet; one lease has a microsecond
+/// left, the other has just ended.
 [[nodiscard]] inline any_store furnished(trial& t) {
-    auto store = t.open(t.fresh_place());
+    auto store = t.open(t.fresh_location());
     constexpr auto later = at(2000);
     const auto claimed = [&](std::uint64_t n, time_point now, duration lease) {
         put(store, draft_of(n, {.due_at = now, .progress = "begun"}));
@@ -65,8 +65,8 @@ inline constexpr std::array columns{
     return store;
 }
 
-/// That the entry with the number n has changed since, and none beside it.
-inline void only_changed(const any_store& store, sight before, std::uint64_t n, const std::string& cell) {
+/// Requires that the entry with the number n has changed since, and no other entry.
+inline void only_changed(const any_store& store, snapshot before, std::uint64_t n, const std::string& cell) {
     const auto after = get(store, n);
     for (auto& e : before.found) {
         if (e.id == after.id) {
@@ -74,15 +74,15 @@ inline void only_changed(const any_store& store, sight before, std::uint64_t n, 
             e = after;
         }
     }
-    trial::equal(look(store).found, before.found, cell + ": no other entry changes");
+    trial::equal(snapshot_of(store).found, before.found, cell + ": no other entry changes");
 }
 
-/// Walks a row: `ask(column) -> verdict`.
+/// Checks a row: `ask(column) -> verdict`.
 template <class Ask>
 void walk(any_store& store, std::string_view what, const std::array<verdict, columns.size()>& row, const Ask& ask) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const auto cell = std::string(what) + " on an entry that is " + std::string(columns[i].name);
-        const auto before = look(store);
+        const auto before = snapshot_of(store);
         trial::equal(ask(columns[i]), row[i], cell + ": the verdict");
         if (row[i] == verdict::applied) {
             only_changed(store, before, columns[i].n, cell);
@@ -105,7 +105,7 @@ struct named_outcome {
              {"advance", advance{"other", at(3000)}}}};
 }
 
-// Epochs that are not the entry's present one.
+// Epochs that are not the entry's current one.
 
 [[nodiscard]] inline std::uint64_t next_epoch(const column& c) { return c.epoch + 1; }
 [[nodiscard]] inline std::uint64_t last_epoch(const column& c) { return c.epoch == 0 ? 2 : c.epoch - 1; }
@@ -184,32 +184,32 @@ inline void cancel_any(trial& t) {
 
 inline constexpr std::array verdict_table{
     clause{"VERDICT-01", layer::examples, level::must, needs::nothing,
-           "A settle with the entry's present epoch is applied if the entry is claimed, its lease running or over; "
-           "repeated if it is pending, retrying, succeeded or dead; unknown if it is absent.",
+           "A settle with the entry's current epoch is applied if the entry is claimed, whether its lease runs or is "
+           "over; repeated if it is pending, retrying, succeeded or dead; unknown if it is absent.",
            verdict_checks::settle_present},
     clause{"VERDICT-02", layer::examples, level::must, needs::nothing,
            "A settle with any other epoch, lower or higher, is stale in every state, and unknown if the entry is "
            "absent.",
            verdict_checks::settle_other},
     clause{"VERDICT-03", layer::examples, level::must, needs::nothing,
-           "An extend with the entry's present epoch is applied if the entry is claimed, its lease running or over; "
-           "repeated if it is pending, retrying, succeeded or dead; unknown if it is absent.",
+           "An extend with the entry's current epoch is applied if the entry is claimed, whether its lease runs or is "
+           "over; repeated if it is pending, retrying, succeeded or dead; unknown if it is absent.",
            verdict_checks::extend_present},
     clause{"VERDICT-04", layer::examples, level::must, needs::nothing,
            "An extend with any other epoch, lower or higher, is stale in every state, and unknown if the entry is "
            "absent.",
            verdict_checks::extend_other},
     clause{"VERDICT-05", layer::examples, level::must, needs::nothing,
-           "A nudge is applied to what is pending, retrying or claimed; stale if it is succeeded or dead; unknown if "
-           "it is absent.",
+           "A nudge of a pending, retrying or claimed entry is applied; of a succeeded or dead one it is stale; of an "
+           "absent one it is unknown.",
            verdict_checks::nudge_once},
     clause{"VERDICT-06", layer::examples, level::must, needs::nothing,
-           "A nudge of what is due or marked already is repeated; stale if it is succeeded or dead; unknown if it is "
-           "absent.",
+           "A nudge of an entry that is already due or marked is repeated; of a succeeded or dead one it is stale; of "
+           "an absent one it is unknown.",
            verdict_checks::nudge_again},
     clause{"VERDICT-07", layer::examples, level::must, needs::nothing,
-           "A cancel is applied to what is pending, retrying, or claimed with its lease over; stale if the lease is "
-           "running or the entry succeeded; repeated if it is dead; unknown if it is absent.",
+           "A cancel is applied if the entry is pending, retrying, or claimed with its lease over; stale if its lease "
+           "runs or it succeeded; repeated if it is dead; unknown if it is absent.",
            verdict_checks::cancel_any},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Wakes: a number that changes when work may have come nearer, and a wait for it. Only ever a hint.
+// Wakes: a number per queue that changes when work may have become due sooner, and a wait for that change.
 #pragma once
 
 #include <array>
@@ -24,11 +24,11 @@ using namespace transaction_checks;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Long for a computer, short for the person who waits for a failure.
+/// Long for a computer, short for a person who waits for a failure.
 inline constexpr std::chrono::milliseconds patience{1'500};
 inline constexpr std::chrono::milliseconds longer{2'000};
 
-/// What of all that is done to a furnished store brings work of "q" nearer.
+/// The operations on a furnished store that may make work of "q" due sooner.
 inline constexpr std::array nearer{
     deed{"enqueue", [](any_transaction& tx) { put_in(tx, draft_of(7)); }},
     deed{"requeue", [](any_transaction& tx) { put_in(tx, draft_of(7, {.predecessor = id_of(5)})); }},
@@ -74,7 +74,7 @@ inline void changes_with_lane(trial& t) {
         return;
     }
     for (const outcome& o : {outcome{succeed{}}, outcome{bury{"e", {}}}}) {
-        auto store = t.open(t.fresh_place());
+        auto store = t.open(t.fresh_location());
         put(store, draft_of(1, {.lane = "lane"}));
         put(store, draft_of(2, {.lane = "lane"}));
         const auto held = take_one(store, at(0));
@@ -100,7 +100,7 @@ inline void wait_sees_what_was(trial& t) {
     const auto seen = store.wakes("q");
     put(store, draft_of(1));
     const auto begun = steady_clock::now();
-    t.equal(store.wait("q", seen, longer, {}), store.wakes("q"), "the number wait returns");
+    t.equal(store.wait("q", seen, longer, {}), store.wakes("q"), "the number that wait returns");
     t.expect(steady_clock::now() - begun < patience, "wait returns at once when the number has changed before");
 }
 
@@ -131,21 +131,21 @@ inline void wait_ends_on_stop(trial& t) {
 
 inline constexpr std::array wakes{
     clause{"WAKE-01", layer::examples, level::may, needs::wakes,
-           "A queue's number changes with every commit that may have brought its work nearer.",
+           "A queue's number changes with every commit that may have made its work due sooner.",
            wakes_checks::changes_with_commit},
     clause{"WAKE-02", layer::examples, level::may, needs::wakes,
-           "A queue's number changes neither before the commit nor with a rollback.", wakes_checks::not_with_rollback},
+           "A queue's number changes neither before the commit nor after a rollback.", wakes_checks::not_with_rollback},
     clause{"WAKE-03", layer::examples, level::may, needs::wakes,
-           "In a store with lanes, a queue's number changes when a lane's head ends and the next one can run.",
+           "In a store with lanes, a queue's number changes when a head ends and the next entry of its lane can run.",
            wakes_checks::changes_with_lane},
     clause{"WAKE-04", layer::examples, level::may, needs::wakes,
            "In a shared store, a queue's number changes with commits through any handle.",
            wakes_checks::every_handle_hears},
     clause{"WAKE-05", layer::examples, level::may, needs::wakes,
-           "wait returns at once if the number is different already, so no commit is missed.",
+           "wait returns at once if the number differs from the one given, so that no commit is missed.",
            wakes_checks::wait_sees_what_was},
     clause{"WAKE-06", layer::examples, level::may, needs::wakes,
-           "wait gives up when its time has passed, not before; at once if there is none.",
+           "wait returns when its time has passed, not before; with no time it returns at once.",
            wakes_checks::wait_ends_at_its_limit},
     clause{"WAKE-07", layer::examples, level::may, needs::wakes, "wait returns when a stop is requested.",
            wakes_checks::wait_ends_on_stop},

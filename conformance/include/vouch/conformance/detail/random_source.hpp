@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Randomness that is the same on every machine and from the first roll on: RapidCheck's own ranges grow with its size.
+// Random numbers that are the same on every machine. (RapidCheck's own ranges depend on its size parameter.)
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-/// SplitMix64.
-class dice {
+/// A SplitMix64 generator.
+class random_source {
   public:
-    explicit dice(std::uint64_t seed) : state_(vouch::detail::mix(seed)) {}
+    explicit random_source(std::uint64_t seed) : state_(vouch::detail::mix(seed)) {}
 
     std::uint64_t roll() { return vouch::detail::mix(state_ += 0x9e3779b97f4a7c15U); }
     std::size_t below(std::size_t n) { return static_cast<std::size_t>(roll() % n); }
@@ -29,6 +29,6 @@ class dice {
     std::uint64_t state_;
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values as people read them, in failures: times relative to the suite's beginning, ids by their number, and of two
+// Values as text for failures and printed tests: times relative to the suite's start, ids as numbers, and of two
 // entries only the fields that differ.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/conformance/values.hpp>
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
@@ -21,18 +22,9 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-/// When the suite's tests begin.
-inline constexpr time_point start{std::chrono::hours{24 * 365 * 50}};
-
-/// The beginning and `us` microseconds.
-[[nodiscard]] constexpr time_point at(std::int64_t us) noexcept { return start + duration{us}; }
-
-/// The suite's ids are numbers.
-[[nodiscard]] constexpr id id_of(std::uint64_t n) noexcept { return {.high = n == 0 ? 0U : 7U, .low = n}; }
-
-// As C++.
+// As C++, where possible.
 
 [[nodiscard]] inline std::string show(std::string_view text) {
     constexpr std::size_t shown_max = 60;
@@ -91,7 +83,7 @@ template <class T>
 template <class T>
 [[nodiscard]] std::string show(const std::vector<T>& values);
 
-/// The fields that are not as in an entry of which nothing is known.
+/// The fields that differ from those of a default-constructed entry.
 [[nodiscard]] inline std::string show(const entry& value) {
     std::string out;
     const entry plain;
@@ -121,16 +113,22 @@ std::string show(const std::vector<T>& values) {
     return "[" + out + "]";
 }
 
-[[nodiscard]] inline std::vector<id> ids_of(const std::vector<entry>& entries) {
-    std::vector<id> out;
-    out.reserve(entries.size());
-    for (const auto& e : entries) {
-        out.push_back(e.id);
+/// Like `show`, but shows only the first two items, the last one and the size of a long list.
+template <class T>
+[[nodiscard]] std::string show_briefly(const T& value) {
+    return show(value);
+}
+template <class T>
+[[nodiscard]] std::string show_briefly(const std::vector<T>& values) {
+    constexpr std::size_t many = 20;
+    if (values.size() <= many) {
+        return show(values);
     }
-    return out;
+    return "[" + show(values[0]) + ", " + show(values[1]) + ", ... " + show(values.back()) + "], " +
+           std::to_string(values.size()) + " in all";
 }
 
-/// What is expected and what was seen, as far as they differ.
+/// What was seen and what was expected, as far as they differ.
 template <class T>
 [[nodiscard]] std::pair<std::string, std::string> show_difference(const T& seen, const T& expected) {
     return {show(seen), show(expected)};
@@ -165,6 +163,6 @@ template <class T>
     return {show(ids_of(seen)), show(ids_of(expected))};
 }
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What checks do all the time, in a line each: drafts with a number for a name, transactions of one call, everything a
-// reader can see as one value.
+// Short functions for checks: numbered drafts, transactions of one call, and snapshots of everything that can be read.
 #pragma once
 
 #include <array>
@@ -24,9 +23,9 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-/// The draft with the number n, for the queue "q"; the rest as in `more`.
+/// A draft with the number n in the queue "q". Other fields come from `more`.
 [[nodiscard]] inline draft draft_of(std::uint64_t n, draft more = {}) {
     more.id = id_of(n);
     more.queue = more.queue.empty() ? "q" : more.queue;
@@ -34,9 +33,9 @@ namespace conformance {
     return more;
 }
 
-// One transaction each.
+// Each of these is one transaction.
 
-/// Runs `work(tx)`, which commits if it likes, and all of it from begin again after a conflict.
+/// Runs `work(tx)`, which may commit. Repeats it from begin after a conflict.
 template <class Store, class Work>
 void from_begin(Store& store, Work&& work) {
     for (int left = transact_tries - 1;; --left) {
@@ -57,7 +56,7 @@ receipt put(Store& store, const draft& d, time_point now = at(0)) {
     return transact(store, [&](auto& tx) { return tx.enqueue(std::span(&d, 1), now).front(); });
 }
 
-struct taking {
+struct claim_options {
     std::size_t limit = 100;
     std::string queue = "q";
     duration lease{100};
@@ -65,7 +64,7 @@ struct taking {
     id only{};
 };
 
-[[nodiscard]] inline claim_request request(time_point now, taking how = {}) {
+[[nodiscard]] inline claim_request request(time_point now, claim_options how = {}) {
     return {.queue = std::move(how.queue),
             .limit = how.limit,
             .now = now,
@@ -75,20 +74,20 @@ struct taking {
 }
 
 template <class Store>
-[[nodiscard]] std::vector<entry> take(Store& store, time_point now, taking how = {}) {
+[[nodiscard]] std::vector<entry> take(Store& store, time_point now, claim_options how = {}) {
     return claim(store, request(now, std::move(how)));
 }
 
-/// The ticket of the one entry there is to claim.
+/// Claims the only eligible entry and returns its ticket.
 template <class Store>
-[[nodiscard]] ticket take_one(Store& store, time_point now, taking how = {}) {
+[[nodiscard]] ticket take_one(Store& store, time_point now, claim_options how = {}) {
     const auto claimed = take(store, now, std::move(how));
     trial::equal(claimed.size(), std::size_t{1}, "entries claimed");
     return ticket_of(claimed.front());
 }
 
-/// Claims entry n, which is due at 0, and takes it over so many times, each time exactly at the end of its lease of
-/// 100 us. The ticket of the last claim, which was at 100 us x `lapses`.
+/// Claims entry n, which is due at 0, and takes it over `lapses` times, each time exactly at the end of its lease of
+/// 100 us. Returns the ticket of the last claim, which is at 100 us x `lapses`.
 template <class Store>
 ticket take_lapsed(Store& store, std::uint64_t n, std::uint32_t lapses) {
     auto mine = take_one(store, at(0), {.only = id_of(n)});
@@ -129,16 +128,16 @@ std::size_t purge(Store& store, const purge_request& r) {
     return transact(store, [&](auto& tx) { return tx.purge(r); });
 }
 
-/// Puts a draft and cancels it.
+/// Enqueues a draft and cancels it.
 template <class Store>
 void put_dead(Store& store, const draft& d, time_point now = at(0)) {
     trial::equal(put(store, d, now).what == receipt::kind::inserted, true, "enqueued");
     trial::equal(cancel(store, d.id, now), verdict::applied, "cancelled");
 }
 
-// Looking.
+// Reads.
 
-/// The entry with the number n, which must be there.
+/// The entry with the number n, which must be stored.
 template <class Reader>
 [[nodiscard]] entry get(const Reader& reader, std::uint64_t n) {
     auto found = reader.find(id_of(n));
@@ -160,20 +159,20 @@ template <class Reader>
 /// For comparing with `numbers`.
 using list_of = std::vector<std::uint64_t>;
 
-/// All that can be seen through the names and numbers checks use: ids 1 to 20; queues "q" and "r"; keys "k" and "l";
-/// groups "g" and "h".
-struct sight {
+/// Everything that can be read with the names that checks use: ids 1 to 20; queues "q" and "r"; keys "k" and "l"; groups
+/// "g" and "h".
+struct snapshot {
     std::vector<entry> found{};
     std::vector<std::vector<entry>> listed{};
     std::vector<state_counts> counts{};
     std::vector<std::optional<time_point>> due{};
 
-    [[nodiscard]] friend bool operator==(const sight&, const sight&) = default;
+    [[nodiscard]] friend bool operator==(const snapshot&, const snapshot&) = default;
 };
 
 template <class Reader>
-[[nodiscard]] sight look(const Reader& reader) {
-    sight out;
+[[nodiscard]] snapshot snapshot_of(const Reader& reader) {
+    snapshot out;
     const auto add = [&](query q) {
         q.payloads = true;
         out.listed.push_back(reader.list(q));
@@ -197,8 +196,9 @@ template <class Reader>
     return out;
 }
 
-/// Says what of the two differs.
-[[nodiscard]] inline std::pair<std::string, std::string> show_difference(const sight& seen, const sight& expected) {
+/// The parts that differ.
+[[nodiscard]] inline std::pair<std::string, std::string> show_difference(const snapshot& seen,
+                                                                         const snapshot& expected) {
     if (seen.found != expected.found) {
         return show_difference(seen.found, expected.found);
     }
@@ -211,16 +211,16 @@ template <class Reader>
                                           : std::pair{show(seen.due), show(expected.due)};
 }
 
-/// That nothing visible has changed since `before` was seen.
+/// Requires that nothing has changed since `before`.
 template <class Reader>
-void unchanged(const Reader& reader, const sight& before, std::string_view what) {
-    const auto now = look(reader);
+void unchanged(const Reader& reader, const snapshot& before, std::string_view what) {
+    const auto now = snapshot_of(reader);
     if (!(now == before)) {
         auto [a, b] = show_difference(now, before);
         trial::fail(std::string(what), std::move(a), std::move(b));
     }
 }
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

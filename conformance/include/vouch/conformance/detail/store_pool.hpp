@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Handles on an empty store for case after case. Opening a store may cost a hundred times what a case does, so one that
-// can be swept clean is used again for a while.
+// Handles on an empty store, for many cases in a row. Opening a store may take a hundred times as long as a case, so a
+// store that can be emptied is reused.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,23 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-class playground {
+class store_pool {
   public:
-    playground(trial& t, std::size_t handles) : trial_(t), count_(handles) {}
-    playground(const playground&) = delete;
-    playground& operator=(const playground&) = delete;
-    ~playground() { leave(); }
+    store_pool(trial& t, std::size_t handles) : trial_(t), count_(handles) {}
+    store_pool(const store_pool&) = delete;
+    store_pool& operator=(const store_pool&) = delete;
+    ~store_pool() { close(); }
 
-    /// Handles on an empty store: the same as last time, if that case ended well.
-    [[nodiscard]] std::vector<any_store>& enter() {
+    /// Handles on an empty store. They are those of the previous case if it was cleared.
+    [[nodiscard]] std::vector<any_store>& acquire() {
         if (!is_clean_ || ++used_ > reuse_max) {
-            leave();
-            place_.emplace(trial_.fresh_place());
+            close();
+            location_.emplace(trial_.fresh_location());
             for (std::size_t i = 0; i < count_; ++i) {
-                handles_.push_back(i == 0 || trial_.can().shared ? trial_.on().open(*place_) : handles_.front());
+                handles_.push_back(i == 0 || trial_.can().shared ? trial_.context().open(*location_)
+                                                                 : handles_.front());
             }
             used_ = 0;
         }
@@ -39,15 +40,15 @@ class playground {
         return handles_;
     }
 
-    /// The case ended well: everything in it is removed through the contract's own means.
-    void sweep() {
+    /// Ends a case that passed: cancels and purges all entries.
+    void clear() {
         constexpr time_point late = start + std::chrono::hours{24 * 3650};
         auto& store = handles_.front();
         for (const std::string queue : {"q", "r"}) {
             const auto live = store.list({.by = query::path::live, .queue = queue, .limit = 1000});
             transact(store, [&](auto& tx) {
                 for (const auto& e : live) {
-                    std::ignore = tx.cancel(e.id, "swept", late);
+                    std::ignore = tx.cancel(e.id, "cleared", late);
                 }
             });
         }
@@ -60,23 +61,23 @@ class playground {
     }
 
   private:
-    void leave() {
+    void close() {
         handles_.clear();
-        if (place_) {
-            trial_.leave(*place_);
+        if (location_) {
+            trial_.abandon(*location_);
         }
-        place_.reset();
+        location_.reset();
     }
 
     static constexpr std::size_t reuse_max = 50;
     trial& trial_;
     std::size_t count_;
-    std::optional<place> place_{};
+    std::optional<location> location_{};
     std::vector<any_store> handles_{};
     bool is_clean_ = false;
     std::size_t used_ = 0;
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

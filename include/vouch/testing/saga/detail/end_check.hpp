@@ -8,10 +8,10 @@
 
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/query.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/memory.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/inspect.hpp>
+#include <vouch/saga/progress.hpp>
 #include <vouch/testing/saga/detail/step_effects.hpp>
 #include <vouch/testing/saga/detail/violation.hpp>
 

@@ -22,7 +22,6 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/query.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/transact.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/memory.hpp>
@@ -39,6 +38,7 @@
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/rules.hpp>
+#include <vouch/saga/progress.hpp>
 #include <vouch/saga/route.hpp>
 #include <vouch/testing/saga/detail/crashing_store.hpp>
 #include <vouch/testing/saga/detail/end_check.hpp>

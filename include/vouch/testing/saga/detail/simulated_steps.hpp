@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/saga/command.hpp>
 #include <vouch/saga/definition.hpp>
+#include <vouch/saga/progress.hpp>
 #include <vouch/saga/step_call.hpp>
 #include <vouch/saga/step_results.hpp>
 #include <vouch/testing/saga/detail/step_effects.hpp>

@@ -12,10 +12,10 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/query.hpp>
-#include <vouch/contract/saga_progress.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/memory.hpp>
 #include <vouch/saga/command.hpp>
+#include <vouch/saga/progress.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What can be seen of a store, compared with the model: all entries and numbers after every command, and questions
-// drawn by lot. Names are few, so that everything meets everything.
+// Compares what a store returns with the model: all entries, counts and due times after every command, and random
+// queries. There are few names, so that entries share them.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
 /// Generated entries have the numbers 1 to this; queues are "q" and "r", keys "k" and "l", groups "g" and "h", topics
 /// "a" and "b".
 inline constexpr std::uint64_t numbers_max = 14;
 
-[[nodiscard]] inline query some_query(dice& d) {
+[[nodiscard]] inline query some_query(random_source& d) {
     auto q = [&] {
         const std::string queue = d.chance(80) ? "q" : "r";
         switch (d.below(5)) {
@@ -49,7 +49,7 @@ void compare_found(const Reader& reader, const model& expected, const id& wanted
 }
 
 template <class Reader>
-void compare_pages(const Reader& reader, const model& expected, query q, dice& d) {
+void compare_pages(const Reader& reader, const model& expected, query q, random_source& d) {
     q.limit = d.one_of<std::size_t>({1, 2, 3, 100});
     for (;;) {
         const auto page = reader.list(q);
@@ -67,7 +67,7 @@ void compare_numbers(const Reader& reader, const model& expected, const std::str
     trial::equal(reader.next_due(queue), expected.next_due(queue), "next_due");
 }
 
-/// All entries of a queue, payloads included, without copying the model's.
+/// Compares all entries of a queue, payloads included. Does not copy the model's entries.
 template <class Reader>
 void compare_queue(const Reader& reader, const model& expected, const std::string& queue) {
     const auto seen = reader.list({.queue = queue, .payloads = true});
@@ -84,9 +84,9 @@ void compare_queue(const Reader& reader, const model& expected, const std::strin
     trial::equal(seen.size(), n, "entries of a queue");
 }
 
-/// All entries, all numbers, and a question more.
+/// Compares all entries, counts and due times, and the answer to one random query.
 template <class Reader>
-void compare_some(const Reader& reader, const model& expected, dice& d) {
+void compare_some(const Reader& reader, const model& expected, random_source& d) {
     for (const std::string queue : {"q", "r"}) {
         compare_queue(reader, expected, queue);
         compare_numbers(reader, expected, queue);
@@ -96,7 +96,7 @@ void compare_some(const Reader& reader, const model& expected, dice& d) {
 }
 
 template <class Reader>
-void compare_all(const Reader& reader, const model& expected, dice& d) {
+void compare_all(const Reader& reader, const model& expected, random_source& d) {
     for (std::uint64_t n = 1; n <= numbers_max; ++n) {
         compare_found(reader, expected, id_of(n));
         compare_pages(reader, expected, query::children(id_of(n)), d);
@@ -112,6 +112,6 @@ void compare_all(const Reader& reader, const model& expected, dice& d) {
     compare_pages(reader, expected, query::members("h"), d);
 }
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

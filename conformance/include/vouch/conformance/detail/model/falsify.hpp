@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// RapidCheck as the suite uses it: a case is a list of words, each word is one command's share of luck, and a failing
-// case is made smaller by leaving words out. Words do not grow with RapidCheck's size, so the first case is as rich as
-// the last.
+// RapidCheck as the suite uses it. A case is a list of random words, one per command, and a failing case is shrunk by
+// removing words. Words do not depend on RapidCheck's size, so the first case is as varied as the last.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +16,9 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
 using words = std::vector<std::uint64_t>;
-
-namespace detail {
 
 [[nodiscard]] inline rc::Gen<words> some_words(std::size_t count) {
     return rc::gen::shrink(rc::Gen<words>([count](const rc::Random& random, int) {
@@ -35,10 +32,8 @@ namespace detail {
                            [](words longer) { return rc::shrink::removeChunks(std::move(longer)); });
 }
 
-} // namespace detail
-
-/// Runs `play(words)` on `cases` lists of `length` words. If it throws, the list is shrunk, if that is wanted, and the
-/// smallest one that still fails is returned with its failure.
+/// Runs `play(words)` on `cases` lists of `length` words. If one fails, shrinks it, unless the options say otherwise, and
+/// returns the smallest list that still fails with its failure.
 template <class Play>
 [[nodiscard]] std::optional<std::pair<words, failure>> falsify(const trial& t, std::size_t cases, std::size_t length,
                                                                Play&& play) {
@@ -49,7 +44,7 @@ template <class Play>
     how.testParams.disableShrinking = !t.options().explains;
     how.testParams.maxSuccess = static_cast<int>(cases);
     rcd::TestListenerAdapter silence;
-    const auto all = detail::some_words(length);
+    const auto all = some_words(length);
     const auto property = [&] {
         const auto list = *all;
         try {
@@ -58,7 +53,7 @@ template <class Play>
             smallest.emplace(list, f);
             RC_FAIL("the case fails");
         } catch (const error& e) {
-            smallest.emplace(list, failure{.what = "the store threw where it should not",
+            smallest.emplace(list, failure{.what = "the store threw an error where none is allowed",
                                            .seen = show(e.kind()) + ": " + e.what(),
                                            .expected = "no error"});
             RC_FAIL("the case throws");
@@ -66,11 +61,11 @@ template <class Play>
     };
     const auto result = rcd::checkTestable(property, rcd::TestMetadata{}, how.testParams, silence, how.reproduce);
     if (!result.template is<rcd::SuccessResult>() && !smallest) {
-        trial::fail("a case could not be played");
+        trial::fail("a case could not be run");
     }
     return smallest;
 }
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

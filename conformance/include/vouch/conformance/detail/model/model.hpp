@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The contract once more, as simply as it can be said: a list of records, searched from end to end for every question.
-// It is written from the design alone and uses none of the library's rules (`apply`, `gate_of`, `born` ...), so that it
-// and a store that agree have understood the same thing. Arguments are valid when they come here.
+// A second implementation of the contract, as simple as possible: a list of records, searched from end to end for every
+// operation. It is written from the design alone and uses none of the library's rules (`apply`, `gate_of`, `born`), so
+// that a store that agrees with it does not merely share its mistakes. Arguments must be valid.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
 class model {
   public:
     struct record {
         vouch::entry entry{};
-        std::uint64_t replaces = 0; ///< the sequence of its predecessor; ids may come again, sequences do not
+        std::uint64_t replaces = 0; ///< the sequence of its predecessor; ids can be reused, sequences cannot
     };
     std::vector<record> records{}; ///< in sequence
 
@@ -134,7 +134,8 @@ class model {
         e.due_at = d.due_at ? *d.due_at : now;
         e.created_at = now;
         e.updated_at = now;
-        e.sequence = records.empty() ? 1 : records.back().entry.sequence + 1; // until the store has said which
+        e.sequence =
+            records.empty() ? 1 : records.back().entry.sequence + 1; // replaced by the sequence that the store chooses
         records.push_back(std::move(fresh));
         return {kind::inserted, d.id};
     }
@@ -156,7 +157,7 @@ class model {
             if (e->state != state::claimed) {
                 e->attempts += 1;
             } else {
-                e->attempts += e->lapses == 0 ? 0 : 1; // a first lapse may be another entry's fault
+                e->attempts += e->lapses == 0 ? 0 : 1; // the first lapse may have been caused by another entry
                 e->lapses += 1;
             }
             e->state = state::claimed;
@@ -345,7 +346,7 @@ class model {
         return nullptr;
     }
 
-    /// Members not yet succeeded; a dead one with a successor is counted by its successor.
+    /// Members not yet succeeded. A dead member with a successor does not count; its successor does.
     [[nodiscard]] std::size_t unfinished(const std::string& group) const {
         std::size_t count = 0;
         for (const auto& r : records) {
@@ -372,6 +373,6 @@ class model {
     }
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

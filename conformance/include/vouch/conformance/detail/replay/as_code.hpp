@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arguments of a store's operations as C++ that makes them again.
+// The arguments of a store's operations as C++ expressions.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +19,9 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-namespace detail {
-
-/// Whole, however long.
+/// The whole text as a string literal.
 [[nodiscard]] inline std::string as_literal(std::string_view text) {
     constexpr std::size_t piece = 50;
     std::string out = "\"";
@@ -34,7 +32,7 @@ namespace detail {
     return out + "\"";
 }
 
-/// A list of `.name = value` with those that are not as usual.
+/// A braced list of designated initialisers.
 class members {
   public:
     template <class T>
@@ -63,10 +61,11 @@ class members {
                    ? show(value)
                    : "id{.high = " + std::to_string(value.high) + "U, .low = " + std::to_string(value.low) + "U}";
     }
-    /// Whole, and with its NULs.
+    /// The whole string, including NULs.
     [[nodiscard]] static std::string value_of(const std::string& value) {
         constexpr std::size_t long_text = 60;
-        const auto tail = value.find_last_not_of(value.empty() ? ' ' : value.back()) + 1; // all of one letter
+        const auto tail =
+            value.find_last_not_of(value.empty() ? ' ' : value.back()) + 1; // where a run of one character starts
         if (value.size() - tail > long_text) {
             return "std::string(" + as_literal(value.substr(0, tail)) + ", " + std::to_string(tail) + ").append(" +
                    std::to_string(value.size() - tail) + ", " + letter(value.back()) + ")";
@@ -184,8 +183,6 @@ template <class T>
     return "std::vector<" + std::string(type) + ">{" + out + "}";
 }
 
-} // namespace detail
-
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

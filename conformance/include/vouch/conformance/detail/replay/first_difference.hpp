@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The model beside a store whose calls are written down: it says what the store should have answered, and where what
-// one can read differs from it. It knows as long as transactions come one after the other.
+// Compares everything that can be read from a store with the model, and writes the first difference as a line of code.
 #pragma once
 
 #include <cstddef>
@@ -23,49 +22,49 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance::detail {
 
-/// A question to a reader, and how it is written.
-struct question {
+/// A query and the code that makes it.
+struct named_query {
     std::string code{};
     vouch::query query{};
 };
 
-/// All names that drafts have had, to ask for.
-class names {
+/// The ids, queues, keys, groups and parents that drafts have used, and the queries that read them.
+class known_names {
   public:
     void add(const draft& d) {
         ids_.insert(d.id);
         queues_.insert(d.queue);
-        const auto ask = [&](std::string code, const vouch::query& q) {
-            if (asked_.insert(code).second) {
-                questions_.push_back({std::move(code), q});
+        const auto add_query = [&](std::string code, const vouch::query& q) {
+            if (codes_.insert(code).second) {
+                queries_.push_back({std::move(code), q});
             }
         };
         const auto queue = as_literal(d.queue);
-        ask("query::all(" + queue + ")", query::all(d.queue));
-        ask("query::live(" + queue + ")", query::live(d.queue));
-        ask("query::dead(" + queue + ")", query::dead(d.queue));
+        add_query("query::all(" + queue + ")", query::all(d.queue));
+        add_query("query::live(" + queue + ")", query::live(d.queue));
+        add_query("query::dead(" + queue + ")", query::dead(d.queue));
         if (!d.key.empty()) {
-            ask("query::keyed(" + queue + ", " + as_literal(d.key) + ")", query::keyed(d.queue, d.key));
+            add_query("query::keyed(" + queue + ", " + as_literal(d.key) + ")", query::keyed(d.queue, d.key));
         }
         if (!d.group.empty()) {
-            ask("query::members(" + as_literal(d.group) + ")", query::members(d.group));
+            add_query("query::members(" + as_literal(d.group) + ")", query::members(d.group));
         }
         if (!d.parent.is_nil()) {
-            ask("query::children(" + members::value_of(d.parent) + ")", query::children(d.parent));
+            add_query("query::children(" + members::value_of(d.parent) + ")", query::children(d.parent));
         }
     }
     [[nodiscard]] const std::set<id>& ids() const noexcept { return ids_; }
     [[nodiscard]] const std::set<std::string>& queues() const noexcept { return queues_; }
-    [[nodiscard]] const std::vector<question>& questions() const noexcept { return questions_; }
+    [[nodiscard]] const std::vector<named_query>& queries() const noexcept { return queries_; }
 
   private:
     std::set<id> ids_{};
     std::set<std::string> queues_{};
-    std::set<std::string> asked_{};
-    std::vector<question> questions_{};
+    std::set<std::string> codes_{};
+    std::vector<named_query> queries_{};
 };
 
-/// `expect(code, "wanted"); // seen: ...`, or nothing if the two are the same.
+/// `expect(code, "wanted"); // seen: ...`, or nothing if they are equal.
 template <class T>
 [[nodiscard]] std::string difference(const std::string& code, const T& seen, const T& wanted) {
     return seen == wanted
@@ -81,10 +80,10 @@ template <class T>
     return out;
 }
 
-/// The first thing one can read that is not as in the model, as a line of code.
+/// The first read that differs from the model, as a line of code; empty if there is none.
 template <class Reader>
 [[nodiscard]] std::string first_difference(const Reader& reader, const std::string& name, const model& wanted,
-                                           const names& known) {
+                                           const known_names& known) {
     std::string out;
     for (const auto& one : known.ids()) {
         const auto code = name + ".find(" + members::value_of(one) + ")";
@@ -96,7 +95,7 @@ template <class Reader>
             return out;
         }
     }
-    for (const auto& q : known.questions()) {
+    for (const auto& q : known.queries()) {
         const auto code = name + ".list(" + q.code + ")";
         const auto seen = reader.list(q.query);
         const auto right = wanted.list(q.query);

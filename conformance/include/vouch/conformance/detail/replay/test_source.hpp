@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The calls a store gets, written down as a C++ test, line by line. `scripted.hpp` writes it. Not for several threads.
+// The source of a C++ test that repeats the calls on a store, line by line. `test_writer.hpp` fills it. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -16,55 +16,51 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-namespace detail {
-
-/// What is known of one of the stores that are called.
-struct known_store {
+/// What a test source knows about one of the stores that are called.
+struct tracked_store {
     std::size_t number = 0;
     model committed{};
-    detail::names names{};
-    std::size_t open = 0;           ///< transactions
-    bool has_been_looked_at = true; ///< from outside, since something happened to it
+    known_names names{};
+    std::size_t open = 0;   ///< transactions
+    bool is_checked = true; ///< compared with `committed` since its last change
 };
 
-} // namespace detail
-
-class script {
+class test_source {
   public:
     void add(std::string code) { lines_.push_back({std::move(code)}); }
-    /// Says the newest line in another way.
+    /// Replaces the last line.
     void rewrite(std::string code) { lines_.back().code = std::move(code); }
-    /// The end of a handle or a transaction, which is not worth a word if nothing comes after it.
+    /// Adds the destruction of a handle or a transaction. It is left out of the text if it is the last line.
     void add_end(const std::string& of, std::string_view how) {
         lines_.push_back({"{ auto gone = std::move(" + of + "); } // " + std::string(how), true});
     }
 
     [[nodiscard]] std::string next_handle() { return "s" + std::to_string(++handles_); }
     [[nodiscard]] std::string next_transaction() { return "tx" + std::to_string(++transactions_); }
-    [[nodiscard]] std::shared_ptr<detail::known_store> store_at(const std::string& place) {
-        auto& found = stores_[place];
+    [[nodiscard]] std::shared_ptr<tracked_store> store_at(const std::string& location) {
+        auto& found = stores_[location];
         if (!found) {
-            found = std::make_shared<detail::known_store>();
+            found = std::make_shared<tracked_store>();
             found->number = stores_.size();
         }
         return found;
     }
 
-    /// Whether the model still says what is right: not if transactions overlap, or a commit is in doubt.
-    [[nodiscard]] bool is_sure() const noexcept { return is_sure_; }
-    void give_up() noexcept { is_sure_ = false; }
-    /// The newest line shows what is wrong; what comes after it has nothing to add.
+    /// Whether the model still predicts the answers. It does not if transactions overlap or a commit is in doubt.
+    [[nodiscard]] bool can_predict() const noexcept { return can_predict_; }
+    void stop_predicting() noexcept { can_predict_ = false; }
+    /// Ends the test here: the last line shows the wrong answer.
     void end_here() noexcept {
-        is_sure_ = false;
+        can_predict_ = false;
         shown_ = lines_.size();
     }
 
-    /// A function that makes the same calls on handles of any store.
+    /// The test: a function that makes the same calls on any store.
     [[nodiscard]] std::string text() const {
         std::string out = "#include <vouch/conformance.hpp>\n\n"
-                          "/// `open(n)` gives a handle on store n, empty at first.\n"
+                          "/// `open(n)` opens a handle on store n, which is empty at first.\n"
                           "template <class Open>\nvoid replay(Open&& open) {\n"
                           "    using namespace vouch;\n    using namespace vouch::conformance;\n"
                           "    using namespace std::chrono_literals;\n";
@@ -87,11 +83,11 @@ class script {
     std::vector<line> lines_{};
     std::size_t handles_ = 0;
     std::size_t transactions_ = 0;
-    std::map<std::string, std::shared_ptr<detail::known_store>> stores_{};
-    bool is_sure_ = true;
+    std::map<std::string, std::shared_ptr<tracked_store>> stores_{};
+    bool can_predict_ = true;
     std::size_t shown_ = static_cast<std::size_t>(-1); ///< lines
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A store whose calls are written down as a test: each with what the contract says it answers, up to the first answer
-// or entry that is another one. Where the model cannot know, because transactions overlap, with what was seen.
+// A store that writes the calls on another store down as a test. Each call expects the answer of the model, up to the
+// first answer or entry that differs. Where the model cannot predict, because transactions overlap, the test shows the
+// answer that was seen.
 #pragma once
 
 #include <chrono>
@@ -30,17 +31,15 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-namespace detail {
-
-/// Reads everything and writes down the first thing that is not as the model has it.
+/// Reads everything and writes down the first difference from the model.
 template <class Reader>
-void tell_difference(const Reader& reader, const std::string& name, const model& wanted, known_store& known,
-                     script& to) {
+void report_difference(const Reader& reader, const std::string& name, const model& wanted, tracked_store& known,
+                       test_source& to) {
     constexpr std::size_t many = 40;
-    known.has_been_looked_at = true;
-    if (!to.is_sure() || wanted.records.size() > many) {
+    known.is_checked = true;
+    if (!to.can_predict() || wanted.records.size() > many) {
         return;
     }
     try {
@@ -48,31 +47,31 @@ void tell_difference(const Reader& reader, const std::string& name, const model&
             to.add(std::move(line));
             to.end_here();
         }
-    } catch (const error&) { // NOLINT(bugprone-empty-catch): what cannot be read cannot be told
+    } catch (const error&) { // NOLINT(bugprone-empty-catch): what cannot be read cannot be compared
     }
 }
 
-class scripted_transaction final : public transaction_face {
+class test_writer_transaction final : public transaction_interface {
   public:
-    scripted_transaction(any_transaction tx, std::string name, const any_store& store, std::string handle,
-                         std::shared_ptr<known_store> known, script& to)
+    test_writer_transaction(any_transaction tx, std::string name, const any_store& store, std::string handle,
+                            std::shared_ptr<tracked_store> known, test_source& to)
         : tx_(std::move(tx)), name_(std::move(name)), store_(store), handle_(std::move(handle)),
-          known_(std::move(known)), own_(known_->committed), script_(to) {
+          known_(std::move(known)), own_(known_->committed), source_(to) {
         if (++known_->open > 1) {
-            script_.give_up();
+            source_.stop_predicting();
         }
     }
-    scripted_transaction(const scripted_transaction&) = delete;
-    scripted_transaction& operator=(const scripted_transaction&) = delete;
-    ~scripted_transaction() override {
+    test_writer_transaction(const test_writer_transaction&) = delete;
+    test_writer_transaction& operator=(const test_writer_transaction&) = delete;
+    ~test_writer_transaction() override {
         if (!is_done_) {
-            script_.add_end(name_, is_over_ ? "closed" : "rolled back");
+            source_.add_end(name_, is_closed_ ? "closed" : "rolled back");
             close();
-            known_->has_been_looked_at = false;
+            known_->is_checked = false;
         }
     }
 
-    // Reads are not written down, but for one that shows a difference: everything is read after every call.
+    // Reads are not written down: everything is compared after every call, and only a difference is written.
     [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return tx_.find(wanted); }
     [[nodiscard]] std::vector<entry> list(const query& q) const override { return tx_.list(q); }
     [[nodiscard]] state_counts counts(std::string_view queue) const override { return tx_.counts(queue); }
@@ -144,21 +143,21 @@ class scripted_transaction final : public transaction_face {
     void commit() override {
         struct done {};
         const auto code = name_ + ".commit()";
-        script_.add(code + ";");
-        carry_out(code + ";", refusal([](const vouch::capabilities&) {}), [&] {
+        source_.add(code + ";");
+        perform(code + ";", refusal([](const vouch::capabilities&) {}), [&] {
             tx_.commit();
             return done{};
         });
         close();
         is_done_ = true;
         known_->committed = own_;
-        tell_difference(store_, handle_, own_, *known_, script_);
+        report_difference(store_, handle_, own_, *known_, source_);
     }
-    [[nodiscard]] std::unique_ptr<transaction_face> move_out() override {
-        auto name = script_.next_transaction();
-        script_.add("auto " + name + " = std::move(" + name_ + ");");
-        auto out =
-            std::make_unique<scripted_transaction>(tx_.move_out(), std::move(name), store_, handle_, known_, script_);
+    [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
+        auto name = source_.next_transaction();
+        source_.add("auto " + name + " = std::move(" + name_ + ");");
+        auto out = std::make_unique<test_writer_transaction>(tx_.move_out(), std::move(name), store_, handle_, known_,
+                                                             source_);
         out->own_ = own_;
         close();
         is_done_ = true;
@@ -166,10 +165,10 @@ class scripted_transaction final : public transaction_face {
     }
 
   private:
-    /// The kind of error that is due, because of an argument or because the transaction is over.
+    /// The error that the call must throw, because of an argument or because the transaction is closed.
     template <class Check>
     [[nodiscard]] std::optional<error_kind> refusal(const Check& check) const {
-        if (is_over_) {
+        if (is_closed_) {
             return error_kind::misuse;
         }
         try {
@@ -189,7 +188,7 @@ class scripted_transaction final : public transaction_face {
         return show_briefly(out);
     }
 
-    /// Which sequence is the store's business.
+    /// The store chooses the sequences.
     void adopt_sequences(const std::vector<receipt>& receipts) {
         for (auto& r : own_.records) {
             for (const auto& one : receipts) {
@@ -201,101 +200,101 @@ class scripted_transaction final : public transaction_face {
         }
     }
 
-    /// Makes the call, and writes down what is to be said of it if it throws, or should.
+    /// Makes the call. If it throws, or should throw, writes that down.
     template <class Call>
-    std::invoke_result_t<Call&> carry_out(const std::string& statement, std::optional<error_kind> due,
-                                          const Call& call) {
+    std::invoke_result_t<Call&> perform(const std::string& statement, std::optional<error_kind> due, const Call& call) {
         const auto throwing = [&](error_kind kind) {
             return "expect_error(error_kind::" + show(kind) + ", [&] { " + statement + " });";
         };
         try {
             auto answer = call();
             if (due) {
-                script_.rewrite(throwing(*due) + " // seen: no error");
-                script_.end_here();
+                source_.rewrite(throwing(*due) + " // seen: no error");
+                source_.end_here();
             }
             return answer;
         } catch (const error& e) {
             if (due) {
-                script_.rewrite(throwing(*due) + (e.kind() == *due ? "" : " // seen: " + show(e.kind())));
+                source_.rewrite(throwing(*due) + (e.kind() == *due ? "" : " // seen: " + show(e.kind())));
             } else {
-                script_.rewrite("let_fail([&] { " + statement + " }); // throws " + show(e.kind()) +
+                source_.rewrite("let_fail([&] { " + statement + " }); // throws " + show(e.kind()) +
                                 (e.is_in_doubt() ? ", in doubt" : ""));
             }
             if (due && e.kind() != *due) {
-                script_.end_here();
+                source_.end_here();
             } else if (e.is_in_doubt()) {
-                script_.give_up();
+                source_.stop_predicting();
             }
             if (e.kind() != error_kind::invalid_argument) {
                 close();
             }
             throw;
         } catch (...) {
-            script_.rewrite(statement + " // throws what is no vouch::error");
+            source_.rewrite(statement + " // throws an exception that is not a vouch::error");
             throw;
         }
     }
 
     template <class Check, class Ask, class Call>
     std::invoke_result_t<Call&> write(const std::string& code, const Check& check, const Ask& ask, const Call& call) {
-        script_.add("std::ignore = " + code + ";");
+        source_.add("std::ignore = " + code + ";");
         const auto due = refusal(check);
-        const auto wanted = due || !script_.is_sure() ? std::string() : ask();
-        auto answer = carry_out("std::ignore = " + code + ";", due, call);
+        const auto wanted = due || !source_.can_predict() ? std::string() : ask();
+        auto answer = perform("std::ignore = " + code + ";", due, call);
         const auto seen = show_briefly(answer);
         if (wanted.empty() && !due) {
-            script_.rewrite("std::ignore = " + code + "; // " + seen);
+            source_.rewrite("std::ignore = " + code + "; // " + seen);
         } else if (!due) {
-            script_.rewrite("expect(" + code + ", " + as_literal(wanted) + ");" +
+            source_.rewrite("expect(" + code + ", " + as_literal(wanted) + ");" +
                             (seen == wanted ? "" : " // seen: " + seen));
         }
         if (!wanted.empty() && seen != wanted) {
-            script_.end_here();
+            source_.end_here();
         }
-        tell_difference(tx_, name_, own_, *known_, script_);
-        tell_difference(store_, handle_, known_->committed, *known_, script_);
+        report_difference(tx_, name_, own_, *known_, source_);
+        report_difference(store_, handle_, known_->committed, *known_, source_);
         return answer;
     }
 
     void close() {
-        known_->open -= is_over_ ? 0U : 1U;
-        is_over_ = true;
+        known_->open -= is_closed_ ? 0U : 1U;
+        is_closed_ = true;
     }
 
     any_transaction tx_;
     std::string name_;
-    any_store store_; ///< to look from outside
+    any_store store_; ///< to read what is committed
     std::string handle_;
-    std::shared_ptr<known_store> known_;
-    model own_; ///< what the transaction should see
-    script& script_;
-    bool is_over_ = false; ///< its use is misuse
-    bool is_done_ = false; ///< nothing more happens to what has its name
+    std::shared_ptr<tracked_store> known_;
+    model own_; ///< what the transaction must see
+    test_source& source_;
+    bool is_closed_ = false; ///< its use is misuse
+    bool is_done_ = false;   ///< committed or moved from
 };
 
-class scripted_store final : public store_face {
+class test_writer_store final : public store_interface {
   public:
-    scripted_store(any_store store, std::shared_ptr<known_store> known, script& to)
-        : store_(std::move(store)), known_(std::move(known)), name_(to.next_handle()), script_(to) {
-        script_.add("auto " + name_ + " = open(" + std::to_string(known_->number) + ");");
-        known_->has_been_looked_at = false;
+    test_writer_store(any_store store, std::shared_ptr<tracked_store> known, test_source& to)
+        : store_(std::move(store)), known_(std::move(known)), name_(to.next_handle()), source_(to) {
+        source_.add("auto " + name_ + " = open(" + std::to_string(known_->number) + ");");
+        known_->is_checked = false;
     }
-    scripted_store(const scripted_store&) = delete;
-    scripted_store& operator=(const scripted_store&) = delete;
-    ~scripted_store() override { script_.add_end(name_, "closed"); }
+    test_writer_store(const test_writer_store&) = delete;
+    test_writer_store& operator=(const test_writer_store&) = delete;
+    ~test_writer_store() override { source_.add_end(name_, "closed"); }
 
-    [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return looked_at().find(wanted); }
-    [[nodiscard]] std::vector<entry> list(const query& q) const override { return looked_at().list(q); }
-    [[nodiscard]] state_counts counts(std::string_view queue) const override { return looked_at().counts(queue); }
+    [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return checked_store().find(wanted); }
+    [[nodiscard]] std::vector<entry> list(const query& q) const override { return checked_store().list(q); }
+    [[nodiscard]] state_counts counts(std::string_view queue) const override { return checked_store().counts(queue); }
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const override {
-        return looked_at().next_due(queue);
+        return checked_store().next_due(queue);
     }
-    [[nodiscard]] std::unique_ptr<transaction_face> begin() override {
+    [[nodiscard]] std::unique_ptr<transaction_interface> begin() override {
         auto tx = store_.begin();
-        auto name = script_.next_transaction();
-        script_.add("auto " + name + " = " + name_ + ".begin();");
-        return std::make_unique<scripted_transaction>(std::move(tx), std::move(name), store_, name_, known_, script_);
+        auto name = source_.next_transaction();
+        source_.add("auto " + name + " = " + name_ + ".begin();");
+        return std::make_unique<test_writer_transaction>(std::move(tx), std::move(name), store_, name_, known_,
+                                                         source_);
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override { return store_.wakes(queue); }
@@ -305,26 +304,24 @@ class scripted_store final : public store_face {
     }
 
   private:
-    [[nodiscard]] const any_store& looked_at() const {
-        if (!known_->has_been_looked_at) {
-            tell_difference(store_, name_, known_->committed, *known_, script_);
+    [[nodiscard]] const any_store& checked_store() const {
+        if (!known_->is_checked) {
+            report_difference(store_, name_, known_->committed, *known_, source_);
         }
         return store_;
     }
 
     any_store store_;
-    std::shared_ptr<known_store> known_;
+    std::shared_ptr<tracked_store> known_;
     std::string name_;
-    script& script_;
+    test_source& source_;
 };
 
-} // namespace detail
-
-/// The same store, its calls written to `to`, which must outlive it. Handles on one place are handles on one store.
-[[nodiscard]] inline any_store write_down(any_store store, script& to, const std::string& place = {}) {
-    return any_store(std::make_shared<detail::scripted_store>(std::move(store), to.store_at(place), to));
+/// The same store, with its calls written to `to`, which must outlive it. Handles on one location share one model.
+[[nodiscard]] inline any_store write_test(any_store store, test_source& to, const std::string& location = {}) {
+    return any_store(std::make_shared<test_writer_store>(std::move(store), to.store_at(location), to));
 }
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

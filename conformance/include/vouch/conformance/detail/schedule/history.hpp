@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several parties, each on a thread and a handle of its own, do their deeds: a deed is one transaction. What each was
-// answered, and when it began and ended, is the history.
+// A history: several threads run transactions, each on its own handle. It contains the answers of every transaction, and
+// when the transaction began and ended.
 #pragma once
 
 #include <cstddef>
@@ -21,22 +21,24 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-struct deed {
-    std::size_t party = 0;
+/// One transaction of a thread: its operations, its answers and its end.
+struct transaction_run {
+    std::size_t thread = 0;
     std::vector<operation> operations{};
     bool commits = true;
 
     enum class end : std::uint8_t { none, committed, rolled_back, conflict, threw };
-    deed::end ended = end::none;
+    transaction_run::end ended = end::none;
     std::vector<answer> answers{};
     std::string thrown{};
-    std::uint64_t begun_at = 0; ///< by a counter of all events
+    std::uint64_t begun_at = 0; ///< the number of the event
     std::uint64_t ended_at = 0;
 
-    [[nodiscard]] bool counts() const noexcept { return ended == end::committed || ended == end::rolled_back; }
-    [[nodiscard]] bool overlaps(const deed& other) const noexcept {
+    /// Whether its answers must be explained.
+    [[nodiscard]] bool has_answers() const noexcept { return ended == end::committed || ended == end::rolled_back; }
+    [[nodiscard]] bool overlaps(const transaction_run& other) const noexcept {
         return begun_at < other.ended_at && other.begun_at < ended_at;
     }
     [[nodiscard]] std::set<std::string> touched() const {
@@ -48,24 +50,24 @@ struct deed {
     }
 };
 
-/// What happened, in the order in which it happened, for people.
-class chronicle {
+/// The events in their order, as text.
+class event_log {
   public:
-    std::uint64_t add(std::size_t party, std::string text) {
+    std::uint64_t add(std::size_t thread, std::string text) {
         const std::lock_guard lock(mutex_);
-        events_.emplace_back(party, std::move(text));
+        events_.emplace_back(thread, std::move(text));
         return events_.size();
     }
 
-    /// A column per party.
-    [[nodiscard]] std::string text(std::size_t parties) const {
+    /// One column per thread.
+    [[nodiscard]] std::string text(std::size_t threads) const {
         constexpr std::size_t width = 58;
         std::string out;
-        for (std::size_t p = 0; p < parties; ++p) {
-            out += padded("party " + std::to_string(p + 1), width);
+        for (std::size_t p = 0; p < threads; ++p) {
+            out += padded("thread " + std::to_string(p + 1), width);
         }
-        for (const auto& [party, what] : events_) {
-            out += "\n" + std::string(party * width, ' ') + what;
+        for (const auto& [thread, what] : events_) {
+            out += "\n" + std::string(thread * width, ' ') + what;
         }
         return out + "\n";
     }
@@ -80,55 +82,52 @@ class chronicle {
     std::vector<std::pair<std::size_t, std::string>> events_{};
 };
 
-namespace detail {
+/// The scheduled thread that the current thread is, for the store's seam.
+inline thread_local scheduler* current_scheduler = nullptr;
+inline thread_local std::size_t current_thread = 0;
 
-/// The party the present thread is, for the store's seam.
-inline thread_local baton* current_baton = nullptr;
-inline thread_local std::size_t current_party = 0;
-
-inline void do_deed(any_store& store, deed& d, baton& with, chronicle& told) {
-    const auto tell = [&](std::string text) { return told.add(d.party, std::move(text)); };
-    with.pause(d.party);
-    d.begun_at = tell("begin");
+inline void run_transaction(any_store& store, transaction_run& d, scheduler& with, event_log& log) {
+    const auto note = [&](std::string text) { return log.add(d.thread, std::move(text)); };
+    with.pause(d.thread);
+    d.begun_at = note("begin");
     try {
         auto tx = store.begin();
         for (const auto& o : d.operations) {
-            with.pause(d.party);
+            with.pause(d.thread);
             d.answers.push_back(perform(tx, o));
-            tell(show(o) + " -> " + show(o, d.answers.back()));
+            note(show(o) + " -> " + show(o, d.answers.back()));
         }
-        with.pause(d.party);
+        with.pause(d.thread);
         if (d.commits) {
             tx.commit();
-            d.ended = deed::end::committed;
+            d.ended = transaction_run::end::committed;
         } else {
-            d.ended = deed::end::rolled_back; // by the end of tx
+            d.ended = transaction_run::end::rolled_back; // when tx is destroyed
         }
     } catch (const error& e) {
-        d.ended = e.kind() == error_kind::conflict ? deed::end::conflict : deed::end::threw;
+        d.ended = e.kind() == error_kind::conflict ? transaction_run::end::conflict : transaction_run::end::threw;
         d.thrown = show(e.kind()) + ": " + e.what();
     } catch (const std::exception& e) {
-        d.ended = deed::end::threw;
+        d.ended = transaction_run::end::threw;
         d.thrown = e.what();
     }
     switch (d.ended) {
-    case deed::end::committed: d.ended_at = tell("committed"); break;
-    case deed::end::rolled_back: d.ended_at = tell("rolled back"); break;
-    default: d.ended_at = tell(d.thrown);
+    case transaction_run::end::committed: d.ended_at = note("committed"); break;
+    case transaction_run::end::rolled_back: d.ended_at = note("rolled back"); break;
+    default: d.ended_at = note(d.thrown);
     }
 }
 
-} // namespace detail
-
-/// Lets the parties do their deeds, each party's in order, as `choose` says. With a seam the store's insides are
-/// points, too.
+/// Runs the transactions, those of one thread in their order, under the schedule that `choose` makes. If the fixture has a
+/// seam, threads pause inside the store, too.
 template <class Choose>
-void act(trial& t, std::vector<any_store>& handles, std::vector<deed>& deeds, chronicle& told, Choose&& choose) {
-    baton with(handles.size(), std::forward<Choose>(choose));
+void run_history(trial& t, std::vector<any_store>& handles, std::vector<transaction_run>& runs, event_log& log,
+                 Choose&& choose) {
+    scheduler with(handles.size(), std::forward<Choose>(choose));
     if (t.hooks().seam) {
         t.hooks().seam([](std::string_view) {
-            if (detail::current_baton != nullptr) {
-                detail::current_baton->pause(detail::current_party);
+            if (current_scheduler != nullptr) {
+                current_scheduler->pause(current_thread);
             }
         });
     }
@@ -136,18 +135,18 @@ void act(trial& t, std::vector<any_store>& handles, std::vector<deed>& deeds, ch
     for (std::size_t p = 0; p < handles.size(); ++p) {
         threads.emplace_back([&, p] {
             with.enter(p);
-            detail::current_baton = &with;
-            detail::current_party = p;
-            for (auto& d : deeds) {
-                if (d.party == p) {
-                    detail::do_deed(handles[p], d, with, told);
+            current_scheduler = &with;
+            current_thread = p;
+            for (auto& d : runs) {
+                if (d.thread == p) {
+                    run_transaction(handles[p], d, with, log);
                 }
             }
-            detail::current_baton = nullptr;
+            current_scheduler = nullptr;
             with.finish(p);
         });
     }
-    with.conduct();
+    with.run();
     for (auto& thread : threads) {
         thread.join();
     }
@@ -156,6 +155,6 @@ void act(trial& t, std::vector<any_store>& handles, std::vector<deed>& deeds, ch
     }
 }
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

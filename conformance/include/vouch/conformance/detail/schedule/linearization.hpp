@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Whether a history can be explained: is there an order of its deeds, one that never puts a deed before another that
-// had ended when it began, in which the model gives every answer that was given and ends up looking like the store?
+// Whether a history can be explained by some order of its transactions. In that order the model must give all answers of
+// the history and the store's final state, and no transaction comes before one that had ended when it began.
 //
-// Deeds that ended in `conflict` never happened. One that was rolled back changed nothing, but its answers were true. A
-// claim may have passed over entries that a deed in progress at the same time had touched, and only those.
+// Transactions that ended in `conflict` are ignored. A transaction that was rolled back changes nothing, but its answers
+// must be right. A claim may pass over entries that a concurrent transaction has touched, and only those.
 #pragma once
 
 #include <algorithm>
@@ -22,24 +22,24 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-class explanation {
+class linearization {
   public:
-    /// `final` is what the store looks like in the end, all queues.
-    explanation(const model& before, const std::vector<deed>& deeds, std::vector<entry> final)
+    /// `final` has all entries that are stored at the end.
+    linearization(const model& before, const std::vector<transaction_run>& runs, std::vector<entry> final)
         : final_(std::move(final)) {
-        for (const auto& d : deeds) {
+        for (const auto& d : runs) {
             all_.push_back(&d);
-            if (d.counts()) {
-                deeds_.push_back(&d);
+            if (d.has_answers()) {
+                runs_.push_back(&d);
             }
         }
         for (const auto& e : final_) {
             sequences_[e.id] = e.sequence;
         }
         std::sort(final_.begin(), final_.end(), by_sequence);
-        exists_ = !is_tellable() || search(before, 0);
+        exists_ = !is_decidable() || search(before, 0);
     }
 
     [[nodiscard]] bool exists() const noexcept { return exists_; }
@@ -47,11 +47,11 @@ class explanation {
   private:
     static bool by_sequence(const entry& a, const entry& b) { return a.sequence < b.sequence; }
 
-    /// An entry that came and went again has a sequence we never saw, so its history is not judged. Rare.
-    [[nodiscard]] bool is_tellable() const {
+    /// The sequence of an entry that was inserted and purged is unknown, so such a rare history is not judged.
+    [[nodiscard]] bool is_decidable() const {
         std::set<id> inserted;
-        for (const auto* const d : deeds_) {
-            for (std::size_t i = 0; d->ended == deed::end::committed && i < d->answers.size(); ++i) {
+        for (const auto* const d : runs_) {
+            for (std::size_t i = 0; d->ended == transaction_run::end::committed && i < d->answers.size(); ++i) {
                 for (const auto& r : d->answers[i].receipts) {
                     if (r.what == receipt::kind::inserted &&
                         (sequences_.count(r.id) == 0 || !inserted.insert(r.id).second)) {
@@ -64,14 +64,14 @@ class explanation {
     }
 
     [[nodiscard]] bool search(const model& now, std::uint64_t done) {
-        if (done == (std::uint64_t{1} << deeds_.size()) - 1) {
+        if (done == (std::uint64_t{1} << runs_.size()) - 1) {
             return looks_like_final(now);
         }
-        for (std::size_t i = 0; i < deeds_.size(); ++i) {
+        for (std::size_t i = 0; i < runs_.size(); ++i) {
             if ((done >> i & 1U) == 0 && may_be_next(i, done)) {
                 auto after = now;
-                if (agrees(after, *deeds_[i]) &&
-                    search(deeds_[i]->ended == deed::end::committed ? after : now, done | std::uint64_t{1} << i)) {
+                if (agrees(after, *runs_[i]) && search(runs_[i]->ended == transaction_run::end::committed ? after : now,
+                                                       done | std::uint64_t{1} << i)) {
                     return true;
                 }
             }
@@ -79,17 +79,17 @@ class explanation {
         return false;
     }
 
-    /// Not while another one that ended before it began is left.
+    /// Whether all transactions that ended before this one began are done.
     [[nodiscard]] bool may_be_next(std::size_t i, std::uint64_t done) const {
-        for (std::size_t j = 0; j < deeds_.size(); ++j) {
-            if (j != i && (done >> j & 1U) == 0 && deeds_[j]->ended_at < deeds_[i]->begun_at) {
+        for (std::size_t j = 0; j < runs_.size(); ++j) {
+            if (j != i && (done >> j & 1U) == 0 && runs_[j]->ended_at < runs_[i]->begun_at) {
                 return false;
             }
         }
         return true;
     }
 
-    [[nodiscard]] bool agrees(model& on, const deed& d) const {
+    [[nodiscard]] bool agrees(model& on, const transaction_run& d) const {
         for (std::size_t i = 0; i < d.operations.size(); ++i) {
             const auto& o = d.operations[i];
             const auto& given = d.answers[i];
@@ -107,7 +107,7 @@ class explanation {
         return true;
     }
 
-    /// Sequences are the store's business; what was purged or rolled back is known by no other name than its place.
+    /// Takes over the sequences that the store has chosen. Those of purged or rolled-back entries are unknown.
     void adopt_sequences(model& on, const operation& o, const answer& given) const {
         for (std::size_t k = 0; k < o.drafts.size(); ++k) {
             if (given.receipts[k].what != receipt::kind::inserted) {
@@ -124,14 +124,14 @@ class explanation {
                   [](const auto& a, const auto& b) { return by_sequence(a.entry, b.entry); });
     }
 
-    [[nodiscard]] bool agrees_to_claim(model& on, const deed& d, const claim_request& request,
+    [[nodiscard]] bool agrees_to_claim(model& on, const transaction_run& d, const claim_request& request,
                                        const std::vector<entry>& claimed) const {
         auto straight = on;
         if (same_but_sequence(straight.claim(request), claimed)) {
             on = std::move(straight);
             return true;
         }
-        // Perhaps it passed over some that were being touched: those it took, and nothing it had to take is missing.
+        // It may have passed over entries that concurrent transactions touched. All others that are eligible must be taken.
         const auto busy = touched_beside(d);
         auto one = request;
         one.limit = 1;
@@ -169,7 +169,7 @@ class explanation {
         return same_but_sequence(expected, claimed);
     }
 
-    /// A purged entry's sequence is not known to us.
+    /// Ignores sequences, because that of a purged entry is unknown.
     [[nodiscard]] static bool same_but_sequence(const std::vector<entry>& a, std::vector<entry> b) {
         if (a.size() != b.size()) {
             return false;
@@ -180,9 +180,9 @@ class explanation {
         return a == b;
     }
 
-    [[nodiscard]] std::set<std::string> touched_beside(const deed& d) const {
+    [[nodiscard]] std::set<std::string> touched_beside(const transaction_run& d) const {
         std::set<std::string> names;
-        for (const auto* const other : all_) { // one that ended in conflict was open for a while, too
+        for (const auto* const other : all_) { // including those that ended in conflict
             if (other != &d && other->overlaps(d)) {
                 names.merge(other->touched());
             }
@@ -202,13 +202,13 @@ class explanation {
         return true;
     }
 
-    std::vector<const deed*> all_{};
-    std::vector<const deed*> deeds_{}; ///< those that count
+    std::vector<const transaction_run*> all_{};
+    std::vector<const transaction_run*> runs_{}; ///< those whose answers must be explained
     std::vector<entry> final_;
     std::map<id, std::uint64_t> sequences_{};
     bool exists_ = false;
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operation of a writer as a value, so that it can be given to a store on some thread and to the model afterwards.
+// An operation of a writer as a value, so that it can be performed on a store and on the model.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
 struct operation {
     enum class kind : std::uint8_t { enqueue, claim, settle, extend, nudge, cancel, purge };
@@ -58,7 +58,7 @@ template <class Writer>
     return out;
 }
 
-/// The model takes its items one by one.
+/// The model takes the items of a batch one by one.
 [[nodiscard]] inline answer perform(model& on, const operation& o) {
     answer out;
     switch (o.what) {
@@ -85,34 +85,34 @@ template <class Writer>
     return out;
 }
 
-/// Made up by lot, from what `mind` knows.
-[[nodiscard]] inline operation some_operation(imagination& mind, time_point now, dice& d) {
+/// A random operation.
+[[nodiscard]] inline operation some_operation(generator& arguments, time_point now, random_source& d) {
     operation o{.now = now};
     const auto roll = d.below(100);
     if (roll < 20) {
         o.what = operation::kind::enqueue;
-        o.drafts.push_back(mind.some_draft());
+        o.drafts.push_back(arguments.some_draft());
     } else if (roll < 48) {
         o.what = operation::kind::claim;
-        o.claim = mind.some_claim();
+        o.claim = arguments.some_claim();
     } else if (roll < 75) {
         o.what = operation::kind::settle;
         for (auto left = d.one_of<std::size_t>({1, 1, 2}); left > 0; --left) {
-            o.settles.push_back({mind.some_ticket(), mind.some_outcome()});
+            o.settles.push_back({arguments.some_ticket(), arguments.some_outcome()});
         }
     } else if (roll < 80) {
         o.what = operation::kind::extend;
-        o.tickets.push_back(mind.some_ticket());
-        o.lease = mind.some_lease();
+        o.tickets.push_back(arguments.some_ticket());
+        o.lease = arguments.some_lease();
     } else if (roll < 86) {
         o.what = operation::kind::nudge;
-        o.wanted = mind.some_id();
+        o.wanted = arguments.some_id();
     } else if (roll < 94) {
         o.what = operation::kind::cancel;
-        o.wanted = mind.some_id();
+        o.wanted = arguments.some_id();
     } else {
         o.what = operation::kind::purge;
-        o.purge = mind.some_purge();
+        o.purge = arguments.some_purge();
     }
     return o;
 }
@@ -122,7 +122,7 @@ template <class Writer>
     case operation::kind::enqueue: {
         std::string out = "enqueue";
         for (const auto& d : o.drafts) {
-            out += ' ' + detail::as_code(d).substr(5);
+            out += ' ' + as_code(d).substr(5);
         }
         return out;
     }
@@ -132,15 +132,14 @@ template <class Writer>
     case operation::kind::settle: {
         std::string out;
         for (const auto& s : o.settles) {
-            out +=
-                (out.empty() ? "" : "; ") + visit_outcome(detail::outcome_as_code{}, s.outcome) + " " + show(s.ticket);
+            out += (out.empty() ? "" : "; ") + visit_outcome(outcome_as_code{}, s.outcome) + " " + show(s.ticket);
         }
         return out;
     }
     case operation::kind::extend: return "extend " + show(o.tickets) + " by " + show(o.lease);
     case operation::kind::nudge: return "nudge " + show(o.wanted);
     case operation::kind::cancel: return "cancel " + show(o.wanted);
-    case operation::kind::purge: return "purge " + detail::as_code(o.purge).substr(13);
+    case operation::kind::purge: return "purge " + as_code(o.purge).substr(13);
     }
     return "?";
 }
@@ -155,8 +154,8 @@ template <class Writer>
     }
 }
 
-/// What an operation and its answer have to do with, by name: entries, keys, groups, lanes. A claim and a purge have to
-/// do with their whole queue.
+/// Adds the names of what an operation touches: entries, keys, groups and lanes. A claim and a purge touch their whole
+/// queue.
 inline void add_touched(const operation& o, const answer& a, std::set<std::string>& names) {
     const auto entry_name = [](const id& one) { return "entry " + std::to_string(one.low); };
     for (const auto& d : o.drafts) {
@@ -191,6 +190,6 @@ inline void add_touched(const operation& o, const answer& a, std::set<std::strin
     }
 }
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

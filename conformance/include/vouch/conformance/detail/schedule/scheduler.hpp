@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One thread at a time: parties pause at points, and a choice is made who goes on. A party that sleeps before it comes
-// to its next point is waiting for another one inside the store, which is its right; it goes on by itself when it can,
-// and pauses at its next point. Where the system tells whether a thread sleeps, a busy machine changes no schedule.
+// Runs one thread at a time: threads pause at certain points, and a callback chooses which one continues. A thread that
+// sleeps before it reaches its next point is waiting for another thread inside the store, which is allowed. It continues
+// when it can and pauses at its next point. Where the system reports whether a thread sleeps (Linux), the load of the
+// machine does not change the schedule.
 #pragma once
 
 #include <atomic>
@@ -18,115 +19,116 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-class baton {
+class scheduler {
   public:
-    /// Says who of the paused parties goes on; called on any thread, one at a time.
+    /// Chooses which of the paused threads continues. Called on any thread, by one at a time.
     using choice = std::function<std::size_t(const std::vector<std::size_t>&)>;
 
-    baton(std::size_t parties, choice choose) : choose_(std::move(choose)), seats_(parties) {}
+    scheduler(std::size_t threads, choice choose) : choose_(std::move(choose)), participants_(threads) {}
 
-    // For a party.
+    // Called by the scheduled threads.
 
-    /// The thread that calls is this party. Before anything else.
+    /// Registers the calling thread as thread `who`. Must be its first call.
     void enter(std::size_t who) {
         const std::lock_guard lock(mutex_);
-        seats_[who].thread = sleeper::current();
-        seats_[who].at = position::running;
+        participants_[who].thread = thread_probe::current();
+        participants_[who].at = position::running;
     }
 
-    /// Waits until it is this party's turn.
+    /// Waits for the thread's turn.
     void pause(std::size_t who) {
-        auto& mine = seats_[who];
-        mine.arrives = true; // if it sleeps from here on, then not in the store
+        auto& mine = participants_[who];
+        mine.arrives = true; // from here on it does not sleep inside the store
         std::unique_lock lock(mutex_);
         mine.at = position::paused;
-        hand_on();
+        pass_turn();
         mine.turn.wait(lock, [&] { return turn_ == who; });
-        turn_ = nobody;
+        turn_ = none;
         mine.at = position::running;
-        mine.set_out = mine.thread.worked();
+        mine.cpu_time_at_turn = mine.thread.cpu_time();
         mine.arrives = false;
     }
+    /// Must be the last call of a thread.
     void finish(std::size_t who) {
-        seats_[who].arrives = true;
+        participants_[who].arrives = true;
         const std::lock_guard lock(mutex_);
-        seats_[who].at = position::finished;
-        hand_on();
+        participants_[who].at = position::finished;
+        pass_turn();
         finished_.notify_one();
     }
 
-    // For whoever has started the parties.
+    // Called by the thread that has started them.
 
-    /// Until all have finished. A party that falls asleep in the store cannot hand on itself; one that waits there
-    /// without sleep is given a while.
-    void conduct() {
+    /// Returns when all threads have finished. Passes the turn on for threads that wait inside the store.
+    void run() {
         constexpr std::chrono::microseconds look_again{20};
         std::unique_lock lock(mutex_);
-        while (!finished_.wait_for(lock, look_again, [&] { return count(position::finished) == seats_.size(); })) {
-            hand_on();
+        while (
+            !finished_.wait_for(lock, look_again, [&] { return count(position::finished) == participants_.size(); })) {
+            pass_turn();
         }
     }
 
   private:
-    enum class position : std::uint8_t { coming, running, paused, finished };
-    struct seat {
-        position at = position::coming;
+    enum class position : std::uint8_t { starting, running, paused, finished };
+    struct participant {
+        position at = position::starting;
         std::atomic<bool> arrives = false;
-        sleeper thread{};
-        std::chrono::nanoseconds set_out{}; ///< what its thread had worked then
+        thread_probe thread{};
+        std::chrono::nanoseconds cpu_time_at_turn{}; ///< the CPU time of its thread when it got its turn
         std::condition_variable turn{};
     };
-    static constexpr std::size_t nobody = ~std::size_t{0};
+    static constexpr std::size_t none = ~std::size_t{0};
 
     [[nodiscard]] std::size_t count(position p) const {
         std::size_t n = 0;
-        for (const auto& one : seats_) {
+        for (const auto& one : participants_) {
             n += one.at == p ? 1U : 0U;
         }
         return n;
     }
 
-    /// If nobody is on the way to a point, one of the paused goes on.
-    void hand_on() {
-        if (turn_ != nobody || count(position::paused) == 0 || is_anybody_on_the_way()) {
+    /// Lets a paused thread continue if no other thread is on its way to a point.
+    void pass_turn() {
+        if (turn_ != none || count(position::paused) == 0 || is_any_running()) {
             return;
         }
         std::vector<std::size_t> ready;
-        for (std::size_t i = 0; i < seats_.size(); ++i) {
-            if (seats_[i].at == position::paused) {
+        for (std::size_t i = 0; i < participants_.size(); ++i) {
+            if (participants_[i].at == position::paused) {
                 ready.push_back(i);
             }
         }
         turn_ = choose_(ready);
-        seats_[turn_].turn.notify_one();
+        participants_[turn_].turn.notify_one();
     }
 
-    [[nodiscard]] bool is_anybody_on_the_way() const {
-        for (const auto& one : seats_) {
-            if (one.at == position::coming || (one.at == position::running && !waits_in_the_store(one))) {
+    [[nodiscard]] bool is_any_running() const {
+        for (const auto& one : participants_) {
+            if (one.at == position::starting || (one.at == position::running && !is_waiting_in_store(one))) {
                 return true;
             }
         }
         return false;
     }
 
-    /// Asleep, or awake for so long that it must be waiting for somebody. That is counted in time at work: a busy
-    /// machine lets a thread lie for seconds, and whether it does must not decide who comes next.
-    [[nodiscard]] static bool waits_in_the_store(const seat& one) {
-        constexpr std::chrono::milliseconds a_while{100};
-        const bool stays = one.thread.is_asleep() || one.thread.worked() - one.set_out > a_while;
-        return stays && !one.arrives; // asked last: who sleeps because it arrives has said so before
+    /// Whether it sleeps, or has been running for so long that it must be waiting in a loop. The latter is measured in
+    /// CPU time, so that the load of the machine does not change the schedule.
+    [[nodiscard]] static bool is_waiting_in_store(const participant& one) {
+        constexpr std::chrono::milliseconds spin_max{100};
+        const bool stays = one.thread.is_asleep() || one.thread.cpu_time() - one.cpu_time_at_turn > spin_max;
+        return stays && !one.arrives; // read last: a thread sets it before it sleeps in `pause`
     }
 
     choice choose_;
     std::mutex mutex_{};
     std::condition_variable finished_{};
-    std::vector<seat> seats_;
-    std::size_t turn_ = nobody;
+    std::vector<participant> participants_;
+    std::size_t turn_ = none;
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

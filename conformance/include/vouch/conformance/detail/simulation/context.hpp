@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What everybody in a simulated world shares: the store with its faults and its recording, the true time, the dice, the
-// rules runners go by, and the story of what happened.
+// What all parts of a simulation share: the store with its faults and its recording, the true time, the randomness, the
+// settings of the runners, and the trace of events.
 #pragma once
 
 #include <chrono>
@@ -27,12 +27,12 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
 using simulated_store = faulty<recording<any_store>>;
 
-/// The last lines of what happened, and all of them if somebody wants to compare.
-class simulation_story {
+/// The last events, and all of them on request.
+class event_trace {
   public:
     void add(std::string line) {
         constexpr std::size_t lines_max = 40;
@@ -59,27 +59,27 @@ class simulation_story {
     std::deque<std::string> last_{};
 };
 
-struct simulation_ground {
-    simulation_ground(trial& in, std::uint64_t with)
-        : t(in), seed(with), random(with), here(in.fresh_place()), truth(in.open(here)) {}
-    simulation_ground(const simulation_ground&) = delete;
-    simulation_ground& operator=(const simulation_ground&) = delete;
+struct simulation_context {
+    simulation_context(trial& in, std::uint64_t with)
+        : t(in), seed(with), random(with), home(in.fresh_location()), plain(in.open(home)) {}
+    simulation_context(const simulation_context&) = delete;
+    simulation_context& operator=(const simulation_context&) = delete;
 
     trial& t;
     std::uint64_t seed;
-    dice random;
-    place here;
-    any_store truth; ///< for looking on, without faults and unrecorded
+    random_source random;
+    location home;
+    any_store plain; ///< without faults and recording, for comparisons
     std::shared_ptr<fault_plan> plan = std::make_shared<fault_plan>();
     std::shared_ptr<call_log> calls = std::make_shared<call_log>();
-    simulation_watch watch{};
-    simulation_story story{};
-    std::optional<failure> broken{}; ///< seen where it could not be thrown
-    time_point now = start;          ///< the true one; clocks may be off
-    bool is_calm = false;            ///< nothing goes wrong by chance
+    simulation_monitor monitor{};
+    event_trace trace{};
+    std::optional<failure> broken{}; ///< a failure inside a handler, where it cannot be thrown
+    time_point now = start;          ///< the true time; the clocks of runners may be wrong
+    bool is_calm = false;            ///< no random faults
     std::uint64_t last_id = 0;
 
-    // The rules of this world.
+    // The settings of this simulation.
     std::size_t batch_size = 1 + random.below(5);
     duration lease = std::chrono::seconds{30} + seconds(270);
     std::uint32_t attempts_max = 2 + static_cast<std::uint32_t>(random.below(3));
@@ -89,70 +89,70 @@ struct simulation_ground {
     std::size_t crashes_permille = random.one_of<std::size_t>({0, 10, 30});
 
     [[nodiscard]] simulated_store open() const {
-        return {recording<any_store>(t.can().shared ? t.open(here) : truth, calls), plan};
+        return {recording<any_store>(t.can().shared ? t.open(home) : plain, calls), plan};
     }
     [[nodiscard]] id fresh_id() { return id_of(++last_id); }
 
-    /// Less than so many, to the microsecond.
+    /// A random duration below `most` seconds.
     [[nodiscard]] duration seconds(std::size_t most) {
         return duration{static_cast<duration::rep>(random.below(most * 1'000'000))};
     }
-    /// How far a clock may be off.
+    /// A random error of a clock.
     [[nodiscard]] duration skew() { return seconds(600) - std::chrono::seconds{300}; }
 
-    /// One of the entries that are as wanted, or null.
+    /// A random entry that `wanted` accepts; null if there is none.
     template <class Wanted>
-    [[nodiscard]] const simulation_watch::known* pick(const Wanted& wanted) {
-        std::vector<const simulation_watch::known*> all;
-        for (const auto& [i, k] : watch.stored()) {
+    [[nodiscard]] const simulation_monitor::known* pick(const Wanted& wanted) {
+        std::vector<const simulation_monitor::known*> all;
+        for (const auto& [i, k] : monitor.stored()) {
             if (wanted(k.entry)) {
                 all.push_back(&k);
             }
         }
         return all.empty() ? nullptr : all[random.below(all.size())];
     }
-    /// Of any entry; nil if there is none.
+    /// The id of a random entry; nil if there is none.
     [[nodiscard]] id some_id() {
         const auto* const k = pick([](const entry&) { return true; });
         return k == nullptr ? id{} : k->entry.id;
     }
 
-    void note(const std::string& what) { story.add(show_date(now) + ' ' + what); }
+    void note(const std::string& what) { trace.add(show_date(now) + ' ' + what); }
 
-    /// Does something with the store that may fail, by chance or by plan; then holds it against the rules.
+    /// Runs `work`, which may fail by a random or a planned fault, and then checks the calls that it made.
     template <class Work>
     void attempt(const std::string& who, const Work& work) {
-        const bool is_shaken = !is_calm && random.chance(faults_percent);
-        if (is_shaken) {
-            shake();
+        const bool has_fault = !is_calm && random.chance(faults_percent);
+        if (has_fault) {
+            arm_random_fault();
         }
         try {
             work();
         } catch (const error& e) {
-            if (!plan->has_struck()) {
+            if (!plan->has_fired()) {
                 throw;
             }
-            note(who + " gets " + show(e.kind()) + (e.is_in_doubt() ? ", in doubt" : ""));
+            note(who + " receives " + show(e.kind()) + (e.is_in_doubt() ? ", in doubt" : ""));
         }
-        if (is_shaken) {
+        if (has_fault) {
             plan->disarm();
         }
-        look();
+        check_calls();
     }
 
-    /// Runs `part`; if something does not hold, the story is what happened last.
+    /// Runs `part`. Adds the last events to a failure.
     template <class Part>
-    void told(const Part& part) {
+    void with_trace(const Part& part) {
         try {
             part();
         } catch (failure& f) {
-            f.story = "world " + std::to_string(seed) + ", what happened last:\n" + story.text();
+            f.transcript = "simulation " + std::to_string(seed) + ", the last events:\n" + trace.text();
             throw;
         }
     }
 
   private:
-    void shake() {
+    void arm_random_fault() {
         const bool is_conflict = random.chance(25);
         plan->arm({.call = 1 + random.below(8),
                    .moment = random.chance(50) ? fault_moment::before : fault_moment::after,
@@ -161,26 +161,26 @@ struct simulation_ground {
                    .in_doubt = !is_conflict && random.chance(30)});
     }
 
-    void look() {
+    void check_calls() {
         const auto newest = calls->take();
         for (const auto& c : newest) {
             using kind = call::operation;
             if (c.what != kind::begin && c.what != kind::commit && c.what != kind::roll_back) {
-                story.add(to_string(c) + (c.became == call::fate::committed ? "" : " [rolled back]"));
+                trace.add(to_string(c) + (c.transaction_status == call::status::committed ? "" : " [rolled back]"));
             }
         }
         for (const auto& c : newest) {
-            if (c.became == call::fate::committed) {
-                watch.see(c);
+            if (c.transaction_status == call::status::committed) {
+                monitor.see(c);
             }
         }
-        watch.compare(truth);
+        monitor.compare(plain);
         if (broken) {
             throw failure(*broken);
         }
     }
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

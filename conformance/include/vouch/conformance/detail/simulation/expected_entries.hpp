@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a simulation knows of every entry, made from what was asked of the store and not from what it answers: entries,
-// lanes, keys and groups as they must be.
+// What the store must contain after the calls of a simulation: entries, lanes, keys and groups. It is computed from the
+// arguments of the calls, not from their answers.
 #pragma once
 
 #include <algorithm>
@@ -21,18 +21,18 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-class simulation_picture {
+class expected_entries {
   public:
     /// An entry as it must be.
     struct known {
         vouch::entry entry{};
         vouch::id successor{};
-        bool frozen = false; ///< terminal and seen as such: `entry` is what is stored, to the byte
+        bool frozen = false; ///< terminal and compared since: `entry` equals the stored entry in all fields
     };
 
-    // Looking.
+    // Reading.
 
     [[nodiscard]] const std::map<id, known>& stored() const noexcept { return stored_; }
     [[nodiscard]] std::map<id, known>& stored() noexcept { return stored_; }
@@ -50,7 +50,7 @@ class simulation_picture {
     [[nodiscard]] bool is_due(const entry& e, time_point now) const {
         return is_live(e.state) && !is_blocked(e) && (e.state == state::claimed ? *e.lease_until : e.due_at) <= now;
     }
-    /// Whether a live entry needs this one.
+    /// Whether a live entry keeps this one from being purged.
     [[nodiscard]] bool is_needed(const entry& e) const {
         return std::any_of(stored_.begin(), stored_.end(), [&](const auto& other) {
             const auto& o = other.second.entry;
@@ -96,7 +96,7 @@ class simulation_picture {
         return e.state == state::succeeded || is_held ? verdict::stale : verdict::applied;
     }
 
-    // Changing, when the store has said that it did.
+    // Changing, after the store has answered that it changed.
 
     void insert(const draft& d, time_point now) {
         auto* const predecessor = find(d.predecessor);
@@ -108,7 +108,7 @@ class simulation_picture {
             e.lane = predecessor->entry.lane;
             e.generation = predecessor->entry.generation + 1;
             predecessor->successor = d.id;
-            unfinished_[e.group] -= 1; // its successor counts in its place
+            unfinished_[e.group] -= 1; // its successor counts in its location
         }
         unfinished_[e.group] += e.state == state::succeeded ? 0 : 1;
         if (!e.key.empty()) {
@@ -131,7 +131,7 @@ class simulation_picture {
         touched_.insert(e.id);
     }
 
-    /// Says whether it completes the entry's group.
+    /// Returns whether this completes the entry's group.
     [[nodiscard]] bool settle(entry& e, const outcome& o, time_point now) {
         const auto due = [&](time_point at) { e.due_at = e.woken ? std::min(at, now) : at; };
         e.lapses = std::holds_alternative<release>(o) ? e.lapses : 0;
@@ -163,7 +163,7 @@ class simulation_picture {
         touched_.insert(e.id);
     }
 
-    /// Nudges, and says what that is answered.
+    /// Nudges the entry and returns the verdict.
     verdict nudge(const id& wanted, time_point now) {
         auto* const k = find(wanted);
         if (k == nullptr) {
@@ -201,7 +201,7 @@ class simulation_picture {
         stored_.erase(id(e.id));
     }
 
-    /// The entries that have changed since this was asked last.
+    /// The entries that have changed since the last call.
     [[nodiscard]] std::set<id> take_touched() { return std::exchange(touched_, {}); }
 
   private:
@@ -219,12 +219,12 @@ class simulation_picture {
     }
 
     std::map<id, known> stored_{};
-    std::map<std::pair<std::string, std::string>, std::vector<id>> lanes_{}; ///< live ones, as they came
+    std::map<std::pair<std::string, std::string>, std::vector<id>> lanes_{}; ///< live entries, in sequence
     std::map<std::pair<std::string, std::string>, id> newest_{};             ///< by queue and key
     std::map<std::string, std::int64_t> unfinished_{};                       ///< by group
     std::set<id> touched_{};
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What must hold at any time of a simulation, held against the committed calls of a recording: no ticket twice, no
-// settle but under the ticket that counts, terminal entries as they were, lanes in order, groups completed once per
-// fall to zero, emissions exactly with their settle, handlers called once per ticket and not too often, no entry
-// dead of lapses it shared with others, nothing gone that was not purged. What does not hold is a `failure`.
+// Checks the committed calls of a simulation against what must hold at any time. A violation throws a `failure`:
+//  - A ticket is given out once, and only the current ticket settles.
+//  - Terminal entries do not change, and only a purge removes them.
+//  - Lanes run in order. A group completes once each time its number of unfinished members becomes zero.
+//  - Emissions are stored exactly with the settle of their entry.
+//  - A handler is called once per ticket and at most attempts_max times.
+//  - An entry dies of lapses only if one of them was a claim of this entry alone.
 #pragma once
 
 #include <cstddef>
@@ -26,18 +29,18 @@
 
 namespace vouch {
 inline namespace v0 {
-namespace conformance {
+namespace conformance::detail {
 
-class simulation_watch {
+class simulation_monitor {
   public:
-    using known = simulation_picture::known;
+    using known = expected_entries::known;
 
     /// The topic of the entry that the completion of a group enqueues.
     static constexpr std::string_view completion_topic = "group.done";
 
-    // What happens.
+    // Events.
 
-    /// A call of a transaction that was committed.
+    /// A call of a committed transaction.
     void see(const call& c) {
         switch (c.what) {
         case call::operation::begin: transaction_ = {}; break;
@@ -50,7 +53,7 @@ class simulation_watch {
             break;
         case call::operation::extend: extended(c); break;
         case call::operation::nudge:
-            trial::equal(c.verdicts[0], picture_.nudge(c.id, c.now), "nudge " + show(c.id));
+            trial::equal(c.verdicts[0], expected_.nudge(c.id, c.now), "nudge " + show(c.id));
             break;
         case call::operation::cancel: cancelled(c); break;
         case call::operation::purge: purge_ = c; break;
@@ -59,40 +62,40 @@ class simulation_watch {
         }
     }
 
-    /// A handler is called.
+    /// A handler was called.
     void called(const ticket& t, std::uint32_t attempt, std::uint32_t attempts_max) {
         trial::expect(called_.insert(t).second, "a handler is called once per ticket, not again for " + show(t));
         trial::expect(attempt <= attempts_max, "a handler is called for attempt " + std::to_string(attempt) + " of " +
                                                    show(t.id) + ", which has " + std::to_string(attempts_max));
     }
-    /// It emits.
+    /// A handler emitted.
     void emitted(const ticket& by, const id& emission) {
         emitter_[emission] = by;
         emissions_[by].push_back(emission);
     }
 
-    // What is asked.
+    // Comparisons.
 
-    [[nodiscard]] const std::map<id, known>& stored() const noexcept { return picture_.stored(); }
-    [[nodiscard]] std::size_t live() const { return picture_.live(); }
+    [[nodiscard]] const std::map<id, known>& stored() const noexcept { return expected_.stored(); }
+    [[nodiscard]] std::size_t live() const { return expected_.live(); }
     [[nodiscard]] bool is_applied(const ticket& t) const { return applied_.contains(t); }
 
-    /// Holds what the last calls touched against what is stored.
+    /// Compares the entries that the last calls changed with the store.
     void compare(const any_store& store) {
         if (purge_) {
             purged(store, *std::exchange(purge_, std::nullopt));
         }
-        for (const auto& touched : picture_.take_touched()) {
-            if (auto* const k = picture_.find(touched)) {
+        for (const auto& touched : expected_.take_touched()) {
+            if (auto* const k = expected_.find(touched)) {
                 compare(store, *k);
             }
         }
     }
 
-    /// Holds everything against what is stored.
+    /// Compares all entries with the store.
     void compare_all(const any_store& store) {
         std::map<std::string, std::size_t> counts;
-        for (auto& [i, k] : picture_.stored()) {
+        for (auto& [i, k] : expected_.stored()) {
             compare(store, k);
             ++counts[k.entry.queue];
         }
@@ -102,23 +105,23 @@ class simulation_watch {
     }
 
   private:
-    /// What the transaction that is seen has done so far.
-    struct deeds {
+    /// What the current transaction has done so far.
+    struct transaction_effects {
         std::set<id> enqueued{};
         std::set<id> inserted{};
-        std::set<ticket> claimed{}; ///< and not settled
-        std::set<ticket> gone_on{}; ///< settled with succeed or advance
+        std::set<ticket> claimed{};   ///< and not settled
+        std::set<ticket> succeeded{}; ///< settled with succeed or advance
         std::size_t completions = 0;
-        std::size_t marks = 0; ///< entries that tell of a completion
+        std::size_t marks = 0; ///< entries enqueued for completed groups
     };
 
     void enqueued(const call& c) {
         for (std::size_t i = 0; i < c.drafts.size(); ++i) {
             const auto& d = c.drafts[i];
-            trial::equal(c.receipts[i], picture_.receipt_of(d), "enqueue " + show(d.id));
+            trial::equal(c.receipts[i], expected_.receipt_of(d), "enqueue " + show(d.id));
             transaction_.enqueued.insert(d.id);
             if (c.receipts[i].what == receipt::kind::inserted) {
-                picture_.insert(d, c.now);
+                expected_.insert(d, c.now);
                 transaction_.inserted.insert(d.id);
                 transaction_.marks += d.topic == completion_topic && d.predecessor.is_nil() ? 1U : 0U;
             }
@@ -127,28 +130,28 @@ class simulation_watch {
 
     void claimed(const call& c) {
         const auto& r = c.wanted;
-        trial::expect(c.claimed.size() <= r.limit, "a claim gives no more than its limit");
+        trial::expect(c.claimed.size() <= r.limit, "a claim returns at most its limit");
         for (const auto& got : c.claimed) {
             const auto name = "the claim of " + show(ticket_of(got));
-            auto* const k = picture_.find(got.id);
+            auto* const k = expected_.find(got.id);
             trial::expect(k != nullptr && k->entry.queue == r.queue, name + " is of an entry in that queue");
             auto& e = k->entry;
-            trial::expect(is_live(e.state), name + " is of an entry that has not ended");
-            trial::equal(got.epoch, e.epoch + 1, name + " gives a ticket that nobody had");
-            trial::expect(!picture_.is_blocked(e), name + " keeps the order of its lane");
+            trial::expect(is_live(e.state), name + " is of a live entry");
+            trial::equal(got.epoch, e.epoch + 1, name + " gives a new ticket");
+            trial::expect(!expected_.is_blocked(e), name + " keeps the order of its lane");
             trial::expect(e.state != state::claimed || *e.lease_until <= r.now,
-                          name + " takes no entry from somebody whose lease runs until " +
+                          name + " takes no entry whose lease runs until " +
                               show_date(e.lease_until.value_or(time_point{})));
-            trial::expect(picture_.is_due(e, r.now), name + " is of an entry that is due");
+            trial::expect(expected_.is_due(e, r.now), name + " is of an entry that is due");
             if (e.state == state::claimed && alone_.contains(ticket_of(e))) {
                 lapsed_alone_.insert(e.id);
             }
-            picture_.claim(e, r);
+            expected_.claim(e, r);
             transaction_.claimed.insert(ticket_of(e));
         }
-        for (const auto& [i, k] : picture_.stored()) {
+        for (const auto& [i, k] : expected_.stored()) {
             const bool passed_over = c.claimed.size() < r.limit && k.entry.queue == r.queue &&
-                                     (r.only.is_nil() || r.only == i) && picture_.is_due(k.entry, r.now);
+                                     (r.only.is_nil() || r.only == i) && expected_.is_due(k.entry, r.now);
             if (passed_over) {
                 trial::fail("a claim passes over " + show(i) + ", which is due", {}, show(k.entry));
             }
@@ -156,33 +159,33 @@ class simulation_watch {
     }
 
     void settled(const vouch::settle& s, const settlement& given, time_point now) {
-        auto* const k = picture_.find(s.ticket.id);
-        trial::equal(given.verdict, picture_.verdict_of(k, s.ticket),
+        auto* const k = expected_.find(s.ticket.id);
+        trial::equal(given.verdict, expected_.verdict_of(k, s.ticket),
                      "a settle under " + show(s.ticket) +
-                         (k == nullptr ? ", whose entry is gone"
+                         (k == nullptr ? ", whose entry is absent"
                                        : ", whose entry is " + show(k->entry.state) + " at epoch " +
                                              std::to_string(k->entry.epoch)));
         if (given.verdict != verdict::applied) {
-            trial::expect(!given.group_completed, "a settle that does nothing completes no group");
+            trial::expect(!given.group_completed, "a settle that is not applied completes no group");
             return;
         }
         trial::expect(applied_.insert(s.ticket).second, "a ticket is used once");
         transaction_.claimed.erase(s.ticket);
         ends_row(s);
         if (std::holds_alternative<succeed>(s.outcome) || std::holds_alternative<advance>(s.outcome)) {
-            transaction_.gone_on.insert(s.ticket);
+            transaction_.succeeded.insert(s.ticket);
         }
-        const bool completes = picture_.settle(k->entry, s.outcome, now);
+        const bool completes = expected_.settle(k->entry, s.outcome, now);
         transaction_.completions += completes ? 1U : 0U;
         trial::equal(given.group_completed, completes,
                      "the settle of " + show(s.ticket) + " completes the group " + show(k->entry.group));
     }
 
-    /// An entry uses up its attempts only by lapses of claims that its process held alone.
+    /// An entry may exhaust its attempts by lapses only if one of them was a claim of this entry alone.
     void ends_row(const vouch::settle& s) {
         const auto* const end = std::get_if<bury>(&s.outcome);
         trial::expect(end == nullptr || end->error != "attempts_exhausted" || lapsed_alone_.contains(s.ticket.id),
-                      show(s.ticket.id) + " has used up its attempts, so one of its claims lapsed while it was alone");
+                      show(s.ticket.id) + " has exhausted its attempts, so a claim of this entry alone has lapsed");
         if (!std::holds_alternative<release>(s.outcome)) {
             lapsed_alone_.erase(s.ticket.id);
         }
@@ -190,36 +193,36 @@ class simulation_watch {
 
     void extended(const call& c) {
         for (std::size_t i = 0; i < c.tickets.size(); ++i) {
-            auto* const k = picture_.find(c.tickets[i].id);
-            trial::equal(c.verdicts[i], picture_.verdict_of(k, c.tickets[i]), "extend " + show(c.tickets[i]));
+            auto* const k = expected_.find(c.tickets[i].id);
+            trial::equal(c.verdicts[i], expected_.verdict_of(k, c.tickets[i]), "extend " + show(c.tickets[i]));
             if (c.verdicts[i] == verdict::applied) {
-                picture_.extend(k->entry, c.now, c.lease);
+                expected_.extend(k->entry, c.now, c.lease);
             }
         }
     }
 
     void cancelled(const call& c) {
-        auto* const k = picture_.find(c.id);
-        trial::equal(c.verdicts[0], picture_.verdict_of_cancel(k, c.now), "cancel " + show(c.id));
+        auto* const k = expected_.find(c.id);
+        trial::equal(c.verdicts[0], expected_.verdict_of_cancel(k, c.now), "cancel " + show(c.id));
         if (c.verdicts[0] == verdict::applied) {
-            picture_.cancel(k->entry, c.now);
+            expected_.cancel(k->entry, c.now);
         }
     }
 
     void committed() {
         for (const auto& i : transaction_.inserted) {
             const auto by = emitter_.find(i);
-            trial::expect(by == emitter_.end() || transaction_.gone_on.contains(by->second),
-                          "an emission, " + show(i) + ", is stored with the settle of its entry only");
+            trial::expect(by == emitter_.end() || transaction_.succeeded.contains(by->second),
+                          "the emission " + show(i) + " is stored only with the settle of its entry");
         }
-        for (const auto& t : transaction_.gone_on) {
+        for (const auto& t : transaction_.succeeded) {
             const auto all = emissions_.find(t);
             for (const auto& i : all == emissions_.end() ? std::vector<id>{} : all->second) {
                 trial::expect(transaction_.enqueued.contains(i),
-                              "the settle under " + show(t) + " comes with its emission " + show(i));
+                              "the settle under " + show(t) + " stores its emission " + show(i));
             }
         }
-        trial::equal(transaction_.marks, transaction_.completions, "completed groups that were told of");
+        trial::equal(transaction_.marks, transaction_.completions, "entries enqueued for completed groups");
         if (transaction_.claimed.size() == 1) { // runners settle all they hold before they claim
             alone_.insert(*transaction_.claimed.begin());
         }
@@ -228,9 +231,9 @@ class simulation_watch {
     void compare(const any_store& store, known& k) {
         const auto found = store.find(k.entry.id);
         if (!found) {
-            trial::fail("an entry that nobody purged is stored", "no " + show(k.entry.id), show(k.entry));
+            trial::fail("an entry that was not purged is stored", "no " + show(k.entry.id), show(k.entry));
         }
-        if (!k.frozen) { // what these hold is other clauses' business, until the entry has ended
+        if (!k.frozen) { // until the entry is terminal, other clauses check these fields
             auto& e = k.entry;
             e.sequence = found->sequence;
             e.result = found->result;
@@ -245,30 +248,30 @@ class simulation_watch {
 
     void purged(const any_store& store, const call& c) {
         std::vector<known> gone;
-        for (const auto& [i, k] : picture_.stored()) {
+        for (const auto& [i, k] : expected_.stored()) {
             if (k.entry.queue == c.purge.queue && is_terminal(k.entry.state) && !store.find(i)) {
                 gone.push_back(k);
-                trial::expect(k.entry.updated_at < c.purge.before, "what ended later is not purged, as was " + show(i));
-                trial::expect(!picture_.is_needed(k.entry), "what a live entry needs is not purged, as was " + show(i));
+                trial::expect(k.entry.updated_at < c.purge.before, "purge keeps what ended later: " + show(i));
+                trial::expect(!expected_.is_needed(k.entry), "purge keeps what a live entry needs: " + show(i));
             }
         }
         for (const auto& k : gone) {
-            picture_.remove(k);
+            expected_.remove(k);
         }
         trial::equal(gone.size(), c.purged, "entries that a purge removed");
     }
 
-    simulation_picture picture_{};
+    expected_entries expected_{};
     std::map<id, ticket> emitter_{};
     std::map<ticket, std::vector<id>> emissions_{};
     std::set<ticket> applied_{};
     std::set<ticket> called_{};
-    std::set<ticket> alone_{};    ///< of claims that took no other entry
-    std::set<id> lapsed_alone_{}; ///< of entries with such a claim that lapsed, since their last outcome
-    std::optional<call> purge_{}; ///< whose removals have not been looked for
-    deeds transaction_{};
+    std::set<ticket> alone_{};    ///< tickets of claims that took one entry
+    std::set<id> lapsed_alone_{}; ///< entries with such a claim that has lapsed since their last outcome
+    std::optional<call> purge_{}; ///< a purge that has not been compared yet
+    transaction_effects transaction_{};
 };
 
-} // namespace conformance
+} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

@@ -9,14 +9,14 @@
 #include <tuple>
 #include <vector>
 
-#include <vouch/saga.hpp>
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
+#include <vouch/webhook.hpp>
 
 #include "catch.hpp"
 #include "saga_support.hpp"
 
-namespace saga_webhook_test {
+namespace run_webhook_test {
 
 using namespace saga_support;
 using vouch::state;
@@ -243,4 +243,4 @@ TEST_CASE("diagram: a recorded saga as Mermaid draws it") {
 )");
 }
 
-} // namespace saga_webhook_test
+} // namespace run_webhook_test

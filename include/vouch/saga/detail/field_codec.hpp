@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The bytes of a saga's progress: a mark, a format number, fields and a checksum. A field is a number, a length and a
-// content. Empty contents are not written.
+// The bytes of a saga's progress: a mark, a format number, the saga's origin, fields and a checksum. A field is a number,
+// a length and a content. Empty contents are not written.
 #pragma once
 
 #include <array>
@@ -19,7 +19,6 @@ namespace vouch {
 inline namespace v0 {
 namespace detail {
 
-inline constexpr char progress_format = 1; // less than a space, see is_saga_progress
 inline constexpr std::size_t checksum_size = 4;
 
 [[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
@@ -40,7 +39,11 @@ inline void append_number(std::string& to, std::uint64_t value) {
 
 class field_writer {
   public:
-    field_writer() : out_(saga_progress_mark) { out_.push_back(progress_format); }
+    explicit field_writer(const id& origin) : out_(saga_progress_mark) {
+        out_.push_back(saga_progress_format);
+        const auto raw = origin.bytes();
+        out_.append(raw.begin(), raw.end());
+    }
 
     template <class Field>
     void bytes(Field field, std::string_view content) {
@@ -78,10 +81,10 @@ class field_writer {
     std::string out_;
 };
 
-/// The fields between format number and checksum; nothing if the bytes are not a progress of this format.
+/// The fields between origin and checksum; nothing if the bytes are not a progress of this format.
 [[nodiscard]] inline std::optional<std::string_view> progress_fields(std::string_view bytes) noexcept {
-    constexpr std::size_t head = saga_progress_mark.size() + 1;
-    if (!is_saga_progress(bytes) || bytes.size() < head + checksum_size || bytes[head - 1] != progress_format) {
+    constexpr std::size_t head = saga_progress_mark.size() + 1 + 16;
+    if (!saga_origin(bytes) || bytes.size() < head + checksum_size) {
         return std::nullopt;
     }
     std::uint32_t sum = 0;

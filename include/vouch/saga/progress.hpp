@@ -15,9 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/contract/detail/field_codec.hpp>
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/saga/detail/field_codec.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -97,7 +98,6 @@ enum class progress_field : std::uint8_t {
     command,
     sender,
     deadline,
-    origin,
     owner,
 };
 
@@ -135,7 +135,6 @@ inline void read_field(saga_progress& p, std::uint64_t field, field_reader& from
     case progress_field::command: p.command = from.identity(); break;
     case progress_field::sender: p.sender = from.identity(); break;
     case progress_field::deadline: p.deadline = from.time(); break;
-    case progress_field::origin: p.origin = from.identity(); break;
     case progress_field::owner: p.owner = from.identity(); break;
     }
 }
@@ -144,7 +143,7 @@ inline void read_field(saga_progress& p, std::uint64_t field, field_reader& from
 
 [[nodiscard]] inline std::string encode_progress(const saga_progress& p) {
     using field = detail::progress_field;
-    detail::field_writer out;
+    detail::field_writer out(p.origin);
     out.bytes(field::definition, p.definition);
     out.number(field::version, p.version);
     out.number(field::direction, static_cast<std::uint64_t>(p.direction));
@@ -160,7 +159,6 @@ inline void read_field(saga_progress& p, std::uint64_t field, field_reader& from
     if (p.deadline) {
         out.time(field::deadline, *p.deadline);
     }
-    out.identity(field::origin, p.origin);
     out.identity(field::owner, p.owner);
     return std::move(out).finish();
 }
@@ -171,7 +169,7 @@ inline void read_field(saga_progress& p, std::uint64_t field, field_reader& from
     if (!fields) {
         return std::nullopt;
     }
-    saga_progress p;
+    saga_progress p{.origin = *saga_origin(bytes)};
     detail::field_reader all(*fields);
     while (!all.done()) {
         const auto field = all.number();

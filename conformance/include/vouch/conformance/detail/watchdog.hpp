@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Ends the program with exit code 3 when a clause takes too long. A store that hangs cannot be interrupted, so the
+// watchdog prints which clause hangs.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <vouch/version.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::detail {
+
+class watchdog {
+  public:
+    explicit watchdog(std::chrono::seconds patience)
+        : patience_(patience), thread_([this](const std::stop_token& stop) { watch(stop); }) {}
+
+    /// Starts to watch `what`.
+    void begin(std::string what) {
+        const std::lock_guard lock(mutex_);
+        what_ = std::move(what);
+        until_ = std::chrono::steady_clock::now() + patience_;
+        changed_.notify_all();
+    }
+    void end() { begin({}); }
+
+  private:
+    void watch(const std::stop_token& stop) {
+        std::unique_lock lock(mutex_);
+        while (!stop.stop_requested()) {
+            if (what_.empty()) {
+                changed_.wait(lock, stop, [&] { return !what_.empty(); });
+                continue;
+            }
+            const auto was = until_; // a copy, because the wait reads it while the mutex is unlocked
+            if (!changed_.wait_until(lock, stop, was, [&] { return until_ != was; }) && !stop.stop_requested()) {
+                std::fprintf(stderr, "\n%s: HANGS: no answer for %lld s\n", what_.c_str(),
+                             static_cast<long long>(patience_.count()));
+                std::fflush(nullptr);
+                std::_Exit(3);
+            }
+        }
+    }
+
+    std::chrono::seconds patience_;
+    std::mutex mutex_{};
+    std::condition_variable_any changed_{};
+    std::string what_{}; ///< empty: nothing to watch
+    std::chrono::steady_clock::time_point until_{};
+    std::jthread thread_; // last: it uses the other members
+};
+
+} // namespace conformance::detail
+} // namespace v0
+} // namespace vouch
