@@ -9,7 +9,8 @@
   lines and indentation aside. A block line `...` or `// ...` stands for lines left out.
 - Any other ```cpp block has an `int main` and is a program: it must compile with the given flags and exit 0. If the next
   block is ```text, with at most one line of words between them, that is what the program prints, to the byte. A program
-  that includes the SQLite store is skipped where SQLite is not installed.
+  that uses the conformance suite is only compiled, because the suite runs for minutes. Programs are skipped where the
+  library that they need is not installed.
 - A relative link leads to a file or folder of this repository, and its #anchor to a heading of that page.
 """
 
@@ -25,7 +26,11 @@ PAGES = ["README.md", *(path.relative_to(ROOT).as_posix()
                         for folder in ("include", "backends", "conformance", "examples", "tests")
                         for path in sorted((ROOT / folder).rglob("README.md")))]
 MUST_HAVE_CODE = {"README.md", "backends/README.md", "include/vouch/contract/README.md", "include/vouch/run/README.md"}
-SQLITE = "<vouch/sqlite.hpp>"
+# By what a program includes: the header that the machine must have, and the flags.
+NEEDS = {
+    "<vouch/sqlite.hpp>": ("sqlite3.h", [f"-I{ROOT}/backends/sqlite/include", "-lsqlite3"]),
+    "<vouch/conformance.hpp>": ("rapidcheck.h", [f"-I{ROOT}", "-fsyntax-only"]),
+}
 
 
 class Block:
@@ -78,8 +83,8 @@ def missing_line(block, file):
     return None
 
 
-def has_sqlite(compiler):
-    found = subprocess.run([*compiler, "-E", "-x", "c++", "-"], input="#include <sqlite3.h>\n", text=True,
+def is_installed(header, compiler):
+    found = subprocess.run([*compiler, "-E", "-x", "c++", "-"], input=f"#include <{header}>\n", text=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return found.returncode == 0
 
@@ -88,13 +93,16 @@ def run_program(page, block, expected, work, compiler):
     stem = f"{page.replace('/', '_').removesuffix('.md')}_{block.start}"
     source, program = work / f"{stem}.cpp", work / stem
     source.write_text(block.text, encoding="utf-8")
-    sqlite = SQLITE in block.text
-    if sqlite and not has_sqlite(compiler):
-        print(f"{page}:{block.start}: skipped, SQLite is not installed")
-        return None
-    with_sqlite = [f"-I{ROOT}/backends/sqlite/include", "-lsqlite3"] if sqlite else []
-    if subprocess.run([*compiler, str(source), "-o", str(program), *with_sqlite]).returncode != 0:
+    flags = []
+    for header, more in (need for include, need in NEEDS.items() if include in block.text):
+        if not is_installed(header, compiler):
+            print(f"{page}:{block.start}: skipped, {header} is not installed")
+            return None
+        flags += more
+    if subprocess.run([*compiler, str(source), "-o", str(program), *flags]).returncode != 0:
         return "does not compile"
+    if "-fsyntax-only" in flags:
+        return None
     with tempfile.TemporaryDirectory() as folder:  # for the files that the program makes
         result = subprocess.run([str(program.resolve())], cwd=folder, stdout=subprocess.PIPE, text=True, timeout=60)
     if result.returncode != 0:
