@@ -8,6 +8,7 @@
 
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
+#include <vouch/webhook.hpp>
 
 #include "catch.hpp"
 #include "support.hpp"
