@@ -74,7 +74,7 @@ class record_log {
     }
 
   public:
-    /// Calls `replay` with every record. Delegates to another constructor, so that the file is closed if this one throws.
+    /// Calls `replay` with every record. Delegates to another constructor, so that an exception closes the file.
     template <class Replay>
     record_log(const std::filesystem::path& path, bool syncs, const Replay& replay)
         : record_log(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (syncs ? O_DSYNC : 0), 0666)) {
@@ -267,7 +267,7 @@ class ledger {
     auto cancel(const id& which, std::string_view error, time_point now) {
         return change(which, vouch::cancel{error}, now);
     }
-    /// The newest generation decides for all. The oldest goes first; none goes while a live entry has one as its parent.
+    /// The newest generation decides for all. The oldest goes first; none goes while one is a live entry's parent.
     std::size_t purge(const vouch::purge_request& p) {
         std::set<id> needed;
         std::map<std::tuple<time_point, std::uint64_t, std::uint64_t>, id> ended; // oldest first

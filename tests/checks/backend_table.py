@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that the table of stores in README.md says what the suite has reported.
+"""Checks that the table of stores in README.md agrees with the suite's reports.
 
     backend_table.py REPORT.json...          exit 1 if the table is stale
-    backend_table.py --fix REPORT.json...    write it
+    backend_table.py --fix REPORT.json...    write the table
 """
 
 import json
@@ -36,7 +36,7 @@ def main():
     if fix:
         README.write_text(fresh, encoding="utf-8")
     elif fresh != text:
-        sys.exit(f"README.md: the table of stores is stale; tests/checks/backend_table.py --fix would write\n{table}")
+        sys.exit(f"README.md: the table of stores is stale; tests/checks/backend_table.py --fix REPORT.json... writes\n{table}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = ["README.md", *(path.relative_to(ROOT).as_posix()
                         for folder in ("include", "backends", "conformance", "examples", "tests")
                         for path in sorted((ROOT / folder).rglob("README.md")))]
-MUST_HAVE_CODE = {"README.md", "backends/README.md", "include/vouch/contract/README.md", "include/vouch/run/README.md"}
+MUST_HAVE_CODE = {"README.md", "backends/README.md", *(f"include/vouch/{part}/README.md" for part in ("contract", "run", "saga"))}
 # By what a program includes: the header that the machine must have, and the flags.
 NEEDS = {
     "<vouch/sqlite.hpp>": ("sqlite3.h", [f"-I{ROOT}/backends/sqlite/include", "-lsqlite3"]),

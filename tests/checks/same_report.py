@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that one seed is one run: two runs of a store's program print the same report but for times.
+"""Checks that a seed determines the run: two runs of a store's program print the same report, except for times.
 
     same_report.py PROGRAM [ARGUMENTS...]
 """

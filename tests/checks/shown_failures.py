@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that the failures shown in conformance/README.md are what the suite prints of those mutants.
+"""Checks that the failures shown in conformance/README.md are what the suite prints for those mutants.
 
-    shown_failures.py MUTANTS_PROGRAM          exit 1 if one differs
-    shown_failures.py MUTANTS_PROGRAM --fix    write them
+    shown_failures.py MUTANTS_PROGRAM          exit 1 if a failure differs
+    shown_failures.py MUTANTS_PROGRAM --fix    write the failures
 
-Each is a text block below a mark `<!-- shown: NAME of a mutant, CLAUSE -->`.
+Each failure is a text block below the comment `<!-- shown: NAME of a mutant, CLAUSE -->`.
 """
 
 import re
@@ -28,12 +28,12 @@ def main():
 
     text = README.read_text(encoding="utf-8")
     if len(SHOWN.findall(text)) < 3:
-        sys.exit("conformance/README.md: fewer than three failures are shown")
+        sys.exit("conformance/README.md shows fewer than three failures")
     new = SHOWN.sub(fresh, text)
     if rest == ["--fix"]:
         README.write_text(new, encoding="utf-8")
     elif new != text:
-        sys.exit("conformance/README.md: a failure looks different now; tests/checks/shown_failures.py --fix writes it")
+        sys.exit("conformance/README.md: a shown failure is stale; run tests/checks/shown_failures.py MUTANTS_PROGRAM --fix")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@
 #include <vouch/conformance.hpp>
 
 struct fixture {
-    auto open(const vouch::conformance::place& p) { return acme::store{p.directory() / "acme.db"}; }
+    auto open(const vouch::conformance::location& at) { return acme::store{at.directory() / "acme.db"}; }
 };
 int main(int argc, char** argv) { return vouch::conformance::run<fixture>({"acme", "1.4.0"}, argc, argv); }
 // clang-format on

@@ -5,6 +5,8 @@
 #include <vouch/vouch.hpp>
 
 int main() {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
     vouch::router router(outbox);
     router.on("t", [](vouch::delivery) {});
 }

@@ -7,5 +7,5 @@ struct lacking : whole::writer {
 };
 
 vouch::receipt use(lacking& tx, vouch::time_point now) {
-    return vouch::requeue(tx, {.high = 0, .low = 1}, {.high = 0, .low = 2}, now);
+    return vouch::requeue(tx, {.dead = {.high = 0, .low = 1}, .successor = {.high = 0, .low = 2}, .now = now});
 }

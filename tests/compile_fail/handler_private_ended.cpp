@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expect: vouch: `ended` is a public `outcome ended(delivery&, ending)`
+// expect: vouch: `ended` must be a public `outcome ended(delivery&, ending)`
 #include <vouch/vouch.hpp>
 
 class secretive {
@@ -11,6 +11,8 @@ class secretive {
 };
 
 int main() {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
     vouch::router router(outbox);
     router.on("t", secretive{});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expect: vouch: `record` is public and takes `transaction&`, then if it likes what `work` returned as `const R&`
+// expect: vouch: `record` must be public and take `transaction&`, optionally followed by the result of `work` as `const R&`
 #include <string>
 
 #include <vouch/vouch.hpp>
@@ -13,6 +13,8 @@ class secretive {
 };
 
 int main() {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
     vouch::router router(outbox);
     router.on("t", secretive{});
 }

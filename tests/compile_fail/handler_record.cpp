@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// expect: vouch: `record` is public and takes `transaction&`, then if it likes what `work` returned as `const R&`
+// expect: vouch: `record` must be public and take `transaction&`, optionally followed by the result of `work` as `const R&`
 #include <string>
 
 #include <vouch/vouch.hpp>
 
 int main() {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
     vouch::router router(outbox);
     struct near_miss {
         std::string work(vouch::delivery&) { return {}; }

@@ -6,6 +6,7 @@
 
 #include <vouch/observe.hpp>
 #include <vouch/sqlite.hpp>
+#include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
 #include <vouch/worker.hpp>
 
@@ -49,6 +50,16 @@ TEST_CASE("comments: a worker writes an audit table") {
     vouch::sqlite::audit_table audit(store);
     worker.audit(audit);
     CHECK(store.counts("mail").total() == 0);
+}
+
+TEST_CASE("comments: a sandbox over a store of one's own") {
+    const sqlite_test::folder folder;
+    const auto path = folder.fresh_path();
+
+    vouch::sqlite::store store(path);
+    vouch::testing::basic_sandbox box(store);
+    box.emit({.topic = "user.created"});
+    CHECK(store.counts("test").total() == 1);
 }
 
 } // namespace sqlite_comment_code_test

@@ -3,10 +3,13 @@
 // it here, white space and comments aside: change both.
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include <vouch/saga.hpp>
@@ -149,7 +152,8 @@ TEST_CASE("comments: an inbox runs the work of a message once") {
 
     for (int n = 0; n < 2; ++n) {
         vouch::transact(store, [&](auto& tx) {
-            vouch::inbox::once(tx, {.consumer = "billing", .message = message_id, .now = now}, [&] { return charge(tx); });
+            vouch::inbox::once(tx, {.consumer = "billing", .message = message_id, .now = now},
+                               [&] { return charge(tx); });
         });
     }
     CHECK(charges == 1);
@@ -159,9 +163,8 @@ TEST_CASE("comments: an outbox, a router and a runner") {
     vouch::memory::store store;
     vouch::outbox outbox(store);
     outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"});
-    vouch::transact(store, [&](auto& tx) {
-        outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"});
-    });
+    vouch::transact(store,
+                    [&](auto& tx) { outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"}); });
     const auto order_saga = make_order_saga();
 
     vouch::router router(outbox);
@@ -189,6 +192,58 @@ TEST_CASE("comments: a webhook is a route") {
     tx.commit();
     vouch::runner(outbox, router, {.queue = "hooks"}).run_until_idle();
     CHECK(sent == 1);
+}
+
+TEST_CASE("comments: a store that forwards to another, and says what it does") {
+    // clang-format off
+    vouch::store_adaptor store(vouch::memory::store{}, [](vouch::store_operation what, const auto& call) {
+        std::puts(name_of(what).data());
+        return call();
+    });
+    // clang-format on
+    static_assert(vouch::store<decltype(store)>);
+}
+
+namespace {
+
+// clang-format off
+struct patient_transaction : vouch::transaction_adaptor<vouch::memory::transaction> {
+    using transaction_adaptor::transaction_adaptor;
+    auto claim(vouch::claim_request request) { request.lease *= 2; return inner().claim(request); }
+};
+struct patient_store : vouch::store_adaptor<vouch::memory::store> {
+    using store_adaptor::store_adaptor;
+    using transaction = patient_transaction;
+    transaction begin() { return transaction(inner().begin()); }
+};
+static_assert(vouch::store<patient_store>);
+
+const vouch::capabilities my_capabilities{};
+const vouch::memory::store& my_unchecked_reader() {
+    static const vouch::memory::store store;
+    return store;
+}
+class my_store : public vouch::validated_reader<my_store> {
+    friend class vouch::validated_reader<my_store>;
+    const vouch::capabilities& expect_open() const { return my_capabilities; }
+    template <class Operation>
+    auto read(const Operation& operation) const { return operation(my_unchecked_reader()); }
+};
+static_assert(vouch::reader<my_store>);
+
+class my_transaction : public vouch::validated_writer<my_transaction> {
+  public:
+    void commit();
+};
+// clang-format on
+
+} // namespace
+
+TEST_CASE("comments: a store that derives from the bases has its arguments checked") {
+    const my_store store;
+    CHECK(!store.find(id_of(1)));
+    CHECK(kind_of([&] { std::ignore = store.counts(""); }) == vouch::error_kind::invalid_argument);
+    static_assert(std::is_class_v<my_transaction>);
 }
 
 TEST_CASE("comments: a sandbox and the verifier") {

@@ -2,6 +2,7 @@
 // How values of the contract print in a failing test: in words, whatever the version of Catch2, and without a header of
 // their own.
 #include <chrono>
+#include <iomanip> // has a quoted(), which must not be found by the name of a field
 #include <sstream>
 #include <string>
 #include <vector>

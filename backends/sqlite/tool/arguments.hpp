@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The command line: a verb, a file, an entry's id for some verbs, and options. `parse` throws `bad_usage` if they do not
-// make sense.
+// The command line: a verb, a file, an entry's id for some verbs, and options. `parse` throws `bad_usage` if they do
+// not make sense.
 #pragma once
 
 #include <charconv>

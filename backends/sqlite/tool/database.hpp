@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The database that the command line names. The tool never creates or migrates it and never changes its journal mode. It
-// is opened read-only until a verb writes. A database with an older schema can be read (older_schema.hpp); one with a
-// newer schema is refused.
+// The database that the command line names. The tool never creates or migrates it and never changes its journal mode.
+// It is opened read-only until a verb writes. A database with an older schema can be read (older_schema.hpp); one with
+// a newer schema is refused.
 #pragma once
 
 #include <cstdint>
@@ -113,7 +113,7 @@ class database {
         return *view_;
     }
 
-    /// The store, for a verb that writes. Throws `unsupported` if the schema differs. After this call, use nothing else.
+    /// The store, for a verb that writes; use nothing else after it. Throws `unsupported` if the schema differs.
     [[nodiscard]] vouch::sqlite::store& store() {
         if (!store_) {
             expect_same_schema();

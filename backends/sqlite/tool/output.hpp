@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Output: text for people, JSON for scripts. Stored bytes are escaped, so that they cannot control a terminal or break a
-// parser.
+// Output: text for people, JSON for scripts. Stored bytes are escaped, so that they cannot control a terminal or break
+// a parser.
 #pragma once
 
 #include <algorithm>
@@ -156,7 +156,7 @@ inline void append_json_escape(std::string& to, std::uint32_t point) {
         rest += day_length;
         day -= 1;
     }
-    // The calendar repeats every 400 years. The standard library's years are limited, so shift the date by whole periods.
+    // The calendar repeats every 400 years. Shift the date into the years that the standard library supports.
     constexpr std::int64_t era_days = 146'097;
     const auto era = (day - (day % era_days + era_days) % era_days) / era_days;
     const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{day - era * era_days}}};

@@ -36,7 +36,7 @@ inline int requeue_all(database& in, const arguments& with) {
     const vouch::outbox outbox(store);
     std::size_t requeued = 0;
     std::size_t had_one = 0;
-    std::size_t left = 0;
+    std::size_t skipped = 0;
     auto page = vouch::query::dead(with.queue);
     // A successor that dies meanwhile is not requeued again.
     auto first_successor = std::numeric_limits<std::uint64_t>::max();
@@ -61,15 +61,19 @@ inline int requeue_all(database& in, const arguments& with) {
                 const auto successor = store.find(r.id);
                 first_successor = successor ? successor->sequence : first_successor;
             }
-            (r.what == kind::inserted ? requeued : r.what == kind::duplicate ? had_one : left) += 1;
+            (r.what == kind::inserted ? requeued : r.what == kind::duplicate ? had_one : skipped) += 1;
         }
     }
     if (with.json) {
-        print(json_object{}.number("requeued", requeued).number("had_a_successor", had_one).number("left", left).str() +
+        print(json_object{}
+                  .number("requeued", requeued)
+                  .number("had_a_successor", had_one)
+                  .number("skipped", skipped)
+                  .str() +
               "\n");
     } else {
         print(std::to_string(requeued) + " requeued, " + std::to_string(had_one) + " already had a successor, " +
-              std::to_string(left) + " skipped: sagas and their commands\n");
+              std::to_string(skipped) + " skipped: sagas and their commands\n");
     }
     return done;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What this program knows about sagas. `cancel` asks a saga to compensate instead of ending it with work done. `requeue`
-// resumes a dead saga; it repeats finished steps only on request.
+// What this program knows about sagas. `cancel` asks a saga to compensate instead of ending it with work done.
+// `requeue` resumes a dead saga; it repeats finished steps only on request.
 #pragma once
 
 #include <algorithm>

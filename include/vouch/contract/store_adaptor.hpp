@@ -190,7 +190,8 @@ class store_adaptor {
     using transaction = transaction_adaptor<typename Inner::transaction, Interceptor>;
     static constexpr int contract_level = Inner::contract_level;
 
-    explicit store_adaptor(Inner inner = Inner(), Interceptor interceptor = Interceptor())
+    store_adaptor() : store_adaptor(Inner()) {}
+    explicit store_adaptor(Inner inner, Interceptor interceptor = Interceptor())
         : inner_(std::move(inner)), interceptor_(std::make_shared<const Interceptor>(std::move(interceptor))) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {

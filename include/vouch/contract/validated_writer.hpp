@@ -2,7 +2,10 @@
 // A base class for transactions: the operations of `writer`, with everything around them that is the same in every
 // store. A store's transaction derives from it and implements only the unchecked operations.
 //
-//   class my_transaction : public vouch::validated_writer<my_transaction> { ... void commit(); };
+//   class my_transaction : public vouch::validated_writer<my_transaction> {
+//       ...
+//       void commit();
+//   };
 //
 // The base guarantees, for every operation:
 //  1. A closed transaction throws `misuse`, whatever the arguments are.

@@ -63,6 +63,7 @@ struct sandbox_options {
     retry_policy retry{};       ///< for handlers without a policy of their own
     duration lease = std::chrono::minutes{5};
     std::size_t batch_size = 50;
+    std::size_t passes_max = 1'000'000; ///< `run_until_idle` gives up after this many passes
 };
 
 /// The entry that runs next, and when.
@@ -129,11 +130,11 @@ class basic_sandbox {
         return total;
     }
     /// Runs all queues until nothing is left to wait for. The clock jumps to the next moment at which something is due:
-    /// a retry, a delay, or the end of a lease. Outcomes that a failing hook holds up end it too. Throws `misuse` if
-    /// there is no end to it.
+    /// a retry, a delay, or the end of a lease. Stops early if a failing hook holds up an outcome. Throws `misuse` if the
+    /// work does not end within `passes_max` passes.
     report run_until_idle() {
         report total;
-        for (std::size_t rounds = 0; rounds < rounds_max; ++rounds) {
+        for (std::size_t rounds = 0; rounds < how_.passes_max; ++rounds) {
             const auto round = run_round();
             total += round;
             if (round.claimed > 0) {
@@ -145,8 +146,8 @@ class basic_sandbox {
             }
             clock_.set(std::max(clock_(), *next));
         }
-        throw error(error_kind::misuse, "sandbox: not idle after " + std::to_string(rounds_max) +
-                                            " rounds; a handler keeps making work that is due at once");
+        throw error(error_kind::misuse, "sandbox: not idle after " + std::to_string(how_.passes_max) +
+                                            " passes (passes_max); its handlers keep making work");
     }
     /// Moves the clock forward. Nothing runs.
     void pass(duration by) { clock_.pass(by); }
@@ -208,8 +209,6 @@ class basic_sandbox {
     [[nodiscard]] time_point start() const noexcept { return start_; }
 
   private:
-    static constexpr std::size_t rounds_max = 1'000'000;
-
     /// Collects the queues of all events.
     struct queue_observer {
         std::set<std::string> queues{};
@@ -232,7 +231,8 @@ class basic_sandbox {
           how_{.worker = "sandbox",
                .batch_size = options.batch_size,
                .lease = options.lease,
-               .retry = std::move(options.retry)} {
+               .retry = std::move(options.retry),
+               .passes_max = options.passes_max} {
         outbox_.observe(seen_);
         serve(queue_);
     }

@@ -38,9 +38,9 @@ struct part {
 
 namespace detail {
 
-class means {
+class role_context {
   public:
-    explicit means(const part& p)
+    explicit role_context(const part& p)
         : clock(p.now), random(p.seed), stamps{.clock = clock, .ids = vouch::uuid7_source(clock, p.seed)} {}
 
     [[nodiscard]] std::uint64_t below(std::uint64_t limit) { return random() % limit; }
@@ -67,21 +67,21 @@ inline const vouch::sqlite::options through_hooks{.vfs = vfs_name};
 /// connection.
 class producer {
   public:
-    explicit producer(const part& p) : part_(p), means_(p), app_(open_application(p)), joined_(app_.handle()) {}
+    explicit producer(const part& p) : part_(p), context_(p), app_(open_application(p)), joined_(app_.handle()) {}
 
     void place_some(std::uint64_t& last_number) {
-        std::vector<std::uint64_t> numbers(1 + means_.below(3));
+        std::vector<std::uint64_t> numbers(1 + context_.below(3));
         for (auto& n : numbers) {
             n = ++last_number;
         }
         const bool two_commits = part_.scene.as() == variant::two_commits;
-        const bool changes_its_mind = !two_commits && means_.below(6) == 0;
+        const bool changes_its_mind = !two_commits && context_.below(6) == 0;
         if (changes_its_mind) {
             write_log(logged::rolled_back, numbers);
         }
         if (two_commits) {
             place_in_two_commits(numbers);
-        } else if (means_.below(2) == 0) {
+        } else if (context_.below(2) == 0) {
             place_by_store(numbers, changes_its_mind);
         } else {
             place_joined(numbers, changes_its_mind);
@@ -127,7 +127,7 @@ class producer {
 
     template <class Writer>
     void write(Writer& to, std::span<const std::uint64_t> numbers) {
-        const bool entries_first = means_.below(2) == 0;
+        const bool entries_first = context_.below(2) == 0;
         for (const auto n : numbers) {
             if (entries_first) {
                 emit(to, n);
@@ -141,14 +141,16 @@ class producer {
 
     template <class Writer>
     void emit(Writer& to, std::uint64_t number) {
-        const std::vector drafts{vouch::draft{
-            .id = means_.stamps.ids(), .queue = "orders", .topic = "order.placed", .payload = std::to_string(number)}};
-        to.enqueue(drafts, means_.clock());
+        const std::vector drafts{vouch::draft{.id = context_.stamps.ids(),
+                                              .queue = "orders",
+                                              .topic = "order.placed",
+                                              .payload = std::to_string(number)}};
+        to.enqueue(drafts, context_.clock());
         reach(point::after_enqueue);
     }
 
     const part& part_;
-    means means_;
+    role_context context_;
     database app_;
     vouch::sqlite::joined joined_; // destroyed before its connection
 };
@@ -188,9 +190,9 @@ class unfenced_store : public vouch::sqlite::store {
 
 template <class Store>
 void run(const part& p, const std::function<void()>& pause) {
-    means means(p);
+    role_context context(p);
     Store store(p.scene.database(), through_hooks);
-    const vouch::outbox outbox(store, means.stamps);
+    const vouch::outbox outbox(store, context.stamps);
     vouch::router router(outbox);
     router.on("order.placed", [&](vouch::delivery& d) {
         reach(point::in_handler);
@@ -214,7 +216,7 @@ void run(const part& p, const std::function<void()>& pause) {
             pause();
         }
         is_settling = true;
-        if (!pause && means.below(2) == 0) {
+        if (!pause && context.below(2) == 0) {
             entries = runner.settle_and_claim(batch).second;
         } else {
             runner.settle(batch);
@@ -224,7 +226,7 @@ void run(const part& p, const std::function<void()>& pause) {
             const bool landed = h.result->what == vouch::detail::settle_result::kind::applied;
             p.scene.write_log(landed ? logged::settled : logged::refused, h.entry.id, h.entry.epoch);
         }
-        means.clock.pass(std::chrono::milliseconds{1}); // much less than a lease
+        context.clock.pass(std::chrono::milliseconds{1}); // much less than a lease
         if (!pause && entries.empty()) {
             entries = runner.claim();
         }
@@ -244,7 +246,7 @@ inline void run(const part& p, const std::function<void()>& pause = {}) {
 
 /// Stores and purges ended entries, and counts them in the same transactions.
 inline void purge(const part& p) {
-    detail::means means(p);
+    detail::role_context context(p);
     const auto app = detail::open_application(p);
     vouch::sqlite::joined joined(app.handle());
     const auto account = [&](const std::string& column, std::size_t count) {
@@ -253,7 +255,7 @@ inline void purge(const part& p) {
     };
     std::vector<vouch::draft> drafts;
     for (std::size_t i = 0; i < 3 * batch_size; ++i) {
-        drafts.push_back({.id = means.stamps.ids(), .queue = "ledger", .topic = "line", .result = "done"});
+        drafts.push_back({.id = context.stamps.ids(), .queue = "ledger", .topic = "line", .result = "done"});
     }
     app.execute("BEGIN IMMEDIATE");
     joined.enqueue(drafts, p.now);

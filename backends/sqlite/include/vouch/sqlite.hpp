@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The SQLite store: durable, shared between processes, and able to write in the application's own transactions. Requires
-// libsqlite3 3.35 or newer.
+// The SQLite store: durable, shared between processes, and able to write in the application's own transactions.
+// Requires libsqlite3 3.35 or newer.
 #pragma once
 
 #include <vouch/version.hpp>           // first: it says what the compiler lacks

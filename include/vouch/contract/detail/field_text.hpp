@@ -17,7 +17,7 @@ inline namespace v0 {
 namespace detail {
 
 /// In quotes; bytes that do not print as `\x00`; cut after 80 bytes.
-[[nodiscard]] inline std::string quoted(std::string_view text) {
+[[nodiscard]] inline std::string quoted_text(std::string_view text) {
     constexpr std::size_t size_max = 80;
     constexpr std::string_view digits = "0123456789abcdef";
     std::string out = "\"";
@@ -54,7 +54,7 @@ template <class T>
     } else if constexpr (std::is_same_v<T, id>) {
         return to_string(value);
     } else if constexpr (std::is_same_v<T, std::string>) {
-        return detail::quoted(value);
+        return quoted_text(value);
     } else if constexpr (requires { value.first; }) {
         return field_text(value.first) + ": " + field_text(value.second);
     } else if constexpr (requires { value.has_value(); }) {

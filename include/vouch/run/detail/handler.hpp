@@ -109,7 +109,7 @@ template <class Transaction, class T, class H, class F>
         call<T>(work, body, d);
         static_assert(
             requires(Transaction & tx) { h->record(tx); },
-            "vouch: the `record` of a `work` that returns nothing is public and takes `transaction&`");
+            "vouch: the `record` of a `work` that returns nothing must be public and take `transaction&`");
         return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
     } else {
         using kept = std::remove_cvref_t<returned>;
@@ -118,8 +118,9 @@ template <class Transaction, class T, class H, class F>
             return {.outcome = outcome_of(*value), .record = [h, value](Transaction& tx) { h->record(tx, *value); }};
         } else {
             static_assert(
-                requires(Transaction & tx) { h->record(tx); }, "vouch: `record` is public and takes `transaction&`, "
-                                                               "then if it likes what `work` returned as `const R&`");
+                requires(Transaction & tx) { h->record(tx); },
+                "vouch: `record` must be public and take `transaction&`, "
+                "optionally followed by the result of `work` as `const R&`");
             return {.outcome = outcome_of(*value), .record = [h](Transaction& tx) { h->record(tx); }};
         }
     }
@@ -167,7 +168,7 @@ template <class Transaction, class T = void, class H>
             out.work = [work](delivery& d) { return run_work<Transaction, T>(work, d); };
         }
     } else {
-        static_assert(!has_record<type>, "vouch: a handler with `record` has a `work` too");
+        static_assert(!has_record<type>, "vouch: a handler with `record` must have `work` too");
         out.work = [h](delivery& d) { return run_work<Transaction, T>(*h, d); };
     }
     if constexpr (has_ended<type>) {
@@ -175,7 +176,7 @@ template <class Transaction, class T = void, class H>
             requires(delivery & d) {
                 { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
             },
-            "vouch: `ended` is a public `outcome ended(delivery&, ending)`");
+            "vouch: `ended` must be a public `outcome ended(delivery&, ending)`");
         out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
     }
     if constexpr (requires { type::runs_sagas; }) {

@@ -14,8 +14,8 @@ namespace sqlite {
 
 inline constexpr std::string_view default_prefix = "vouch_";
 
-/// Throws `invalid_argument` unless the prefix has 1 to 40 letters, digits and underscores, does not begin with a digit,
-/// and does not begin with `sqlite_`, which SQLite reserves.
+/// Throws `invalid_argument` unless the prefix has 1 to 40 letters, digits and underscores, does not begin with a
+/// digit, and does not begin with `sqlite_`, which SQLite reserves.
 inline void validate_prefix(std::string_view prefix) {
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     const auto fits = [&](char c) {

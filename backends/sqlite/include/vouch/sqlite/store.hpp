@@ -161,8 +161,8 @@ class store : public validated_reader<store> {
     [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::supported; }
 
     /// Waits for earlier transactions of this process, then for those of other processes. Throws `busy` after
-    /// `options::busy_limit`; `misuse` if the open transaction was last used by this thread and not moved since, because
-    /// it would wait for itself.
+    /// `options::busy_limit`; `misuse` if the open transaction was last used by this thread and not moved since,
+    /// because it would wait for itself.
     [[nodiscard]] transaction begin() {
         detail::translate_bad_alloc([&] { file_->begin(); });
         return transaction(file_);

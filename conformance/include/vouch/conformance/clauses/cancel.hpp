@@ -72,7 +72,7 @@ inline void lapsed_ticket_is_stale(trial& t) {
     const auto before = snapshot_of(store);
     t.equal(settle(store, ticket, succeed{"late"}, at(110)), settlement{verdict::stale}, "the settle after the cancel");
     t.equal(extend(store, ticket, at(110), duration{100}), verdict::stale, "the extend after the cancel");
-    unchanged(store, before, "who held the entry cannot change it any more");
+    unchanged(store, before, "the old ticket cannot change the entry");
 }
 
 inline void lease_ends_exactly_now(trial& t) {
@@ -81,7 +81,7 @@ inline void lease_ends_exactly_now(trial& t) {
     const auto ticket = take_one(store, at(0));
     const auto before = snapshot_of(store);
     t.equal(cancel(store, id_of(1), at(99)), verdict::stale, "the cancel one microsecond before the lease ends");
-    unchanged(store, before, "a cancel leaves a claim alone whose lease is running");
+    unchanged(store, before, "a cancel does not change a claim whose lease runs");
     t.equal(extend(store, ticket, at(99), duration{2}), verdict::applied, "the extend of that claim");
     t.equal(cancel(store, id_of(1), at(100)), verdict::stale, "the cancel when the lease would have ended");
     t.equal(cancel(store, id_of(1), at(101)), verdict::applied, "the cancel exactly when the lease ends");
@@ -96,7 +96,7 @@ inline void error_is_stored(trial& t) {
     put(store, draft_of(2));
     std::ignore = settle(store, take_one(store, at(0)), retry{"e", at(5)}, at(1));
     std::ignore = cancel(store, id_of(2), at(2), "");
-    t.equal(get(store, 2).last_error, std::string{}, "the empty error, where there was one before");
+    t.equal(get(store, 2).last_error, std::string{}, "the empty error, which replaces the earlier one");
 }
 
 inline void error_out_of_bounds(trial& t) {

@@ -32,7 +32,7 @@ inline void unsupported(trial& t, std::string_view field, const draft& d) {
                               }).what();
     t.expect(said.find(field) != std::string::npos, "the refusal names the field that is not supported");
     all_misuse(t, tx);
-    unchanged(store, before, "what is not supported changes nothing");
+    unchanged(store, before, "an unsupported draft changes nothing");
 }
 
 inline void groups_refused(trial& t) {

@@ -113,7 +113,7 @@ inline void fields(trial& t) {
     expected.worker = "ann";
     expected.last_attempt_at = expected.updated_at = at(20);
     t.equal(claimed, std::vector{expected}, "what the claim returns");
-    t.equal(get(store, 1), expected, "what is stored after the claim");
+    t.equal(get(store, 1), expected, "the stored entry after the claim");
 }
 
 inline void take_over_fields(trial& t) {
@@ -124,7 +124,7 @@ inline void take_over_fields(trial& t) {
     const auto before = get(store, 1);
     const auto claimed = take(store, at(70));
     t.equal(claimed, std::vector{claimed_from(before, at(70))}, "the entries that the takeover returns");
-    t.equal(get(store, 1), claimed_from(before, at(70)), "what is stored after the take-over");
+    t.equal(get(store, 1), claimed_from(before, at(70)), "the stored entry after the takeover");
 }
 
 inline void bounds_are_allowed(trial& t) {
@@ -149,7 +149,7 @@ inline void every_kind_at_once(trial& t) {
     put_retrying(store, 4, at(41));
     put(store, draft_of(5, {.due_at = at(10)}));
     put(store, draft_of(6, {.due_at = at(41)}));
-    t.equal(numbers(take(store, at(40))), list_of{1, 5, 3}, "fresh, retried and taken over by one claim");
+    t.equal(numbers(take(store, at(40))), list_of{1, 5, 3}, "pending, retrying and lapsed entries in one claim");
 }
 
 inline void terminal_never(trial& t) {
@@ -166,7 +166,7 @@ inline void terminal_never(trial& t) {
     for (std::uint64_t n = 1; n <= 4; ++n) {
         t.equal(numbers(take(store, later, {.only = id_of(n)})), list_of{}, "a succeeded or dead entry claimed by id");
     }
-    unchanged(store, before, "claims leave succeeded and dead entries alone");
+    unchanged(store, before, "claims do not change succeeded and dead entries");
 }
 
 inline void queue_of_its_own(trial& t) {

@@ -48,9 +48,9 @@ inline void taken_ties(trial& t) {
         put(store, draft_of(n, {.due_at = at(0)}));
     }
     for (const std::uint64_t n : {3U, 5U, 1U, 4U, 2U}) {
-        t.equal(numbers(take(store, at(9), {.limit = 1})), list_of{n}, "the next of those due at the same time");
+        t.equal(numbers(take(store, at(9), {.limit = 1})), list_of{n}, "the next of the entries due at the same time");
     }
-    t.equal(numbers(take(store, at(109))), list_of{3, 5, 1, 4, 2}, "those whose leases ended at the same time");
+    t.equal(numbers(take(store, at(109))), list_of{3, 5, 1, 4, 2}, "the entries whose leases ended at the same time");
 }
 
 inline void returned_ties(trial& t) {
@@ -78,7 +78,7 @@ inline void only_one_id(trial& t) {
     auto expected = snapshot_of(store).found;
     expected[1] = claimed_from(expected[1], at(7));
     t.equal(take(store, at(7), {.only = id_of(2)}), std::vector{expected[1]}, "claimed by its id");
-    t.equal(snapshot_of(store).found, expected, "what is stored after the claim");
+    t.equal(snapshot_of(store).found, expected, "the stored entry after the claim");
 }
 
 inline void only_if_eligible(trial& t) {
@@ -114,7 +114,7 @@ inline void rolled_back(trial& t) {
         auto tx = store.begin();
         t.equal(numbers(tx.claim(request(at(0)))), list_of{1}, "claimed in a transaction");
     }
-    unchanged(store, before, "a claim in a transaction that rolls back never happened");
+    unchanged(store, before, "a claim in a transaction that is rolled back has no effect");
     t.equal(take_one(store, at(0)), ticket{id_of(1), 1}, "the ticket of the next claim");
 }
 
@@ -141,7 +141,8 @@ inline void no_smaller_limit(trial& t) {
         drafts.push_back(draft_of(n));
     }
     vouch::enqueue(store, drafts, at(0));
-    t.equal(take(store, at(0), {.limit = many - 1}).size(), many - 1, "claimed with a limit of one less than are due");
+    t.equal(take(store, at(0), {.limit = many - 1}).size(), many - 1,
+            "claimed with a limit one below the number of due entries");
     t.equal(take(store, at(0), {.limit = t.can().limits.batch_max}).size(), 1, "claimed with the largest limit");
     t.equal(take(store, at(100), {.limit = t.can().limits.batch_max}).size(), many,
             "taken over with the largest limit");
@@ -155,7 +156,7 @@ inline void only_later_lapses_count(trial& t) {
         std::ignore = take_one(store, at(100 * claims));
         attempts.push_back(get(store, 1).attempts);
     }
-    t.equal(attempts, list_of{1, 1, 2, 3, 4}, "attempts after a claim and four that took over");
+    t.equal(attempts, list_of{1, 1, 2, 3, 4}, "attempts after a claim and four takeovers");
 }
 
 inline void lapses_are_counted(trial& t) {
@@ -184,8 +185,8 @@ inline void each_by_its_own_past(trial& t) {
     for (auto& e : expected) {
         e = claimed_from(e, at(300));
     }
-    t.equal(take(store, at(300)), expected, "claimed at once: fresh, after no, one and two lapses, and retried");
-    t.equal(snapshot_of(store).found, expected, "what is stored after that claim");
+    t.equal(take(store, at(300)), expected, "claimed together: pending, after no, one and two lapses, and retrying");
+    t.equal(snapshot_of(store).found, expected, "the stored entry after that claim");
 }
 
 inline void rolled_back_takeover(trial& t) {
@@ -195,7 +196,7 @@ inline void rolled_back_takeover(trial& t) {
         std::ignore = take_lapsed(store, 1, lapses);
         const auto before = get(store, 1);
         from_begin(store, [&](auto& tx) {
-            t.equal(numbers(tx.claim(request(at(200)))), list_of{1}, "taken over in a transaction that rolls back");
+            t.equal(numbers(tx.claim(request(at(200)))), list_of{1}, "taken over in a transaction that is rolled back");
         });
         t.equal(get(store, 1), before, "the entry after the rollback");
         t.equal(take(store, at(200)), std::vector{claimed_from(before, at(200))}, "taken over for the first time");

@@ -27,7 +27,7 @@ inline void id_is_taken(trial& t) {
     t.equal(put(store, draft_of(1, {.queue = "r", .topic = "other", .payload = "second", .key = "k"}), at(5)),
             duplicate(1), "another draft with a stored id");
     unchanged(store, before, "a duplicate by id writes nothing");
-    t.equal(put(store, draft_of(2, {.queue = "r", .key = "k"})), inserted(2), "the key that draft would have had");
+    t.equal(put(store, draft_of(2, {.queue = "r", .key = "k"})), inserted(2), "the key of the duplicate draft");
 }
 
 inline void id_is_taken_in_every_state(trial& t) {
@@ -46,7 +46,7 @@ inline void key_is_taken_in_every_state(trial& t) {
         put_as(store, draft_of(1, {.key = "k"}), s);
         put(store, draft_of(2, {.key = "l"}));
         const auto before = snapshot_of(store);
-        t.equal(put(store, draft_of(3, {.key = "k"}), at(5)), duplicate(1), "the key of one that is " + show(s));
+        t.equal(put(store, draft_of(3, {.key = "k"}), at(5)), duplicate(1), "the key of an entry that is " + show(s));
         unchanged(store, before, "a duplicate by key writes nothing");
     }
 }
@@ -66,7 +66,7 @@ inline void keys_are_bytes(trial& t) {
     std::uint64_t n = 0;
     for (const std::string key : {"k", "K", "k ", " k", "kk", "\xc3\xa9", "e\xcc\x81", "\xff", "1", "01", "1.0"}) {
         ++n;
-        t.equal(put(store, draft_of(n, {.key = key})), inserted(n), "a key that is like another but not the same");
+        t.equal(put(store, draft_of(n, {.key = key})), inserted(n), "a key that differs from another one");
         t.equal(put(store, draft_of(20, {.key = key})), duplicate(n), "the same key again");
     }
 }
@@ -121,7 +121,7 @@ inline void repeated_batch(trial& t) {
     const auto before = snapshot_of(store);
     t.equal(vouch::enqueue(store, batch, at(5)), receipts{duplicate(1), duplicate(2), duplicate(3)},
             "the same batch again");
-    unchanged(store, before, "a batch that had landed changes nothing when it is repeated");
+    unchanged(store, before, "repeating a committed batch changes nothing");
 }
 
 } // namespace dedup_checks

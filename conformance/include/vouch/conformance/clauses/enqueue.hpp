@@ -90,8 +90,8 @@ inline void born_succeeded(trial& t) {
         stored_as_drafted(store, d, at(5), "a draft with a result is succeeded from the beginning");
     }
     t.equal(store.counts("q")[state::succeeded], 2, "counted as succeeded");
-    t.equal(store.next_due("q"), std::optional<time_point>{}, "next_due beside an entry that was born succeeded");
-    t.equal(take(store, at(100)).size(), 0, "claimed of entries that were born succeeded");
+    t.equal(store.next_due("q"), std::optional<time_point>{}, "next_due with an entry that was stored as succeeded");
+    t.equal(take(store, at(100)).size(), 0, "claimed of entries that were stored as succeeded");
     t.equal(settle(store, {id_of(1), 0}, succeed{"other"}).verdict, verdict::repeated, "settled with epoch 0");
 }
 
@@ -133,7 +133,7 @@ inline void sequences_not_reused(trial& t) {
         const auto used = get(store, n).sequence;
         t.equal(purge(store, {.queue = "q", .before = at(1)}), 1, "purged of the newest");
         put(store, draft_of(n + 10));
-        t.expect(get(store, n + 10).sequence > used, "an entry's sequence is greater than that of a purged one");
+        t.expect(get(store, n + 10).sequence > used, "the sequence is greater than that of a purged entry");
         cancel(store, id_of(n + 10), at(2));
         purge(store, {.queue = "q", .before = at(3)});
     }
@@ -143,7 +143,8 @@ inline void sequences_not_reused(trial& t) {
     t.equal(tx.purge({.queue = "q", .before = at(1)}), 1, "purged of the newest, in a transaction");
     const std::array drafts{draft_of(6)};
     tx.enqueue(drafts, at(0));
-    t.expect(get(tx, 6).sequence > used, "the sequence is greater than that of one purged in the same transaction");
+    t.expect(get(tx, 6).sequence > used,
+             "the sequence is greater than that of an entry purged in the same transaction");
 }
 
 inline void sequences_not_reused_after_reopen(trial& t) {
@@ -157,7 +158,7 @@ inline void sequences_not_reused_after_reopen(trial& t) {
     }
     auto again = t.open();
     put(again, draft_of(3));
-    t.expect(get(again, 3).sequence > used, "after a reopen the sequence is greater than any that was ever used");
+    t.expect(get(again, 3).sequence > used, "after a reopen the sequence is greater than all earlier ones");
 }
 
 } // namespace enqueue_checks

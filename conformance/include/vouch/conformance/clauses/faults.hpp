@@ -110,7 +110,7 @@ inline void conflicts(trial& t) {
     t.throws(error_kind::conflict, "a conflict that never ends", [&] { put(s.shaky, draft_of(1)); });
     s.plan->disarm();
     t.tally().faults += s.plan->faults();
-    t.expect(!s.plain.find(id_of(1)), "nothing is left of what was given up");
+    t.expect(!s.plain.find(id_of(1)), "nothing is left of the abandoned transaction");
 }
 
 /// Throws in the middle of a transaction that uses every operation.

@@ -97,7 +97,7 @@ inline void survives_life(trial& t) {
     settle(store, take_one(store, at(5)), bury{"f", "reply"}, at(5));
     const auto ended = get(store, 1);
     static_cast<life&>(expected) = ended;
-    t.equal(ended, expected, "what the draft brought, after a retry, an advance and a burial");
+    t.equal(ended, expected, "the draft's fields after a retry, an advance and a bury");
 }
 
 inline void survives_reopen(trial& t) {
@@ -153,9 +153,9 @@ inline void none_is_not_empty(trial& t) {
     settle(store, {id_of(1), 1}, bury{"e", {}});
     settle(store, {id_of(2), 1}, bury{"e", ""});
     settle(store, {id_of(3), 1}, succeed{""});
-    t.equal(get(store, 1).result, std::optional<std::string>{}, "the result of a burial without one");
-    t.equal(get(store, 2).result, "", "the result of a burial with an empty one");
-    t.equal(get(store, 3).result, "", "the result of a success with an empty one");
+    t.equal(get(store, 1).result, std::optional<std::string>{}, "the result of a bury without one");
+    t.equal(get(store, 2).result, "", "the result of a bury with an empty one");
+    t.equal(get(store, 3).result, "", "the result of a succeed with an empty one");
     comes_back(t, store, draft_of(4, {.expires_at = time_point{}}));
     comes_back(t, store, draft_of(5));
 }
@@ -202,7 +202,7 @@ inline void ids_to_the_bit(trial& t) {
     for (const auto& one : ids) {
         auto d = draft_of(1, {.parent = one});
         d.id = one;
-        t.equal(put(store, d), receipt{receipt::kind::inserted, one}, "an id that is like others but not the same");
+        t.equal(put(store, d), receipt{receipt::kind::inserted, one}, "an id that differs from another one in one bit");
     }
     for (const auto& one : ids) {
         t.equal(store.find(one).value_or(entry{}).id, one, "found by its id");
@@ -223,7 +223,7 @@ inline void names_to_the_byte(trial& t) {
         (t.can().groups ? d.group : d.topic) = name;
         (t.can().lanes ? d.lane : d.topic) = name;
         comes_back(t, store, d);
-        t.equal(numbers(store.list(query::keyed(name, name))), list_of{n}, "listed by a name as long as there may be");
+        t.equal(numbers(store.list(query::keyed(name, name))), list_of{n}, "listed by a name of full length");
         t.equal(take_one(store, at(1), {.queue = name, .worker = name}), ticket{d.id, 2}, "claimed from its queue");
         t.equal(get(store, n).worker, name, "the name of the worker");
     }
@@ -242,7 +242,7 @@ inline void times_to_the_microsecond(trial& t) {
         put(store, d, when);
         stored_as_drafted(store, d, when, "times as drafted and given");
         const auto claimed = take(store, when, {.lease = duration{3}, .only = id_of(n)});
-        t.equal(claimed.size(), 1, "claimed at that very time");
+        t.equal(claimed.size(), 1, "claimed exactly at that time");
         t.equal(claimed.front().last_attempt_at, when, "the time of the last attempt");
         t.equal(claimed.front().lease_until, when + duration{3}, "the end of the lease");
         settle(store, ticket_of(claimed.front()), retry{"e", when + duration{1}}, when);

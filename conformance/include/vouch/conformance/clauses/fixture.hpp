@@ -48,10 +48,10 @@ inline void obeys_given_time(trial& t) {
     const auto long_ago = time_point{std::chrono::hours{1}};
     const auto far_away = time_point{std::chrono::hours{24 * 365 * 200}};
     put(store, draft_of(1, {.due_at = far_away}), long_ago);
-    t.equal(get(store, 1).created_at, long_ago, "created_at is the time that was given");
-    t.equal(take(store, far_away - duration{1}).size(), 0U, "claimed before the time that was given");
-    t.equal(take(store, far_away).size(), 1U, "claimed at the time that was given");
-    t.equal(get(store, 1).updated_at, far_away, "updated_at is the time that was given");
+    t.equal(get(store, 1).created_at, long_ago, "created_at is the given time");
+    t.equal(take(store, far_away - duration{1}).size(), 0U, "claimed before the given time");
+    t.equal(take(store, far_away).size(), 1U, "claimed at the given time");
+    t.equal(get(store, 1).updated_at, far_away, "updated_at is the given time");
 }
 
 inline void capabilities_constant(trial& t) {

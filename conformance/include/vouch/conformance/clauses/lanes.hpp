@@ -134,8 +134,8 @@ inline void in_the_same_transaction(trial& t) {
         t.equal(tx.cancel(id_of(2), "why", at(100)), verdict::applied, "the cancel of the next");
         t.equal(numbers(tx.claim(request(at(0)))), list_of{3}, "claimed after that");
     }
-    unchanged(store, before, "rolled back, the lane is as it was");
-    t.equal(numbers(take(store, at(0))), list_of{}, "claimed behind the head that has not ended after all");
+    unchanged(store, before, "the lane after the rollback");
+    t.equal(numbers(take(store, at(0))), list_of{}, "claimed behind the head whose end was rolled back");
 }
 
 inline void blocked_are_counted(trial& t) {
@@ -148,7 +148,7 @@ inline void blocked_are_counted(trial& t) {
     t.equal(store.next_due("q"), std::optional{at(100)}, "next_due, the end of the head's lease");
     t.equal(numbers(take(store, at(90), {.only = id_of(2)})), list_of{}, "claimed by id behind the head");
     t.equal(numbers(take(store, at(900), {.only = id_of(3)})), list_of{}, "claimed by id behind a lapsed head");
-    unchanged(store, before, "claims leave blocked entries alone");
+    unchanged(store, before, "claims do not change blocked entries");
 }
 
 inline void due_time_kept(trial& t) {
@@ -161,7 +161,8 @@ inline void due_time_kept(trial& t) {
     std::ignore = settle(store, take_one(store, at(80)), succeed{}, at(90));
     put(store, draft_of(4, {.due_at = at(6)}));
     t.equal(store.next_due("q"), std::optional{at(5)}, "next_due");
-    t.equal(numbers(take(store, at(90), {.limit = 1})), list_of{3}, "claimed first, as it has been due for longer");
+    t.equal(numbers(take(store, at(90), {.limit = 1})), list_of{3},
+            "claimed first, because it has been due for longer");
 }
 
 inline void nudge_leaves_blocked(trial& t) {
@@ -227,7 +228,7 @@ inline void begins_anew(trial& t) {
     for (std::uint64_t n = 1; n <= 3; ++n) {
         put_in(store, n);
         const auto ticket = take_one(store, at(0));
-        t.equal(ticket.id, id_of(n), "claimed from a lane all of which has ended before");
+        t.equal(ticket.id, id_of(n), "claimed from a lane whose earlier entries have ended");
         std::ignore = settle(store, ticket, n == 2 ? outcome{bury{"e", {}}} : outcome{succeed{}}, at(0));
     }
     put_in(store, 4, {.due = at(70)});

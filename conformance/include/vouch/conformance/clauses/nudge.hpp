@@ -141,7 +141,7 @@ inline void take_over_answers_it(trial& t) {
     const auto ticket = take_one(store, at(100));
     t.expect(!get(store, 1).woken, "a takeover clears the wake mark");
     std::ignore = settle(store, ticket, release{at(500)}, at(110));
-    t.equal(get(store, 1).due_at, at(500), "due_at after the claim that took over");
+    t.equal(get(store, 1).due_at, at(500), "due_at after the takeover");
 }
 
 inline void lapsed_claim(trial& t) {

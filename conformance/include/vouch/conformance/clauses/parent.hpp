@@ -145,7 +145,7 @@ inline void terminal_parent(trial& t) {
         std::ignore = settle(store, take_one(store, at(900), {.queue = "r"}), o, at(901));
         const auto before = get(store, 1);
         end_child(store);
-        t.equal(get(store, 1), before, "the parent that has ended before");
+        t.equal(get(store, 1), before, "the parent that ended before its child");
     }
 }
 

@@ -40,7 +40,7 @@ inline void removes_and_counts(trial& t) {
     put_as(store, draft_of(2), state::succeeded);
     put(store, draft_of(3));
     t.equal(purge(store, before(at(1))), 2, "purged");
-    t.expect(!store.find(id_of(1)) && !store.find(id_of(2)), "what is purged is not found any more");
+    t.expect(!store.find(id_of(1)) && !store.find(id_of(2)), "a purged entry is not found");
     t.equal(left(store), list_of{3}, "listed after the purge");
     t.equal(store.list(query::keyed("q", "k")).size() + store.list(query::children(id_of(20))).size() +
                 store.list(query::dead("q")).size(),
@@ -67,7 +67,7 @@ inline void boundary(trial& t) {
     put(store, draft_of(3, {.result = ""}), at(-1));
     put(store, draft_of(4, {.result = ""}), at(0));
     t.equal(purge(store, before(at(0))), 2, "purged of what ended one microsecond before");
-    t.equal(left(store), list_of{2, 4}, "left is what ended at `before` itself");
+    t.equal(left(store), list_of{2, 4}, "left: what ended exactly at `before`");
     t.equal(purge(store, before(at(1))), 2, "purged one microsecond later");
 }
 
@@ -78,7 +78,7 @@ inline void goes_by_the_end(trial& t) {
     put(store, draft_of(2, {.due_at = at(900)}), at(900));
     cancel(store, id_of(2), at(-1));
     t.equal(purge(store, before(at(0))), 1, "purged");
-    t.equal(left(store), list_of{1}, "left is what ended later, though it was made and due earlier");
+    t.equal(left(store), list_of{1}, "left: what ended later, although it was created and due earlier");
 }
 
 inline void oldest_first(trial& t) {
@@ -113,7 +113,7 @@ inline void own_queue(trial& t) {
     put_dead(store, draft_of(1));
     put_dead(store, draft_of(2, {.queue = "r"}));
     t.equal(purge(store, before(at(1))), 1, "purged of \"q\"");
-    t.expect(store.find(id_of(2)).has_value(), "the other queue's is still there");
+    t.expect(store.find(id_of(2)).has_value(), "the entry of the other queue is still stored");
     t.equal(purge(store, {.queue = "unused", .before = at(1)}), 0, "purged of an unused queue");
 }
 
@@ -136,9 +136,9 @@ inline void kept_for_the_group(trial& t) {
     put(store, draft_of(3, {.queue = "r", .group = "g"}));
     put_dead(store, draft_of(4, {.group = "h"}));
     t.equal(purge(store, before(at(1))), 1, "purged while the group has a live member in another queue");
-    t.equal(left(store), list_of{1, 2}, "left are the members of that group");
+    t.equal(left(store), list_of{1, 2}, "left: the members of that group");
     cancel(store, id_of(3));
-    t.equal(purge(store, before(at(1))), 2, "purged when the group has no live member any more");
+    t.equal(purge(store, before(at(1))), 2, "purged when the group has no live member");
 }
 
 inline void kept_for_the_child(trial& t) {
@@ -158,7 +158,7 @@ inline void not_kept_for_the_parent(trial& t) {
     put(store, draft_of(1, {.due_at = at(0)}));
     put_dead(store, draft_of(2, {.parent = id_of(1)}));
     put_dead(store, draft_of(3, {.parent = id_of(3)}));
-    t.equal(purge(store, before(at(1))), 2, "purged of what has a live parent, or itself for a parent");
+    t.equal(purge(store, before(at(1))), 2, "purged: entries with a live parent, and one that is its own parent");
     t.equal(left(store), list_of{1}, "left is the parent");
 }
 
@@ -187,7 +187,7 @@ inline void eldest_generation_first(trial& t) {
     put_three_generations(store);
     t.equal(purge(store, before(at(100), 1)), 1, "purged with limit 1");
     t.equal(left(store), list_of{2, 3}, "left after the eldest");
-    t.equal(get(store, 2).predecessor, id_of(1), "the predecessor of one whose predecessor is purged");
+    t.equal(get(store, 2).predecessor, id_of(1), "the predecessor of an entry whose predecessor is purged");
     t.equal(purge(store, before(at(100), 1)), 1, "purged with limit 1 again");
     t.equal(left(store), list_of{3}, "left is the newest");
     t.equal(purge(store, before(at(100))), 1, "purged in the end");
@@ -209,7 +209,7 @@ inline void state_of_the_newest(trial& t) {
     put(store, draft_of(2, {.predecessor = id_of(1)}));
     settle(store, take_one(store, at(0)), succeed{});
     t.equal(purge(store, {.queue = "q", .before = at(1), .state = state::dead}), 0,
-            "purged of the dead: the predecessor of one that succeeded stays with it");
+            "purged of the dead: the predecessor of a succeeded entry is kept");
     t.equal(purge(store, {.queue = "q", .before = at(1), .state = state::succeeded}), 2,
             "purged: the succeeded entry and its dead predecessor");
 }

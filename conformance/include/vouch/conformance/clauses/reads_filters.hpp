@@ -40,7 +40,7 @@ inline void filters_by_state(trial& t) {
             auto expected = everything;
             std::erase_if(expected, [&](const entry& e) { return e.state != s; });
             q.state = s;
-            t.equal(store.list(q), expected, "of a path only what is " + show(s));
+            t.equal(store.list(q), expected, "the entries on a path that are " + show(s));
         }
     }
 }
@@ -53,7 +53,7 @@ inline void filters_by_topic(trial& t) {
             auto expected = everything;
             std::erase_if(expected, [&](const entry& e) { return e.topic != topic; });
             q.topic = topic;
-            t.equal(store.list(q), expected, "of a path only what has exactly the topic " + show(topic));
+            t.equal(store.list(q), expected, "the entries on a path with exactly the topic " + show(topic));
         }
     }
 }
@@ -107,7 +107,7 @@ inline void limit_is_exact(trial& t) {
     }
     vouch::enqueue(store, drafts, at(0));
     query q = query::all("q");
-    t.equal(store.list(q).size(), 100, "listed with the limit a query has by itself");
+    t.equal(store.list(q).size(), 100, "listed with the default limit of a query");
     q.limit = t.can().limits.batch_max;
     t.equal(store.list(q).size(), 1100, "listed with the largest limit");
 }
@@ -161,7 +161,7 @@ inline void payloads_on_request(trial& t) {
     for (auto q : paths(t.can())) {
         auto expected = store.list(q);
         for (auto& e : expected) {
-            t.equal(e.payload, "", "the payload when it is not asked for");
+            t.equal(e.payload, "", "the payload when it is not requested");
             e.payload = "payload " + std::to_string(e.id.low);
             t.equal(std::optional{e}, store.find(e.id), "everything but the payload is listed as it is found");
         }
@@ -186,9 +186,9 @@ inline void due_smallest(trial& t) {
     put(store, draft_of(1, {.due_at = at(50)}));
     t.equal(store.next_due("q"), at(50), "next_due with one entry");
     put(store, draft_of(2, {.due_at = at(60)}));
-    t.equal(store.next_due("q"), at(50), "next_due with one due later");
+    t.equal(store.next_due("q"), at(50), "next_due with an entry due later");
     put(store, draft_of(3, {.due_at = at(-9)}));
-    t.equal(store.next_due("q"), at(-9), "next_due with one due in the past");
+    t.equal(store.next_due("q"), at(-9), "next_due with an entry due in the past");
     put(store, draft_of(4, {.queue = "r", .due_at = at(-99)}));
     t.equal(store.next_due("q"), at(-9), "next_due beside another queue's");
     t.equal(store.next_due("r"), at(-99), "next_due of the other queue");
@@ -202,7 +202,7 @@ inline void due_by_lease(trial& t) {
     extend(store, held, at(5), duration{40});
     t.equal(store.next_due("q"), at(45), "next_due after the lease was extended");
     put(store, draft_of(2, {.due_at = at(44)}));
-    t.equal(store.next_due("q"), at(44), "next_due with one due before the lease ends");
+    t.equal(store.next_due("q"), at(44), "next_due with an entry due before the lease ends");
     settle(store, held, retry{"e", at(20)}, at(6));
     t.equal(store.next_due("q"), at(20), "next_due after a retry");
 }
@@ -221,11 +221,11 @@ inline void due_not_blocked(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.lane = "lane", .due_at = at(50)}));
     put(store, draft_of(2, {.lane = "lane", .due_at = at(5)}));
-    t.equal(store.next_due("q"), at(50), "next_due passes over what is blocked in its lane");
-    t.equal(store.counts("q")[state::pending], 2, "what is blocked is counted");
-    t.equal(numbers(store.list(query::live("q"))), list_of{1, 2}, "what is blocked is listed");
+    t.equal(store.next_due("q"), at(50), "next_due ignores blocked entries");
+    t.equal(store.counts("q")[state::pending], 2, "blocked entries are counted");
+    t.equal(numbers(store.list(query::live("q"))), list_of{1, 2}, "blocked entries are listed");
     cancel(store, id_of(1));
-    t.equal(store.next_due("q"), at(5), "next_due once it is not blocked any more");
+    t.equal(store.next_due("q"), at(5), "next_due when the entry is not blocked any more");
 }
 
 } // namespace reads_checks

@@ -93,7 +93,8 @@ inline void one_successor(trial& t) {
     t.equal(put(store, draft_of(3, {.predecessor = id_of(1)}), at(5)), duplicate(2), "a second successor");
     unchanged(store, before, "a second successor writes nothing");
     cancel(store, id_of(2));
-    t.equal(put(store, draft_of(3, {.predecessor = id_of(1)})), duplicate(2), "a second one when the first is dead");
+    t.equal(put(store, draft_of(3, {.predecessor = id_of(1)})), duplicate(2),
+            "a second successor when the first is dead");
 }
 
 inline void refused_unless_dead(trial& t) {
@@ -102,7 +103,7 @@ inline void refused_unless_dead(trial& t) {
         put_as(store, draft_of(1, {.key = "k"}), s);
         const auto before = snapshot_of(store);
         t.equal(put(store, draft_of(2, {.predecessor = id_of(1)}), at(5)), refused,
-                "a successor of one that is " + show(s));
+                "a successor of an entry that is " + show(s));
         unchanged(store, before, "a refused successor writes nothing");
     }
 }
@@ -112,7 +113,7 @@ inline void refused_if_absent(trial& t) {
     put_dead(store, draft_of(1));
     const auto before = snapshot_of(store);
     t.equal(put(store, draft_of(2, {.queue = "r", .predecessor = id_of(1)})), refused, "a successor in another queue");
-    t.equal(put(store, draft_of(2, {.predecessor = id_of(9)})), refused, "a successor of an entry that is not there");
+    t.equal(put(store, draft_of(2, {.predecessor = id_of(9)})), refused, "a successor of an absent entry");
     t.equal(put(store, draft_of(2, {.predecessor = id_of(2)})), refused, "a successor of itself");
     unchanged(store, before, "a refused successor writes nothing");
     t.equal(put(store, draft_of(2, {.predecessor = id_of(1)})), inserted(2), "a successor in the same queue");
@@ -158,7 +159,8 @@ inline void dies_and_is_replaced_at_once(trial& t) {
     auto tx = store.begin();
     t.equal(tx.cancel(id_of(1), "e", at(0)), verdict::applied, "cancelled");
     const std::array drafts{draft_of(2, {.predecessor = id_of(1)})};
-    t.equal(tx.enqueue(drafts, at(0)), receipts{inserted(2)}, "the successor of one that died in this transaction");
+    t.equal(tx.enqueue(drafts, at(0)), receipts{inserted(2)},
+            "the successor of an entry that died in this transaction");
     tx.commit();
     t.equal(numbers(store.list(query::keyed("q", "k"))), list_of{1, 2}, "both generations");
 }

@@ -112,7 +112,7 @@ inline void alike_in_a_batch(trial& t) {
     t.equal(get(store, 4).state, state::claimed, "the state of the entry that was taken over");
     t.equal(get(store, 9).updated_at, at(100), "the last change of the entry that had succeeded");
     t.equal(get(store, 10).state, state::succeeded, "the state of the entry after it");
-    t.equal(get(store, 11).state, state::pending, "the state of the entry that was handed back");
+    t.equal(get(store, 11).state, state::pending, "the state of the released entry");
 }
 
 inline void twice_in_a_batch(trial& t) {
@@ -155,7 +155,7 @@ inline void rolled_back(trial& t) {
         t.equal(settle_in(tx, ticket, succeed{}, at(0)), settlement{verdict::applied},
                 "the settle that is rolled back");
     }
-    unchanged(store, before, "a settle in a transaction that rolls back never happened");
+    unchanged(store, before, "a settle in a transaction that is rolled back has no effect");
     t.equal(settle(store, ticket, succeed{}, at(0)), settlement{verdict::applied}, "the settle that is committed");
 }
 

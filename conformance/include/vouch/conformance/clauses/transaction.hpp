@@ -142,7 +142,7 @@ inline void rollback_of_everything(trial& t) {
         everything(tx);
         const auto own = snapshot_of(tx);
         tx.commit();
-        unchanged(store, own, "the same done once more and committed");
+        unchanged(store, own, "the same transaction repeated and committed");
     });
 }
 
@@ -155,7 +155,7 @@ inline void rollback_does_not_return(trial& t) {
         auto tx = store.begin();
         everything(tx);
     }
-    unchanged(t.open(), *before, "after a reopen nothing is there of a transaction that was not committed");
+    unchanged(t.open(), *before, "after a reopen nothing is stored of a transaction that was not committed");
 }
 
 inline void rollback_frees_keys(trial& t) {
@@ -212,7 +212,8 @@ inline void rollback_of_requeue(trial& t) {
         put_in(tx, draft_of(2, {.predecessor = id_of(1)}));
     }
     t.equal(put(store, draft_of(9, {.key = "k"})), duplicate(1), "the key after a rolled-back requeue");
-    t.equal(put(store, draft_of(3, {.predecessor = id_of(1)})), inserted(3), "a successor after a rolled-back one");
+    t.equal(put(store, draft_of(3, {.predecessor = id_of(1)})), inserted(3),
+            "a successor after the rollback of another");
     t.equal(get(store, 3).generation, 2, "its generation");
 }
 

@@ -159,7 +159,8 @@ inline void headers_bounded(trial& t) {
     auto store = furnished(t);
     const auto& limit = t.can().limits;
     const header_list most(limit.headers_max, {bytes(limit.name_max), bytes(limit.header_value_max)});
-    t.equal(put(store, draft_of(9, {.headers = most})), inserted(9), "as many and as large headers as there may be");
+    t.equal(put(store, draft_of(9, {.headers = most})), inserted(9),
+            "the largest number of headers of the largest size");
     refuses_draft(store, one_over("header", limit.headers_max), [&](draft& d) {
         d.headers.assign(limit.headers_max + 1, {"n", ""});
     });

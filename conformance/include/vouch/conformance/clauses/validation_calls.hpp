@@ -82,7 +82,7 @@ inline void leases_end_in_time(trial& t) {
         std::ignore = tx.extend(std::array{ticket{id_of(3), 1}}, last + duration{1}, duration{100});
     });
     t.equal(take(store, last).size(), 3, "claimed as late as a lease can still end");
-    t.equal(get(store, 3).lease_until, time_point::max(), "the end of the last lease there can be");
+    t.equal(get(store, 3).lease_until, time_point::max(), "the end of the last possible lease");
 }
 
 inline void error_codes_bounded(trial& t) {

@@ -80,7 +80,8 @@ inline void changes_with_lane(trial& t) {
         const auto held = take_one(store, at(0));
         const auto seen = store.wakes("q");
         settle(store, held, o);
-        t.expect(store.wakes("q") != seen, "the number changes when the end of a lane's head lets the next one run");
+        t.expect(store.wakes("q") != seen,
+                 "the number changes when a head ends and the next entry of its lane can run");
     }
 }
 
@@ -101,7 +102,7 @@ inline void wait_sees_what_was(trial& t) {
     put(store, draft_of(1));
     const auto begun = steady_clock::now();
     t.equal(store.wait("q", seen, longer, {}), store.wakes("q"), "the number that wait returns");
-    t.expect(steady_clock::now() - begun < patience, "wait returns at once when the number has changed before");
+    t.expect(steady_clock::now() - begun < patience, "wait returns at once when the number has already changed");
 }
 
 inline void wait_ends_at_its_limit(trial& t) {
@@ -110,10 +111,10 @@ inline void wait_ends_at_its_limit(trial& t) {
     const auto seen = store.wakes("q");
     for (const auto at_most : {milliseconds{0}, milliseconds{-5}, milliseconds{5}}) {
         const auto begun = steady_clock::now();
-        t.equal(store.wait("q", seen, at_most, {}), seen, "the number when wait gives up");
+        t.equal(store.wait("q", seen, at_most, {}), seen, "the number when the time of a wait has passed");
         const auto waited = steady_clock::now() - begun;
-        t.expect(waited >= at_most, "wait does not give up before its time when nothing happens");
-        t.expect(waited < patience, "wait gives up when its time has passed");
+        t.expect(waited >= at_most, "wait does not return before its time without a commit");
+        t.expect(waited < patience, "wait returns when its time has passed");
     }
 }
 

@@ -25,8 +25,8 @@ struct moment {
     [[nodiscard]] friend constexpr auto operator<=>(const moment&, const moment&) noexcept = default;
 };
 
-/// `Item` has a public `place` with a `moment when`, its order, and an index `in_heap`, which is `nowhere` while the item
-/// is in no heap.
+/// `Item` has a public `place` with a `moment when`, its order, and an index `in_heap`, which is `nowhere` while the
+/// item is in no heap.
 template <class Item>
 class heap {
   public:

@@ -65,7 +65,7 @@ struct layout {
         row* next_free = nullptr;
     };
 
-    /// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have no gate.
+    /// Live entries of one (queue, lane). The first, the head, has a gate; the others are blocked and have none.
     struct lane_index {
         sequence_list<row> live;
         row* head = nullptr;  ///< the first row; its gate is in the queue's `gates`

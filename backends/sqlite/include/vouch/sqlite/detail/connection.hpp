@@ -146,7 +146,7 @@ class connection {
         return !in_transaction();
     }
 
-    /// Begins a writing transaction, after the processes that are earlier in the queue. `busy_limit` counts from `since`.
+    /// Begins a writing transaction, after the processes earlier in the queue. `busy_limit` counts from `since`.
     void begin(lock_wait::clock::time_point since) {
         struct approach {
             explicit approach(turnstile& which) : of(which) { of.approach(); }
@@ -187,8 +187,8 @@ class connection {
     /// Runs a statement that has no parameters and no rows.
     void execute(sql which) { run(prepared(which)).step(); }
 
-    /// Like `execute`, but also waits for the lock on a connection of the application, whose busy handler may give up at
-    /// once. Only for statements that may be repeated after BUSY.
+    /// Like `execute`, but also waits for the lock on a connection of the application, whose busy handler may give up
+    /// at once. Only for statements that may be repeated after BUSY.
     void execute_patiently(sql which) {
         for (int looks = 0;; ++looks) {
             try {

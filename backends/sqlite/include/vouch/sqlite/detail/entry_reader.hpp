@@ -97,9 +97,9 @@ class entry_reader {
         return found;
     }
 
-    /// A page of a queue's partitions. There is no index by sequence, because it would slow down every enqueue. Most pages
-    /// are found near the end of the last one. Otherwise the page is chosen from the index on gates, at the cost of
-    /// reading the partitions' part of it.
+    /// A page of a queue's partitions. There is no index by sequence, because it would slow down every enqueue. Most
+    /// pages are found near the end of the last one. Otherwise the page is chosen from the index on gates, at the cost
+    /// of reading the partitions' part of it.
     [[nodiscard]] std::vector<entry> list_partitions(const query& q, queue_number queue) {
         const snapshot all(on_);
         const partition_range partitions{queue.partition(state::pending),

@@ -205,9 +205,9 @@ class entry_writer {
     }
     static void expect_one(int changed) { expect_changed(changed, 1); }
 
-    /// The fast path for successes that affect no other entry: writes those at the front that have consecutive sequences
-    /// and the same epoch and result with one statement. Returns how many; 0 if the first is of another kind, or its
-    /// ticket does not match.
+    /// The fast path for successes that affect no other entry: writes those at the front that have consecutive
+    /// sequences and the same epoch and result with one statement. Returns how many; 0 if the first is of another kind,
+    /// or its ticket does not match.
     [[nodiscard]] std::size_t succeed_run(std::span<const vouch::settle> settles, time_point now) {
         const auto* const done = std::get_if<succeed>(&settles.front().outcome);
         const auto first = done == nullptr ? 0 : find_sequence(on_, settles.front().ticket.id);

@@ -213,8 +213,8 @@ class file {
         }
     }
 
-    /// Commits into a file that was deleted or replaced would be lost. So this opens the file that is at the path now; it
-    /// must have the tables, and nothing is created. Also opens a file again that was read-only.
+    /// Commits into a file that was deleted or replaced would be lost. So this opens the file that is at the path now;
+    /// it must have the tables, and nothing is created. Also opens a file again that was read-only.
     void expect_file_in_place() {
         if (writer_ && !writer_->is_owned()) {
             if (has_moved()) {
@@ -235,8 +235,8 @@ class file {
         });
     }
 
-    /// Calls `open` until the file is not locked any more, at most `busy_limit`. Opening, and the switch to a write-ahead
-    /// log, take locks for which SQLite does not call the busy handler.
+    /// Calls `open` until the file is not locked any more, at most `busy_limit`. Opening, and the switch to a
+    /// write-ahead log, take locks for which SQLite does not call the busy handler.
     template <class Open>
     void retry_while_busy(const Open& open) const {
         using clock = std::chrono::steady_clock;

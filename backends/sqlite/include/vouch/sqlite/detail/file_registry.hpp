@@ -101,8 +101,8 @@ class file_registry {
         writer_ = {};
     }
 
-    /// A joined writer may have made work in these queues due sooner. If it writes in the transaction that has the turn,
-    /// they are woken when that commits; otherwise the watch on the file notices the commit.
+    /// A joined writer may have made work in these queues due sooner. If it writes in the transaction that has the
+    /// turn, they are woken when that commits; otherwise the watch on the file notices the commit.
     void wake(sqlite3* db, const std::vector<std::string>& queues) {
         const std::lock_guard lock(mutex_);
         if (db == writes_on_) {
@@ -136,8 +136,8 @@ class file_registry {
 
     // Doubt.
 
-    /// Whether a commit of this process is in doubt: its frames may be in the log, after the last frame that readers see.
-    /// A recovery would find them, so no read may answer until they are overwritten.
+    /// Whether a commit of this process is in doubt: its frames may be in the log, after the last frame that readers
+    /// see. A recovery would find them, so no read may answer until they are overwritten.
     [[nodiscard]] bool is_in_doubt() const noexcept { return *doubt_; }
     void set_doubt(bool is_in_doubt) noexcept { *doubt_ = is_in_doubt; }
 

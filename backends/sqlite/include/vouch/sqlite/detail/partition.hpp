@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The partition of an entry. Every queue has a number and three partitions: live, succeeded, dead. One index orders each
-// partition by gate; the gate of an ended entry is the time it ended. So a claim and a purge each read the beginning of
-// a partition.
+// The partition of an entry. Every queue has a number and three partitions: live, succeeded, dead. One index orders
+// each partition by gate; the gate of an ended entry is the time it ended. So a claim and a purge each read the
+// beginning of a partition.
 #pragma once
 
 #include <compare>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Maps SQLite's result codes to errors. A message names the operation and describes the code. It never contains SQLite's
-// message about the statement, which may quote stored data.
+// Maps SQLite's result codes to errors. A message names the operation and describes the code. It never contains
+// SQLite's message about the statement, which may quote stored data.
 #pragma once
 
 #include <new>

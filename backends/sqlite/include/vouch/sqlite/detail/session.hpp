@@ -90,8 +90,8 @@ class session {
         return added;
     }
 
-    /// Called before each operation, because the application may use the connection between two of them: it may roll back
-    /// to a savepoint, which undoes the number of a queue, or join the transaction and use the next sequences.
+    /// Called before each operation, because the application may use the connection between two of them: it may roll
+    /// back to a savepoint, which undoes the number of a queue, or join the transaction and use the next sequences.
     void forget_stored() noexcept {
         last_sequence = 0;
         known_.reset();

@@ -87,8 +87,8 @@ inline constexpr std::string_view entry_columns =
 /// The state; NULL if the entry is not in the partition of its state.
 inline constexpr std::string_view state_column = "CASE WHEN e.partition & 3 = max(e.state - 2, 0) THEN e.state END";
 
-/// Small payloads are in the entry's row. Larger ones have a row of their own, so that changing the entry does not write
-/// them again.
+/// Small payloads are in the entry's row. Larger ones have a row of their own, so that changing the entry does not
+/// write them again.
 inline constexpr std::string_view payload_column =
     "ifnull(e.payload, (SELECT p.payload FROM @payloads p WHERE p.sequence = e.sequence))";
 inline constexpr std::size_t payload_in_row_max = 1024;
@@ -180,9 +180,9 @@ inline constexpr std::array statements{
  CROSS JOIN @entries n ON n.sequence = s.sequence WHERE s.replaces = e.sequence)
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?1)"},
 
-    // Claim. First read: ?1 the queue's name, ?2 its partition, ?3 now, ?4 the limit or the one id. Then write, for each
-    // run of consecutive sequences: ?1 first, ?2 last, ?3 now, ?4 end of the lease, ?5 worker. RETURNING would keep
-    // every row in memory twice.
+    // Claim. First read: ?1 the queue's name, ?2 its partition, ?3 now, ?4 the limit or the one id. Then write, for
+    // each run of consecutive sequences: ?1 first, ?2 last, ?3 now, ?4 end of the lease, ?5 worker. RETURNING would
+    // keep every row in memory twice.
     sql_text{sql::due, R"(SELECT $entry, $payload FROM @entries e INDEXED BY @entries_gate
  LEFT JOIN @relations r ON r.sequence = e.sequence
  WHERE e.partition = ?2 AND e.gate <= ?3 ORDER BY e.gate, e.sequence LIMIT ?4)"},

@@ -13,8 +13,8 @@
 // queue.
 //
 // The file has the mode of the database, and its owner if root creates it, so that every user who may write the
-// database may also queue. A process that may only read the file queues with read locks. If the file cannot be opened, that is an
-// error: a process that does not queue would overtake others, and be overtaken.
+// database may also queue. A process that may only read the file queues with read locks. If the file cannot be opened,
+// that is an error: a process that does not queue would overtake others, and be overtaken.
 //
 // Used by one thread at a time.
 #pragma once

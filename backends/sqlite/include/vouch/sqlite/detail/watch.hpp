@@ -22,7 +22,7 @@ namespace sqlite::detail {
 
 class watch {
   public:
-    /// A number that grows when another connection has committed since the last look. The first look opens a connection.
+    /// A number that grows when another connection has committed since the last look. Opens a connection first.
     [[nodiscard]] std::uint64_t look(const std::string& path, const options& how) {
         const std::lock_guard lock(mutex_);
         if (is_paused_) {
