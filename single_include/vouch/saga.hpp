@@ -472,7 +472,7 @@ class step_call {
     /// of this saga, also after a resume.
     [[nodiscard]] id key() const noexcept { return saga_key(saga(), step(), is_compensation()); }
     [[nodiscard]] std::uint32_t attempt() const noexcept { return delivery_.attempt(); } ///< counted from 1
-    /// When this claim was handed to the handler.
+    /// When the engine was called for this claim.
     [[nodiscard]] time_point now() const noexcept { return delivery_.now(); }
     /// Requests the action to stop, as `delivery::stop` does.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return delivery_.stop(); }
