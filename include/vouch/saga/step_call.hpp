@@ -61,7 +61,7 @@ class step_call {
     [[nodiscard]] bool is_known() const noexcept { return progress_.steps[step_].state == step_state::done; }
     /// The result of the forward action that this call undoes. Empty on the way forward, and if it is not known.
     [[nodiscard]] std::string_view result() const noexcept { return result_; }
-    /// `result()`, decoded. Throws `reject("undecodable_result")` if the codec throws.
+    /// `result()`, decoded. Throws `reject("undecodable_result")` if the codec throws anything but a `failure`.
     template <decodable T>
     [[nodiscard]] T result_as() const {
         try {
