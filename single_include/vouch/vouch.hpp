@@ -1394,8 +1394,8 @@ consteval bool explain_store() {
 
 // ---- vouch/contract/is_saga.hpp
 // Recognises the entries of sagas, for code that must treat them differently but knows nothing else about sagas. A saga
-// may have done work that has to be undone, so it is never buried, cancelled or started again like other entries. Only
-// the first bytes of the progress are read: a mark, the number of the format, and the saga's origin.
+// may have done work that has to be undone, so it is never buried, cancelled or started again like other entries. Of the
+// progress only the ends are read: a mark, the number of the format and the saga's origin; and a checksum.
 
 namespace vouch {
 inline namespace v0 {
@@ -1415,13 +1415,41 @@ inline constexpr char saga_progress_format = 1;
 /// Whether an entry is a saga: it was started by `outbox::start`, or has passed its first checkpoint.
 [[nodiscard]] inline bool is_saga(const entry& e) noexcept { return is_saga_progress(e.progress); }
 
+namespace detail {
+
+inline constexpr std::size_t checksum_size = 4;
+
+[[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
+    std::uint32_t sum = 2166136261U;
+    for (const char c : bytes) {
+        sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
+    }
+    return sum;
+}
+
+/// Whether the bytes end with their checksum.
+[[nodiscard]] constexpr bool is_intact(std::string_view bytes) noexcept {
+    if (bytes.size() < checksum_size) {
+        return false;
+    }
+    const auto end = bytes.substr(bytes.size() - checksum_size);
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < checksum_size; ++i) {
+        sum |= static_cast<std::uint32_t>(static_cast<unsigned char>(end[i])) << (8 * i);
+    }
+    bytes.remove_suffix(checksum_size);
+    return sum == checksum(bytes);
+}
+
+} // namespace detail
+
 /// The origin that a saga's progress names: the id of the saga's first entry, or nil before the first checkpoint. Returns
-/// nothing if the progress has another format.
+/// nothing if the progress has another format or is damaged.
 [[nodiscard]] inline std::optional<id> saga_origin(std::string_view progress) noexcept {
     constexpr auto head = saga_progress_mark.size() + 1;
     std::array<std::uint8_t, 16> raw{};
     if (!is_saga_progress(progress) || progress[head - 1] != saga_progress_format ||
-        progress.size() < head + raw.size()) {
+        progress.size() < head + raw.size() + detail::checksum_size || !detail::is_intact(progress)) {
         return std::nullopt;
     }
     for (std::size_t i = 0; i < raw.size(); ++i) {
@@ -1964,14 +1992,14 @@ template <class Writer>
 namespace vouch {
 inline namespace v0 {
 
-/// The idempotency key of a step's action, or of its compensation: the same for every try, however often its command is
-/// sent, and after a resume. `saga` is the saga's first entry.
+/// The idempotency key of a step's action, or of its compensation. It is the same for every attempt, for every command
+/// that is sent again, and after a resume. `saga` is the saga's first entry.
 [[nodiscard]] constexpr id saga_key(const id& saga, std::string_view step, bool is_compensation) noexcept {
     return derive(derive(saga, step), is_compensation ? "undo" : "forward");
 }
 
-/// The first entry of the saga that `e` carries on and whose progress names no origin yet, because no claim of it has
-/// reached a checkpoint. A resume copies the progress: predecessors with the same progress are the same saga.
+/// The first entry of the saga that `e` continues, for a saga whose progress names no origin yet because it has not
+/// reached a checkpoint. A resume copies the progress, so predecessors with the same progress belong to the same saga.
 template <class Reader>
 [[nodiscard]] id first_entry_of(const Reader& from, const entry& e) {
     auto first = e.id;
