@@ -148,7 +148,7 @@ int main() {
                               [&](const vouch::webhook::request& r) { return post(server.port(), r); });
 
     vouch::testing::sandbox box;
-    box.on(std::string(vouch::webhook::topic), hook, hook.retry());
+    box.on(hook);
     vouch::id dead;
     box.runner().audit(vouch::webhook::dead_letters<vouch::memory::transaction>([&](auto&, const auto& line) {
         std::printf("  dead letter: %s\n", line.error.c_str()); // in the transaction that settles the entry as dead

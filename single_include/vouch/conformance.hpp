@@ -2585,7 +2585,7 @@ inline void lapsed_ticket_is_stale(trial& t) {
     const auto before = snapshot_of(store);
     t.equal(settle(store, ticket, succeed{"late"}, at(110)), settlement{verdict::stale}, "the settle after the cancel");
     t.equal(extend(store, ticket, at(110), duration{100}), verdict::stale, "the extend after the cancel");
-    unchanged(store, before, "who held the entry cannot change it any more");
+    unchanged(store, before, "the old ticket cannot change the entry");
 }
 
 inline void lease_ends_exactly_now(trial& t) {
@@ -2594,7 +2594,7 @@ inline void lease_ends_exactly_now(trial& t) {
     const auto ticket = take_one(store, at(0));
     const auto before = snapshot_of(store);
     t.equal(cancel(store, id_of(1), at(99)), verdict::stale, "the cancel one microsecond before the lease ends");
-    unchanged(store, before, "a cancel leaves a claim alone whose lease is running");
+    unchanged(store, before, "a cancel does not change a claim whose lease runs");
     t.equal(extend(store, ticket, at(99), duration{2}), verdict::applied, "the extend of that claim");
     t.equal(cancel(store, id_of(1), at(100)), verdict::stale, "the cancel when the lease would have ended");
     t.equal(cancel(store, id_of(1), at(101)), verdict::applied, "the cancel exactly when the lease ends");
@@ -2609,7 +2609,7 @@ inline void error_is_stored(trial& t) {
     put(store, draft_of(2));
     std::ignore = settle(store, take_one(store, at(0)), retry{"e", at(5)}, at(1));
     std::ignore = cancel(store, id_of(2), at(2), "");
-    t.equal(get(store, 2).last_error, std::string{}, "the empty error, where there was one before");
+    t.equal(get(store, 2).last_error, std::string{}, "the empty error, which replaces the earlier one");
 }
 
 inline void error_out_of_bounds(trial& t) {
@@ -2769,8 +2769,8 @@ inline void born_succeeded(trial& t) {
         stored_as_drafted(store, d, at(5), "a draft with a result is succeeded from the beginning");
     }
     t.equal(store.counts("q")[state::succeeded], 2, "counted as succeeded");
-    t.equal(store.next_due("q"), std::optional<time_point>{}, "next_due beside an entry that was born succeeded");
-    t.equal(take(store, at(100)).size(), 0, "claimed of entries that were born succeeded");
+    t.equal(store.next_due("q"), std::optional<time_point>{}, "next_due with an entry that was stored as succeeded");
+    t.equal(take(store, at(100)).size(), 0, "claimed of entries that were stored as succeeded");
     t.equal(settle(store, {id_of(1), 0}, succeed{"other"}).verdict, verdict::repeated, "settled with epoch 0");
 }
 
@@ -2812,7 +2812,7 @@ inline void sequences_not_reused(trial& t) {
         const auto used = get(store, n).sequence;
         t.equal(purge(store, {.queue = "q", .before = at(1)}), 1, "purged of the newest");
         put(store, draft_of(n + 10));
-        t.expect(get(store, n + 10).sequence > used, "an entry's sequence is greater than that of a purged one");
+        t.expect(get(store, n + 10).sequence > used, "the sequence is greater than that of a purged entry");
         cancel(store, id_of(n + 10), at(2));
         purge(store, {.queue = "q", .before = at(3)});
     }
@@ -2822,7 +2822,8 @@ inline void sequences_not_reused(trial& t) {
     t.equal(tx.purge({.queue = "q", .before = at(1)}), 1, "purged of the newest, in a transaction");
     const std::array drafts{draft_of(6)};
     tx.enqueue(drafts, at(0));
-    t.expect(get(tx, 6).sequence > used, "the sequence is greater than that of one purged in the same transaction");
+    t.expect(get(tx, 6).sequence > used,
+             "the sequence is greater than that of an entry purged in the same transaction");
 }
 
 inline void sequences_not_reused_after_reopen(trial& t) {
@@ -2836,7 +2837,7 @@ inline void sequences_not_reused_after_reopen(trial& t) {
     }
     auto again = t.open();
     put(again, draft_of(3));
-    t.expect(get(again, 3).sequence > used, "after a reopen the sequence is greater than any that was ever used");
+    t.expect(get(again, 3).sequence > used, "after a reopen the sequence is greater than all earlier ones");
 }
 
 } // namespace enqueue_checks
@@ -3141,7 +3142,7 @@ inline void rollback_of_everything(trial& t) {
         everything(tx);
         const auto own = snapshot_of(tx);
         tx.commit();
-        unchanged(store, own, "the same done once more and committed");
+        unchanged(store, own, "the same transaction repeated and committed");
     });
 }
 
@@ -3154,7 +3155,7 @@ inline void rollback_does_not_return(trial& t) {
         auto tx = store.begin();
         everything(tx);
     }
-    unchanged(t.open(), *before, "after a reopen nothing is there of a transaction that was not committed");
+    unchanged(t.open(), *before, "after a reopen nothing is stored of a transaction that was not committed");
 }
 
 inline void rollback_frees_keys(trial& t) {
@@ -3211,7 +3212,8 @@ inline void rollback_of_requeue(trial& t) {
         put_in(tx, draft_of(2, {.predecessor = id_of(1)}));
     }
     t.equal(put(store, draft_of(9, {.key = "k"})), duplicate(1), "the key after a rolled-back requeue");
-    t.equal(put(store, draft_of(3, {.predecessor = id_of(1)})), inserted(3), "a successor after a rolled-back one");
+    t.equal(put(store, draft_of(3, {.predecessor = id_of(1)})), inserted(3),
+            "a successor after the rollback of another");
     t.equal(get(store, 3).generation, 2, "its generation");
 }
 
@@ -3498,7 +3500,7 @@ inline void unsupported(trial& t, std::string_view field, const draft& d) {
                               }).what();
     t.expect(said.find(field) != std::string::npos, "the refusal names the field that is not supported");
     all_misuse(t, tx);
-    unchanged(store, before, "what is not supported changes nothing");
+    unchanged(store, before, "an unsupported draft changes nothing");
 }
 
 inline void groups_refused(trial& t) {
@@ -3653,7 +3655,7 @@ inline void fields(trial& t) {
     expected.worker = "ann";
     expected.last_attempt_at = expected.updated_at = at(20);
     t.equal(claimed, std::vector{expected}, "what the claim returns");
-    t.equal(get(store, 1), expected, "what is stored after the claim");
+    t.equal(get(store, 1), expected, "the stored entry after the claim");
 }
 
 inline void take_over_fields(trial& t) {
@@ -3664,7 +3666,7 @@ inline void take_over_fields(trial& t) {
     const auto before = get(store, 1);
     const auto claimed = take(store, at(70));
     t.equal(claimed, std::vector{claimed_from(before, at(70))}, "the entries that the takeover returns");
-    t.equal(get(store, 1), claimed_from(before, at(70)), "what is stored after the take-over");
+    t.equal(get(store, 1), claimed_from(before, at(70)), "the stored entry after the takeover");
 }
 
 inline void bounds_are_allowed(trial& t) {
@@ -3689,7 +3691,7 @@ inline void every_kind_at_once(trial& t) {
     put_retrying(store, 4, at(41));
     put(store, draft_of(5, {.due_at = at(10)}));
     put(store, draft_of(6, {.due_at = at(41)}));
-    t.equal(numbers(take(store, at(40))), list_of{1, 5, 3}, "fresh, retried and taken over by one claim");
+    t.equal(numbers(take(store, at(40))), list_of{1, 5, 3}, "pending, retrying and lapsed entries in one claim");
 }
 
 inline void terminal_never(trial& t) {
@@ -3706,7 +3708,7 @@ inline void terminal_never(trial& t) {
     for (std::uint64_t n = 1; n <= 4; ++n) {
         t.equal(numbers(take(store, later, {.only = id_of(n)})), list_of{}, "a succeeded or dead entry claimed by id");
     }
-    unchanged(store, before, "claims leave succeeded and dead entries alone");
+    unchanged(store, before, "claims do not change succeeded and dead entries");
 }
 
 inline void queue_of_its_own(trial& t) {
@@ -3794,9 +3796,9 @@ inline void taken_ties(trial& t) {
         put(store, draft_of(n, {.due_at = at(0)}));
     }
     for (const std::uint64_t n : {3U, 5U, 1U, 4U, 2U}) {
-        t.equal(numbers(take(store, at(9), {.limit = 1})), list_of{n}, "the next of those due at the same time");
+        t.equal(numbers(take(store, at(9), {.limit = 1})), list_of{n}, "the next of the entries due at the same time");
     }
-    t.equal(numbers(take(store, at(109))), list_of{3, 5, 1, 4, 2}, "those whose leases ended at the same time");
+    t.equal(numbers(take(store, at(109))), list_of{3, 5, 1, 4, 2}, "the entries whose leases ended at the same time");
 }
 
 inline void returned_ties(trial& t) {
@@ -3824,7 +3826,7 @@ inline void only_one_id(trial& t) {
     auto expected = snapshot_of(store).found;
     expected[1] = claimed_from(expected[1], at(7));
     t.equal(take(store, at(7), {.only = id_of(2)}), std::vector{expected[1]}, "claimed by its id");
-    t.equal(snapshot_of(store).found, expected, "what is stored after the claim");
+    t.equal(snapshot_of(store).found, expected, "the stored entry after the claim");
 }
 
 inline void only_if_eligible(trial& t) {
@@ -3860,7 +3862,7 @@ inline void rolled_back(trial& t) {
         auto tx = store.begin();
         t.equal(numbers(tx.claim(request(at(0)))), list_of{1}, "claimed in a transaction");
     }
-    unchanged(store, before, "a claim in a transaction that rolls back never happened");
+    unchanged(store, before, "a claim in a transaction that is rolled back has no effect");
     t.equal(take_one(store, at(0)), ticket{id_of(1), 1}, "the ticket of the next claim");
 }
 
@@ -3887,7 +3889,8 @@ inline void no_smaller_limit(trial& t) {
         drafts.push_back(draft_of(n));
     }
     vouch::enqueue(store, drafts, at(0));
-    t.equal(take(store, at(0), {.limit = many - 1}).size(), many - 1, "claimed with a limit of one less than are due");
+    t.equal(take(store, at(0), {.limit = many - 1}).size(), many - 1,
+            "claimed with a limit one below the number of due entries");
     t.equal(take(store, at(0), {.limit = t.can().limits.batch_max}).size(), 1, "claimed with the largest limit");
     t.equal(take(store, at(100), {.limit = t.can().limits.batch_max}).size(), many,
             "taken over with the largest limit");
@@ -3901,7 +3904,7 @@ inline void only_later_lapses_count(trial& t) {
         std::ignore = take_one(store, at(100 * claims));
         attempts.push_back(get(store, 1).attempts);
     }
-    t.equal(attempts, list_of{1, 1, 2, 3, 4}, "attempts after a claim and four that took over");
+    t.equal(attempts, list_of{1, 1, 2, 3, 4}, "attempts after a claim and four takeovers");
 }
 
 inline void lapses_are_counted(trial& t) {
@@ -3930,8 +3933,8 @@ inline void each_by_its_own_past(trial& t) {
     for (auto& e : expected) {
         e = claimed_from(e, at(300));
     }
-    t.equal(take(store, at(300)), expected, "claimed at once: fresh, after no, one and two lapses, and retried");
-    t.equal(snapshot_of(store).found, expected, "what is stored after that claim");
+    t.equal(take(store, at(300)), expected, "claimed together: pending, after no, one and two lapses, and retrying");
+    t.equal(snapshot_of(store).found, expected, "the stored entry after that claim");
 }
 
 inline void rolled_back_takeover(trial& t) {
@@ -3941,7 +3944,7 @@ inline void rolled_back_takeover(trial& t) {
         std::ignore = take_lapsed(store, 1, lapses);
         const auto before = get(store, 1);
         from_begin(store, [&](auto& tx) {
-            t.equal(numbers(tx.claim(request(at(200)))), list_of{1}, "taken over in a transaction that rolls back");
+            t.equal(numbers(tx.claim(request(at(200)))), list_of{1}, "taken over in a transaction that is rolled back");
         });
         t.equal(get(store, 1), before, "the entry after the rollback");
         t.equal(take(store, at(200)), std::vector{claimed_from(before, at(200))}, "taken over for the first time");
@@ -4809,7 +4812,7 @@ inline void id_is_taken(trial& t) {
     t.equal(put(store, draft_of(1, {.queue = "r", .topic = "other", .payload = "second", .key = "k"}), at(5)),
             duplicate(1), "another draft with a stored id");
     unchanged(store, before, "a duplicate by id writes nothing");
-    t.equal(put(store, draft_of(2, {.queue = "r", .key = "k"})), inserted(2), "the key that draft would have had");
+    t.equal(put(store, draft_of(2, {.queue = "r", .key = "k"})), inserted(2), "the key of the duplicate draft");
 }
 
 inline void id_is_taken_in_every_state(trial& t) {
@@ -4828,7 +4831,7 @@ inline void key_is_taken_in_every_state(trial& t) {
         put_as(store, draft_of(1, {.key = "k"}), s);
         put(store, draft_of(2, {.key = "l"}));
         const auto before = snapshot_of(store);
-        t.equal(put(store, draft_of(3, {.key = "k"}), at(5)), duplicate(1), "the key of one that is " + show(s));
+        t.equal(put(store, draft_of(3, {.key = "k"}), at(5)), duplicate(1), "the key of an entry that is " + show(s));
         unchanged(store, before, "a duplicate by key writes nothing");
     }
 }
@@ -4848,7 +4851,7 @@ inline void keys_are_bytes(trial& t) {
     std::uint64_t n = 0;
     for (const std::string key : {"k", "K", "k ", " k", "kk", "\xc3\xa9", "e\xcc\x81", "\xff", "1", "01", "1.0"}) {
         ++n;
-        t.equal(put(store, draft_of(n, {.key = key})), inserted(n), "a key that is like another but not the same");
+        t.equal(put(store, draft_of(n, {.key = key})), inserted(n), "a key that differs from another one");
         t.equal(put(store, draft_of(20, {.key = key})), duplicate(n), "the same key again");
     }
 }
@@ -4903,7 +4906,7 @@ inline void repeated_batch(trial& t) {
     const auto before = snapshot_of(store);
     t.equal(vouch::enqueue(store, batch, at(5)), receipts{duplicate(1), duplicate(2), duplicate(3)},
             "the same batch again");
-    unchanged(store, before, "a batch that had landed changes nothing when it is repeated");
+    unchanged(store, before, "repeating a committed batch changes nothing");
 }
 
 } // namespace dedup_checks
@@ -5872,7 +5875,7 @@ inline void conflicts(trial& t) {
     t.throws(error_kind::conflict, "a conflict that never ends", [&] { put(s.shaky, draft_of(1)); });
     s.plan->disarm();
     t.tally().faults += s.plan->faults();
-    t.expect(!s.plain.find(id_of(1)), "nothing is left of what was given up");
+    t.expect(!s.plain.find(id_of(1)), "nothing is left of the abandoned transaction");
 }
 
 /// Throws in the middle of a transaction that uses every operation.
@@ -6212,7 +6215,7 @@ inline void survives_life(trial& t) {
     settle(store, take_one(store, at(5)), bury{"f", "reply"}, at(5));
     const auto ended = get(store, 1);
     static_cast<life&>(expected) = ended;
-    t.equal(ended, expected, "what the draft brought, after a retry, an advance and a burial");
+    t.equal(ended, expected, "the draft's fields after a retry, an advance and a bury");
 }
 
 inline void survives_reopen(trial& t) {
@@ -6268,9 +6271,9 @@ inline void none_is_not_empty(trial& t) {
     settle(store, {id_of(1), 1}, bury{"e", {}});
     settle(store, {id_of(2), 1}, bury{"e", ""});
     settle(store, {id_of(3), 1}, succeed{""});
-    t.equal(get(store, 1).result, std::optional<std::string>{}, "the result of a burial without one");
-    t.equal(get(store, 2).result, "", "the result of a burial with an empty one");
-    t.equal(get(store, 3).result, "", "the result of a success with an empty one");
+    t.equal(get(store, 1).result, std::optional<std::string>{}, "the result of a bury without one");
+    t.equal(get(store, 2).result, "", "the result of a bury with an empty one");
+    t.equal(get(store, 3).result, "", "the result of a succeed with an empty one");
     comes_back(t, store, draft_of(4, {.expires_at = time_point{}}));
     comes_back(t, store, draft_of(5));
 }
@@ -6317,7 +6320,7 @@ inline void ids_to_the_bit(trial& t) {
     for (const auto& one : ids) {
         auto d = draft_of(1, {.parent = one});
         d.id = one;
-        t.equal(put(store, d), receipt{receipt::kind::inserted, one}, "an id that is like others but not the same");
+        t.equal(put(store, d), receipt{receipt::kind::inserted, one}, "an id that differs from another one in one bit");
     }
     for (const auto& one : ids) {
         t.equal(store.find(one).value_or(entry{}).id, one, "found by its id");
@@ -6338,7 +6341,7 @@ inline void names_to_the_byte(trial& t) {
         (t.can().groups ? d.group : d.topic) = name;
         (t.can().lanes ? d.lane : d.topic) = name;
         comes_back(t, store, d);
-        t.equal(numbers(store.list(query::keyed(name, name))), list_of{n}, "listed by a name as long as there may be");
+        t.equal(numbers(store.list(query::keyed(name, name))), list_of{n}, "listed by a name of full length");
         t.equal(take_one(store, at(1), {.queue = name, .worker = name}), ticket{d.id, 2}, "claimed from its queue");
         t.equal(get(store, n).worker, name, "the name of the worker");
     }
@@ -6357,7 +6360,7 @@ inline void times_to_the_microsecond(trial& t) {
         put(store, d, when);
         stored_as_drafted(store, d, when, "times as drafted and given");
         const auto claimed = take(store, when, {.lease = duration{3}, .only = id_of(n)});
-        t.equal(claimed.size(), 1, "claimed at that very time");
+        t.equal(claimed.size(), 1, "claimed exactly at that time");
         t.equal(claimed.front().last_attempt_at, when, "the time of the last attempt");
         t.equal(claimed.front().lease_until, when + duration{3}, "the end of the lease");
         settle(store, ticket_of(claimed.front()), retry{"e", when + duration{1}}, when);
@@ -6484,10 +6487,10 @@ inline void obeys_given_time(trial& t) {
     const auto long_ago = time_point{std::chrono::hours{1}};
     const auto far_away = time_point{std::chrono::hours{24 * 365 * 200}};
     put(store, draft_of(1, {.due_at = far_away}), long_ago);
-    t.equal(get(store, 1).created_at, long_ago, "created_at is the time that was given");
-    t.equal(take(store, far_away - duration{1}).size(), 0U, "claimed before the time that was given");
-    t.equal(take(store, far_away).size(), 1U, "claimed at the time that was given");
-    t.equal(get(store, 1).updated_at, far_away, "updated_at is the time that was given");
+    t.equal(get(store, 1).created_at, long_ago, "created_at is the given time");
+    t.equal(take(store, far_away - duration{1}).size(), 0U, "claimed before the given time");
+    t.equal(take(store, far_away).size(), 1U, "claimed at the given time");
+    t.equal(get(store, 1).updated_at, far_away, "updated_at is the given time");
 }
 
 inline void capabilities_constant(trial& t) {
@@ -7910,8 +7913,8 @@ inline void in_the_same_transaction(trial& t) {
         t.equal(tx.cancel(id_of(2), "why", at(100)), verdict::applied, "the cancel of the next");
         t.equal(numbers(tx.claim(request(at(0)))), list_of{3}, "claimed after that");
     }
-    unchanged(store, before, "rolled back, the lane is as it was");
-    t.equal(numbers(take(store, at(0))), list_of{}, "claimed behind the head that has not ended after all");
+    unchanged(store, before, "the lane after the rollback");
+    t.equal(numbers(take(store, at(0))), list_of{}, "claimed behind the head whose end was rolled back");
 }
 
 inline void blocked_are_counted(trial& t) {
@@ -7924,7 +7927,7 @@ inline void blocked_are_counted(trial& t) {
     t.equal(store.next_due("q"), std::optional{at(100)}, "next_due, the end of the head's lease");
     t.equal(numbers(take(store, at(90), {.only = id_of(2)})), list_of{}, "claimed by id behind the head");
     t.equal(numbers(take(store, at(900), {.only = id_of(3)})), list_of{}, "claimed by id behind a lapsed head");
-    unchanged(store, before, "claims leave blocked entries alone");
+    unchanged(store, before, "claims do not change blocked entries");
 }
 
 inline void due_time_kept(trial& t) {
@@ -7937,7 +7940,8 @@ inline void due_time_kept(trial& t) {
     std::ignore = settle(store, take_one(store, at(80)), succeed{}, at(90));
     put(store, draft_of(4, {.due_at = at(6)}));
     t.equal(store.next_due("q"), std::optional{at(5)}, "next_due");
-    t.equal(numbers(take(store, at(90), {.limit = 1})), list_of{3}, "claimed first, as it has been due for longer");
+    t.equal(numbers(take(store, at(90), {.limit = 1})), list_of{3},
+            "claimed first, because it has been due for longer");
 }
 
 inline void nudge_leaves_blocked(trial& t) {
@@ -8003,7 +8007,7 @@ inline void begins_anew(trial& t) {
     for (std::uint64_t n = 1; n <= 3; ++n) {
         put_in(store, n);
         const auto ticket = take_one(store, at(0));
-        t.equal(ticket.id, id_of(n), "claimed from a lane all of which has ended before");
+        t.equal(ticket.id, id_of(n), "claimed from a lane whose earlier entries have ended");
         std::ignore = settle(store, ticket, n == 2 ? outcome{bury{"e", {}}} : outcome{succeed{}}, at(0));
     }
     put_in(store, 4, {.due = at(70)});
@@ -8270,7 +8274,7 @@ inline void take_over_answers_it(trial& t) {
     const auto ticket = take_one(store, at(100));
     t.expect(!get(store, 1).woken, "a takeover clears the wake mark");
     std::ignore = settle(store, ticket, release{at(500)}, at(110));
-    t.equal(get(store, 1).due_at, at(500), "due_at after the claim that took over");
+    t.equal(get(store, 1).due_at, at(500), "due_at after the takeover");
 }
 
 inline void lapsed_claim(trial& t) {
@@ -8476,7 +8480,7 @@ inline void terminal_parent(trial& t) {
         std::ignore = settle(store, take_one(store, at(900), {.queue = "r"}), o, at(901));
         const auto before = get(store, 1);
         end_child(store);
-        t.equal(get(store, 1), before, "the parent that has ended before");
+        t.equal(get(store, 1), before, "the parent that ended before its child");
     }
 }
 
@@ -8625,7 +8629,7 @@ inline void removes_and_counts(trial& t) {
     put_as(store, draft_of(2), state::succeeded);
     put(store, draft_of(3));
     t.equal(purge(store, before(at(1))), 2, "purged");
-    t.expect(!store.find(id_of(1)) && !store.find(id_of(2)), "what is purged is not found any more");
+    t.expect(!store.find(id_of(1)) && !store.find(id_of(2)), "a purged entry is not found");
     t.equal(left(store), list_of{3}, "listed after the purge");
     t.equal(store.list(query::keyed("q", "k")).size() + store.list(query::children(id_of(20))).size() +
                 store.list(query::dead("q")).size(),
@@ -8652,7 +8656,7 @@ inline void boundary(trial& t) {
     put(store, draft_of(3, {.result = ""}), at(-1));
     put(store, draft_of(4, {.result = ""}), at(0));
     t.equal(purge(store, before(at(0))), 2, "purged of what ended one microsecond before");
-    t.equal(left(store), list_of{2, 4}, "left is what ended at `before` itself");
+    t.equal(left(store), list_of{2, 4}, "left: what ended exactly at `before`");
     t.equal(purge(store, before(at(1))), 2, "purged one microsecond later");
 }
 
@@ -8663,7 +8667,7 @@ inline void goes_by_the_end(trial& t) {
     put(store, draft_of(2, {.due_at = at(900)}), at(900));
     cancel(store, id_of(2), at(-1));
     t.equal(purge(store, before(at(0))), 1, "purged");
-    t.equal(left(store), list_of{1}, "left is what ended later, though it was made and due earlier");
+    t.equal(left(store), list_of{1}, "left: what ended later, although it was created and due earlier");
 }
 
 inline void oldest_first(trial& t) {
@@ -8698,7 +8702,7 @@ inline void own_queue(trial& t) {
     put_dead(store, draft_of(1));
     put_dead(store, draft_of(2, {.queue = "r"}));
     t.equal(purge(store, before(at(1))), 1, "purged of \"q\"");
-    t.expect(store.find(id_of(2)).has_value(), "the other queue's is still there");
+    t.expect(store.find(id_of(2)).has_value(), "the entry of the other queue is still stored");
     t.equal(purge(store, {.queue = "unused", .before = at(1)}), 0, "purged of an unused queue");
 }
 
@@ -8721,9 +8725,9 @@ inline void kept_for_the_group(trial& t) {
     put(store, draft_of(3, {.queue = "r", .group = "g"}));
     put_dead(store, draft_of(4, {.group = "h"}));
     t.equal(purge(store, before(at(1))), 1, "purged while the group has a live member in another queue");
-    t.equal(left(store), list_of{1, 2}, "left are the members of that group");
+    t.equal(left(store), list_of{1, 2}, "left: the members of that group");
     cancel(store, id_of(3));
-    t.equal(purge(store, before(at(1))), 2, "purged when the group has no live member any more");
+    t.equal(purge(store, before(at(1))), 2, "purged when the group has no live member");
 }
 
 inline void kept_for_the_child(trial& t) {
@@ -8743,7 +8747,7 @@ inline void not_kept_for_the_parent(trial& t) {
     put(store, draft_of(1, {.due_at = at(0)}));
     put_dead(store, draft_of(2, {.parent = id_of(1)}));
     put_dead(store, draft_of(3, {.parent = id_of(3)}));
-    t.equal(purge(store, before(at(1))), 2, "purged of what has a live parent, or itself for a parent");
+    t.equal(purge(store, before(at(1))), 2, "purged: entries with a live parent, and one that is its own parent");
     t.equal(left(store), list_of{1}, "left is the parent");
 }
 
@@ -8772,7 +8776,7 @@ inline void eldest_generation_first(trial& t) {
     put_three_generations(store);
     t.equal(purge(store, before(at(100), 1)), 1, "purged with limit 1");
     t.equal(left(store), list_of{2, 3}, "left after the eldest");
-    t.equal(get(store, 2).predecessor, id_of(1), "the predecessor of one whose predecessor is purged");
+    t.equal(get(store, 2).predecessor, id_of(1), "the predecessor of an entry whose predecessor is purged");
     t.equal(purge(store, before(at(100), 1)), 1, "purged with limit 1 again");
     t.equal(left(store), list_of{3}, "left is the newest");
     t.equal(purge(store, before(at(100))), 1, "purged in the end");
@@ -8794,7 +8798,7 @@ inline void state_of_the_newest(trial& t) {
     put(store, draft_of(2, {.predecessor = id_of(1)}));
     settle(store, take_one(store, at(0)), succeed{});
     t.equal(purge(store, {.queue = "q", .before = at(1), .state = state::dead}), 0,
-            "purged of the dead: the predecessor of one that succeeded stays with it");
+            "purged of the dead: the predecessor of a succeeded entry is kept");
     t.equal(purge(store, {.queue = "q", .before = at(1), .state = state::succeeded}), 2,
             "purged: the succeeded entry and its dead predecessor");
 }
@@ -8914,7 +8918,7 @@ inline void filters_by_state(trial& t) {
             auto expected = everything;
             std::erase_if(expected, [&](const entry& e) { return e.state != s; });
             q.state = s;
-            t.equal(store.list(q), expected, "of a path only what is " + show(s));
+            t.equal(store.list(q), expected, "the entries on a path that are " + show(s));
         }
     }
 }
@@ -8927,7 +8931,7 @@ inline void filters_by_topic(trial& t) {
             auto expected = everything;
             std::erase_if(expected, [&](const entry& e) { return e.topic != topic; });
             q.topic = topic;
-            t.equal(store.list(q), expected, "of a path only what has exactly the topic " + show(topic));
+            t.equal(store.list(q), expected, "the entries on a path with exactly the topic " + show(topic));
         }
     }
 }
@@ -8981,7 +8985,7 @@ inline void limit_is_exact(trial& t) {
     }
     vouch::enqueue(store, drafts, at(0));
     query q = query::all("q");
-    t.equal(store.list(q).size(), 100, "listed with the limit a query has by itself");
+    t.equal(store.list(q).size(), 100, "listed with the default limit of a query");
     q.limit = t.can().limits.batch_max;
     t.equal(store.list(q).size(), 1100, "listed with the largest limit");
 }
@@ -9035,7 +9039,7 @@ inline void payloads_on_request(trial& t) {
     for (auto q : paths(t.can())) {
         auto expected = store.list(q);
         for (auto& e : expected) {
-            t.equal(e.payload, "", "the payload when it is not asked for");
+            t.equal(e.payload, "", "the payload when it is not requested");
             e.payload = "payload " + std::to_string(e.id.low);
             t.equal(std::optional{e}, store.find(e.id), "everything but the payload is listed as it is found");
         }
@@ -9060,9 +9064,9 @@ inline void due_smallest(trial& t) {
     put(store, draft_of(1, {.due_at = at(50)}));
     t.equal(store.next_due("q"), at(50), "next_due with one entry");
     put(store, draft_of(2, {.due_at = at(60)}));
-    t.equal(store.next_due("q"), at(50), "next_due with one due later");
+    t.equal(store.next_due("q"), at(50), "next_due with an entry due later");
     put(store, draft_of(3, {.due_at = at(-9)}));
-    t.equal(store.next_due("q"), at(-9), "next_due with one due in the past");
+    t.equal(store.next_due("q"), at(-9), "next_due with an entry due in the past");
     put(store, draft_of(4, {.queue = "r", .due_at = at(-99)}));
     t.equal(store.next_due("q"), at(-9), "next_due beside another queue's");
     t.equal(store.next_due("r"), at(-99), "next_due of the other queue");
@@ -9076,7 +9080,7 @@ inline void due_by_lease(trial& t) {
     extend(store, held, at(5), duration{40});
     t.equal(store.next_due("q"), at(45), "next_due after the lease was extended");
     put(store, draft_of(2, {.due_at = at(44)}));
-    t.equal(store.next_due("q"), at(44), "next_due with one due before the lease ends");
+    t.equal(store.next_due("q"), at(44), "next_due with an entry due before the lease ends");
     settle(store, held, retry{"e", at(20)}, at(6));
     t.equal(store.next_due("q"), at(20), "next_due after a retry");
 }
@@ -9095,11 +9099,11 @@ inline void due_not_blocked(trial& t) {
     auto store = t.open();
     put(store, draft_of(1, {.lane = "lane", .due_at = at(50)}));
     put(store, draft_of(2, {.lane = "lane", .due_at = at(5)}));
-    t.equal(store.next_due("q"), at(50), "next_due passes over what is blocked in its lane");
-    t.equal(store.counts("q")[state::pending], 2, "what is blocked is counted");
-    t.equal(numbers(store.list(query::live("q"))), list_of{1, 2}, "what is blocked is listed");
+    t.equal(store.next_due("q"), at(50), "next_due ignores blocked entries");
+    t.equal(store.counts("q")[state::pending], 2, "blocked entries are counted");
+    t.equal(numbers(store.list(query::live("q"))), list_of{1, 2}, "blocked entries are listed");
     cancel(store, id_of(1));
-    t.equal(store.next_due("q"), at(5), "next_due once it is not blocked any more");
+    t.equal(store.next_due("q"), at(5), "next_due when the entry is not blocked any more");
 }
 
 } // namespace reads_checks
@@ -9223,7 +9227,8 @@ inline void one_successor(trial& t) {
     t.equal(put(store, draft_of(3, {.predecessor = id_of(1)}), at(5)), duplicate(2), "a second successor");
     unchanged(store, before, "a second successor writes nothing");
     cancel(store, id_of(2));
-    t.equal(put(store, draft_of(3, {.predecessor = id_of(1)})), duplicate(2), "a second one when the first is dead");
+    t.equal(put(store, draft_of(3, {.predecessor = id_of(1)})), duplicate(2),
+            "a second successor when the first is dead");
 }
 
 inline void refused_unless_dead(trial& t) {
@@ -9232,7 +9237,7 @@ inline void refused_unless_dead(trial& t) {
         put_as(store, draft_of(1, {.key = "k"}), s);
         const auto before = snapshot_of(store);
         t.equal(put(store, draft_of(2, {.predecessor = id_of(1)}), at(5)), refused,
-                "a successor of one that is " + show(s));
+                "a successor of an entry that is " + show(s));
         unchanged(store, before, "a refused successor writes nothing");
     }
 }
@@ -9242,7 +9247,7 @@ inline void refused_if_absent(trial& t) {
     put_dead(store, draft_of(1));
     const auto before = snapshot_of(store);
     t.equal(put(store, draft_of(2, {.queue = "r", .predecessor = id_of(1)})), refused, "a successor in another queue");
-    t.equal(put(store, draft_of(2, {.predecessor = id_of(9)})), refused, "a successor of an entry that is not there");
+    t.equal(put(store, draft_of(2, {.predecessor = id_of(9)})), refused, "a successor of an absent entry");
     t.equal(put(store, draft_of(2, {.predecessor = id_of(2)})), refused, "a successor of itself");
     unchanged(store, before, "a refused successor writes nothing");
     t.equal(put(store, draft_of(2, {.predecessor = id_of(1)})), inserted(2), "a successor in the same queue");
@@ -9288,7 +9293,8 @@ inline void dies_and_is_replaced_at_once(trial& t) {
     auto tx = store.begin();
     t.equal(tx.cancel(id_of(1), "e", at(0)), verdict::applied, "cancelled");
     const std::array drafts{draft_of(2, {.predecessor = id_of(1)})};
-    t.equal(tx.enqueue(drafts, at(0)), receipts{inserted(2)}, "the successor of one that died in this transaction");
+    t.equal(tx.enqueue(drafts, at(0)), receipts{inserted(2)},
+            "the successor of an entry that died in this transaction");
     tx.commit();
     t.equal(numbers(store.list(query::keyed("q", "k"))), list_of{1, 2}, "both generations");
 }
@@ -9748,7 +9754,7 @@ inline void alike_in_a_batch(trial& t) {
     t.equal(get(store, 4).state, state::claimed, "the state of the entry that was taken over");
     t.equal(get(store, 9).updated_at, at(100), "the last change of the entry that had succeeded");
     t.equal(get(store, 10).state, state::succeeded, "the state of the entry after it");
-    t.equal(get(store, 11).state, state::pending, "the state of the entry that was handed back");
+    t.equal(get(store, 11).state, state::pending, "the state of the released entry");
 }
 
 inline void twice_in_a_batch(trial& t) {
@@ -9791,7 +9797,7 @@ inline void rolled_back(trial& t) {
         t.equal(settle_in(tx, ticket, succeed{}, at(0)), settlement{verdict::applied},
                 "the settle that is rolled back");
     }
-    unchanged(store, before, "a settle in a transaction that rolls back never happened");
+    unchanged(store, before, "a settle in a transaction that is rolled back has no effect");
     t.equal(settle(store, ticket, succeed{}, at(0)), settlement{verdict::applied}, "the settle that is committed");
 }
 
@@ -11251,7 +11257,8 @@ inline void headers_bounded(trial& t) {
     auto store = furnished(t);
     const auto& limit = t.can().limits;
     const header_list most(limit.headers_max, {bytes(limit.name_max), bytes(limit.header_value_max)});
-    t.equal(put(store, draft_of(9, {.headers = most})), inserted(9), "as many and as large headers as there may be");
+    t.equal(put(store, draft_of(9, {.headers = most})), inserted(9),
+            "the largest number of headers of the largest size");
     refuses_draft(store, one_over("header", limit.headers_max), [&](draft& d) {
         d.headers.assign(limit.headers_max + 1, {"n", ""});
     });
@@ -11404,7 +11411,7 @@ inline void leases_end_in_time(trial& t) {
         std::ignore = tx.extend(std::array{ticket{id_of(3), 1}}, last + duration{1}, duration{100});
     });
     t.equal(take(store, last).size(), 3, "claimed as late as a lease can still end");
-    t.equal(get(store, 3).lease_until, time_point::max(), "the end of the last lease there can be");
+    t.equal(get(store, 3).lease_until, time_point::max(), "the end of the last possible lease");
 }
 
 inline void error_codes_bounded(trial& t) {
@@ -11839,7 +11846,8 @@ inline void changes_with_lane(trial& t) {
         const auto held = take_one(store, at(0));
         const auto seen = store.wakes("q");
         settle(store, held, o);
-        t.expect(store.wakes("q") != seen, "the number changes when the end of a lane's head lets the next one run");
+        t.expect(store.wakes("q") != seen,
+                 "the number changes when a head ends and the next entry of its lane can run");
     }
 }
 
@@ -11860,7 +11868,7 @@ inline void wait_sees_what_was(trial& t) {
     put(store, draft_of(1));
     const auto begun = steady_clock::now();
     t.equal(store.wait("q", seen, longer, {}), store.wakes("q"), "the number that wait returns");
-    t.expect(steady_clock::now() - begun < patience, "wait returns at once when the number has changed before");
+    t.expect(steady_clock::now() - begun < patience, "wait returns at once when the number has already changed");
 }
 
 inline void wait_ends_at_its_limit(trial& t) {
@@ -11869,10 +11877,10 @@ inline void wait_ends_at_its_limit(trial& t) {
     const auto seen = store.wakes("q");
     for (const auto at_most : {milliseconds{0}, milliseconds{-5}, milliseconds{5}}) {
         const auto begun = steady_clock::now();
-        t.equal(store.wait("q", seen, at_most, {}), seen, "the number when wait gives up");
+        t.equal(store.wait("q", seen, at_most, {}), seen, "the number when the time of a wait has passed");
         const auto waited = steady_clock::now() - begun;
-        t.expect(waited >= at_most, "wait does not give up before its time when nothing happens");
-        t.expect(waited < patience, "wait gives up when its time has passed");
+        t.expect(waited >= at_most, "wait does not return before its time without a commit");
+        t.expect(waited < patience, "wait returns when its time has passed");
     }
 }
 

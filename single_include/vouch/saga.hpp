@@ -47,7 +47,7 @@ struct compensation {
     std::string context{};              ///< the saga's payload
     std::optional<std::string> reply{}; ///< nothing: it is not known whether the forward command had an effect
 
-    /// The context, decoded. Throws `reject("undecodable")` if the codec throws.
+    /// The context, decoded. Throws `reject("undecodable")` if the codec throws anything but a `failure`.
     template <decodable T>
     [[nodiscard]] T context_as() const {
         try {
@@ -92,16 +92,6 @@ struct codec<compensation> {
 namespace vouch {
 inline namespace v0 {
 namespace detail {
-
-inline constexpr std::size_t checksum_size = 4;
-
-[[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
-    std::uint32_t sum = 2166136261U;
-    for (const char c : bytes) {
-        sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
-    }
-    return sum;
-}
 
 /// Appends a number in groups of seven bits, lowest first.
 inline void append_number(std::string& to, std::uint64_t value) {
@@ -155,19 +145,10 @@ class field_writer {
     std::string out_;
 };
 
-/// The fields between origin and checksum; nothing if the bytes are not a progress of this format.
-[[nodiscard]] inline std::optional<std::string_view> progress_fields(std::string_view bytes) noexcept {
+/// The fields between origin and checksum of a progress that has a `saga_origin`.
+[[nodiscard]] inline std::string_view progress_fields(std::string_view bytes) noexcept {
     constexpr std::size_t head = saga_progress_mark.size() + 1 + 16;
-    if (!saga_origin(bytes) || bytes.size() < head + checksum_size) {
-        return std::nullopt;
-    }
-    std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < checksum_size; ++i) {
-        sum |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[bytes.size() - checksum_size + i]))
-               << (8 * i);
-    }
-    bytes.remove_suffix(checksum_size);
-    return sum == checksum(bytes) ? std::optional{bytes.substr(head)} : std::nullopt;
+    return bytes.substr(head, bytes.size() - head - checksum_size);
 }
 
 /// Reads fields, or the content of one. Once something is missing, `ok` stays false.
@@ -375,12 +356,12 @@ inline void read_field(saga_progress& p, std::uint64_t field, field_reader& from
 
 /// Returns nothing if the bytes are not what `encode_progress` of this format wrote.
 [[nodiscard]] inline std::optional<saga_progress> decode_progress(std::string_view bytes) {
-    const auto fields = detail::progress_fields(bytes);
-    if (!fields) {
+    const auto origin = saga_origin(bytes);
+    if (!origin) {
         return std::nullopt;
     }
-    saga_progress p{.origin = *saga_origin(bytes)};
-    detail::field_reader all(*fields);
+    saga_progress p{.origin = *origin};
+    detail::field_reader all(detail::progress_fields(bytes));
     while (!all.done()) {
         const auto field = all.number();
         detail::field_reader content(all.take(all.number()));
@@ -414,7 +395,7 @@ class step_results {
         return record != nullptr && record->state == step_state::done ? std::optional<std::string_view>(record->result)
                                                                       : std::nullopt;
     }
-    /// The same, decoded. Throws `reject("undecodable_result")` if the codec throws.
+    /// The same, decoded. Throws `reject("undecodable_result")` if the codec throws anything but a `failure`.
     template <decodable T>
     [[nodiscard]] std::optional<T> as(std::string_view step) const {
         const auto result = of(step);
@@ -472,7 +453,7 @@ class step_call {
     /// of this saga, also after a resume.
     [[nodiscard]] id key() const noexcept { return saga_key(saga(), step(), is_compensation()); }
     [[nodiscard]] std::uint32_t attempt() const noexcept { return delivery_.attempt(); } ///< counted from 1
-    /// When this claim was handed to the handler.
+    /// When the engine was called for this claim.
     [[nodiscard]] time_point now() const noexcept { return delivery_.now(); }
     /// Requests the action to stop, as `delivery::stop` does.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return delivery_.stop(); }
@@ -491,7 +472,7 @@ class step_call {
     [[nodiscard]] bool is_known() const noexcept { return progress_.steps[step_].state == step_state::done; }
     /// The result of the forward action that this call undoes. Empty on the way forward, and if it is not known.
     [[nodiscard]] std::string_view result() const noexcept { return result_; }
-    /// `result()`, decoded. Throws `reject("undecodable_result")` if the codec throws.
+    /// `result()`, decoded. Throws `reject("undecodable_result")` if the codec throws anything but a `failure`.
     template <decodable T>
     [[nodiscard]] T result_as() const {
         try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The SQLite store: durable, shared between processes, and able to write in the application's own transactions. Requires
-// libsqlite3 3.35 or newer.
+// The SQLite store: durable, shared between processes, and able to write in the application's own transactions.
+// Requires libsqlite3 3.35 or newer.
 // Joined from the split headers by single_include/amalgamate.py; change those, not this file.
 #ifndef VOUCH_SINGLE_HEADER_SQLITE
 #define VOUCH_SINGLE_HEADER_SQLITE
@@ -43,8 +43,8 @@
 #include <unistd.h>
 
 // ---- vouch/sqlite/detail/result_codes.hpp
-// Maps SQLite's result codes to errors. A message names the operation and describes the code. It never contains SQLite's
-// message about the statement, which may quote stored data.
+// Maps SQLite's result codes to errors. A message names the operation and describes the code. It never contains
+// SQLite's message about the statement, which may quote stored data.
 
 namespace vouch {
 inline namespace v0 {
@@ -470,8 +470,8 @@ namespace sqlite {
 
 inline constexpr std::string_view default_prefix = "vouch_";
 
-/// Throws `invalid_argument` unless the prefix has 1 to 40 letters, digits and underscores, does not begin with a digit,
-/// and does not begin with `sqlite_`, which SQLite reserves.
+/// Throws `invalid_argument` unless the prefix has 1 to 40 letters, digits and underscores, does not begin with a
+/// digit, and does not begin with `sqlite_`, which SQLite reserves.
 inline void validate_prefix(std::string_view prefix) {
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     const auto fits = [&](char c) {
@@ -610,8 +610,8 @@ inline void expect_schema(sqlite3* db, std::string_view prefix) {
 // queue.
 //
 // The file has the mode of the database, and its owner if root creates it, so that every user who may write the
-// database may also queue. A process that may only read the file queues with read locks. If the file cannot be opened, that is an
-// error: a process that does not queue would overtake others, and be overtaken.
+// database may also queue. A process that may only read the file queues with read locks. If the file cannot be opened,
+// that is an error: a process that does not queue would overtake others, and be overtaken.
 //
 // Used by one thread at a time.
 
@@ -843,9 +843,9 @@ class lock_wait {
 } // namespace vouch
 
 // ---- vouch/sqlite/detail/partition.hpp
-// The partition of an entry. Every queue has a number and three partitions: live, succeeded, dead. One index orders each
-// partition by gate; the gate of an ended entry is the time it ended. So a claim and a purge each read the beginning of
-// a partition.
+// The partition of an entry. Every queue has a number and three partitions: live, succeeded, dead. One index orders
+// each partition by gate; the gate of an ended entry is the time it ended. So a claim and a purge each read the
+// beginning of a partition.
 
 namespace vouch {
 inline namespace v0 {
@@ -953,8 +953,8 @@ inline constexpr std::string_view entry_columns =
 /// The state; NULL if the entry is not in the partition of its state.
 inline constexpr std::string_view state_column = "CASE WHEN e.partition & 3 = max(e.state - 2, 0) THEN e.state END";
 
-/// Small payloads are in the entry's row. Larger ones have a row of their own, so that changing the entry does not write
-/// them again.
+/// Small payloads are in the entry's row. Larger ones have a row of their own, so that changing the entry does not
+/// write them again.
 inline constexpr std::string_view payload_column =
     "ifnull(e.payload, (SELECT p.payload FROM @payloads p WHERE p.sequence = e.sequence))";
 inline constexpr std::size_t payload_in_row_max = 1024;
@@ -1046,9 +1046,9 @@ inline constexpr std::array statements{
  CROSS JOIN @entries n ON n.sequence = s.sequence WHERE s.replaces = e.sequence)
  FROM @entries e LEFT JOIN @relations r ON r.sequence = e.sequence WHERE e.id = ?1)"},
 
-    // Claim. First read: ?1 the queue's name, ?2 its partition, ?3 now, ?4 the limit or the one id. Then write, for each
-    // run of consecutive sequences: ?1 first, ?2 last, ?3 now, ?4 end of the lease, ?5 worker. RETURNING would keep
-    // every row in memory twice.
+    // Claim. First read: ?1 the queue's name, ?2 its partition, ?3 now, ?4 the limit or the one id. Then write, for
+    // each run of consecutive sequences: ?1 first, ?2 last, ?3 now, ?4 end of the lease, ?5 worker. RETURNING would
+    // keep every row in memory twice.
     sql_text{sql::due, R"(SELECT $entry, $payload FROM @entries e INDEXED BY @entries_gate
  LEFT JOIN @relations r ON r.sequence = e.sequence
  WHERE e.partition = ?2 AND e.gate <= ?3 ORDER BY e.gate, e.sequence LIMIT ?4)"},
@@ -1340,7 +1340,7 @@ class connection {
         return !in_transaction();
     }
 
-    /// Begins a writing transaction, after the processes that are earlier in the queue. `busy_limit` counts from `since`.
+    /// Begins a writing transaction, after the processes earlier in the queue. `busy_limit` counts from `since`.
     void begin(lock_wait::clock::time_point since) {
         struct approach {
             explicit approach(turnstile& which) : of(which) { of.approach(); }
@@ -1381,8 +1381,8 @@ class connection {
     /// Runs a statement that has no parameters and no rows.
     void execute(sql which) { run(prepared(which)).step(); }
 
-    /// Like `execute`, but also waits for the lock on a connection of the application, whose busy handler may give up at
-    /// once. Only for statements that may be repeated after BUSY.
+    /// Like `execute`, but also waits for the lock on a connection of the application, whose busy handler may give up
+    /// at once. Only for statements that may be repeated after BUSY.
     void execute_patiently(sql which) {
         for (int looks = 0;; ++looks) {
             try {
@@ -1649,8 +1649,8 @@ class session {
         return added;
     }
 
-    /// Called before each operation, because the application may use the connection between two of them: it may roll back
-    /// to a savepoint, which undoes the number of a queue, or join the transaction and use the next sequences.
+    /// Called before each operation, because the application may use the connection between two of them: it may roll
+    /// back to a savepoint, which undoes the number of a queue, or join the transaction and use the next sequences.
     void forget_stored() noexcept {
         last_sequence = 0;
         known_.reset();
@@ -1745,9 +1745,9 @@ class entry_reader {
         return found;
     }
 
-    /// A page of a queue's partitions. There is no index by sequence, because it would slow down every enqueue. Most pages
-    /// are found near the end of the last one. Otherwise the page is chosen from the index on gates, at the cost of
-    /// reading the partitions' part of it.
+    /// A page of a queue's partitions. There is no index by sequence, because it would slow down every enqueue. Most
+    /// pages are found near the end of the last one. Otherwise the page is chosen from the index on gates, at the cost
+    /// of reading the partitions' part of it.
     [[nodiscard]] std::vector<entry> list_partitions(const query& q, queue_number queue) {
         const snapshot all(on_);
         const partition_range partitions{queue.partition(state::pending),
@@ -1880,7 +1880,7 @@ namespace sqlite::detail {
 
 class watch {
   public:
-    /// A number that grows when another connection has committed since the last look. The first look opens a connection.
+    /// A number that grows when another connection has committed since the last look. Opens a connection first.
     [[nodiscard]] std::uint64_t look(const std::string& path, const options& how) {
         const std::lock_guard lock(mutex_);
         if (is_paused_) {
@@ -2054,8 +2054,8 @@ class file_registry {
         writer_ = {};
     }
 
-    /// A joined writer may have made work in these queues due sooner. If it writes in the transaction that has the turn,
-    /// they are woken when that commits; otherwise the watch on the file notices the commit.
+    /// A joined writer may have made work in these queues due sooner. If it writes in the transaction that has the
+    /// turn, they are woken when that commits; otherwise the watch on the file notices the commit.
     void wake(sqlite3* db, const std::vector<std::string>& queues) {
         const std::lock_guard lock(mutex_);
         if (db == writes_on_) {
@@ -2089,8 +2089,8 @@ class file_registry {
 
     // Doubt.
 
-    /// Whether a commit of this process is in doubt: its frames may be in the log, after the last frame that readers see.
-    /// A recovery would find them, so no read may answer until they are overwritten.
+    /// Whether a commit of this process is in doubt: its frames may be in the log, after the last frame that readers
+    /// see. A recovery would find them, so no read may answer until they are overwritten.
     [[nodiscard]] bool is_in_doubt() const noexcept { return *doubt_; }
     void set_doubt(bool is_in_doubt) noexcept { *doubt_ = is_in_doubt; }
 
@@ -2372,8 +2372,8 @@ class file {
         }
     }
 
-    /// Commits into a file that was deleted or replaced would be lost. So this opens the file that is at the path now; it
-    /// must have the tables, and nothing is created. Also opens a file again that was read-only.
+    /// Commits into a file that was deleted or replaced would be lost. So this opens the file that is at the path now;
+    /// it must have the tables, and nothing is created. Also opens a file again that was read-only.
     void expect_file_in_place() {
         if (writer_ && !writer_->is_owned()) {
             if (has_moved()) {
@@ -2394,8 +2394,8 @@ class file {
         });
     }
 
-    /// Calls `open` until the file is not locked any more, at most `busy_limit`. Opening, and the switch to a write-ahead
-    /// log, take locks for which SQLite does not call the busy handler.
+    /// Calls `open` until the file is not locked any more, at most `busy_limit`. Opening, and the switch to a
+    /// write-ahead log, take locks for which SQLite does not call the busy handler.
     template <class Open>
     void retry_while_busy(const Open& open) const {
         using clock = std::chrono::steady_clock;
@@ -2848,9 +2848,9 @@ class entry_writer {
     }
     static void expect_one(int changed) { expect_changed(changed, 1); }
 
-    /// The fast path for successes that affect no other entry: writes those at the front that have consecutive sequences
-    /// and the same epoch and result with one statement. Returns how many; 0 if the first is of another kind, or its
-    /// ticket does not match.
+    /// The fast path for successes that affect no other entry: writes those at the front that have consecutive
+    /// sequences and the same epoch and result with one statement. Returns how many; 0 if the first is of another kind,
+    /// or its ticket does not match.
     [[nodiscard]] std::size_t succeed_run(std::span<const vouch::settle> settles, time_point now) {
         const auto* const done = std::get_if<succeed>(&settles.front().outcome);
         const auto first = done == nullptr ? 0 : find_sequence(on_, settles.front().ticket.id);
@@ -3263,8 +3263,8 @@ class store : public validated_reader<store> {
     [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::supported; }
 
     /// Waits for earlier transactions of this process, then for those of other processes. Throws `busy` after
-    /// `options::busy_limit`; `misuse` if the open transaction was last used by this thread and not moved since, because
-    /// it would wait for itself.
+    /// `options::busy_limit`; `misuse` if the open transaction was last used by this thread and not moved since,
+    /// because it would wait for itself.
     [[nodiscard]] transaction begin() {
         detail::translate_bad_alloc([&] { file_->begin(); });
         return transaction(file_);
@@ -3371,8 +3371,8 @@ class audit_table {
                                    prefix);
     }
 
-    /// Appends a `vouch::audit_line`. If it throws, the outcome is not recorded either; the entry stays claimed until its
-    /// lease expires.
+    /// Appends a `vouch::audit_line`. If it throws, the outcome is not recorded either; the entry stays claimed until
+    /// its lease expires.
     template <class Line>
     void operator()(transaction& tx, const Line& line) const {
         const detail::statement insert(

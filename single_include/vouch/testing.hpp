@@ -426,10 +426,20 @@ class step_effects {
     /// When the remote action that was just called replies. Resets to `at_once`.
     [[nodiscard]] reply_time take_reply_time() noexcept { return std::exchange(reply_, reply_time::at_once); }
 
-    /// The claim that called the step, or may have, is not settled in time: its answer is lost.
-    void lose_claim(std::size_t i) {
-        steps_.at(i).was_attempted = true;
-        steps_.at(i).has_rejected = false;
+    /// These claims, as they were claimed, are not settled in time. The steps they called, or may have called, may have
+    /// had an effect, and their answers are lost.
+    void lose_claims(const std::vector<entry>& claimed) {
+        for (const auto& e : claimed) {
+            const auto command = command_of(e);
+            if (command && !command->is_compensation) {
+                lose_answer(command->number - 1);
+            } else if (!command) {
+                const auto p = decode_progress(e.progress);
+                if (p && may_call_action(*p)) {
+                    lose_answer(p->at);
+                }
+            }
+        }
     }
     void end() noexcept { has_ended_ = true; }
     /// Removes what makes steps fail, as an operator does before a resume.
@@ -444,6 +454,19 @@ class step_effects {
 
   private:
     [[nodiscard]] static std::string result_of(std::size_t i) { return "r" + std::to_string(i); }
+
+    void lose_answer(std::size_t i) {
+        steps_.at(i).was_attempted = true;
+        steps_.at(i).has_rejected = false;
+    }
+    /// Whether a claim of a saga with this progress calls a forward action in this process.
+    [[nodiscard]] bool may_call_action(const saga_progress& p) const {
+        const auto& steps = definition_.steps;
+        if (p.direction != saga_direction::forward || p.at >= steps.size() || steps[p.at].is_remote()) {
+            return false;
+        }
+        return p.at < p.steps.size() ? p.steps[p.at].state == step_state::begun : !steps[p.at].condition;
+    }
 
     [[nodiscard]] action_fault choose(const std::string& where, std::size_t i) {
         const auto count = definition_.steps[i].is_remote() ? action_faults.size() : local_action_faults;
@@ -934,7 +957,7 @@ class saga_run {
             claimed = by->claim();
             auto batch = by->handle_all(claimed);
             if (const auto until = serves_sagas ? saga_held_until(batch) : reply_held_until(batch)) {
-                lose_claims(claimed);
+                effects_.lose_claims(claimed);
                 held_.add({std::move(by), std::move(batch), *until});
                 return true;
             }
@@ -942,7 +965,7 @@ class saga_run {
         } catch (const error&) { // the only error of this store is that its process has crashed
         }
         if (process_->has_crashed) {
-            lose_claims(claimed.empty() ? claimed_in(queue) : claimed);
+            effects_.lose_claims(claimed.empty() ? claimed_in(queue) : claimed);
             restart();
         }
         return true;
@@ -1004,7 +1027,7 @@ class saga_run {
             return outbox_.resume(tx, saga_.current());
         });
         if (before && next.what == receipt::kind::inserted) {
-            lose_claims({*before});
+            effects_.lose_claims({*before});
             saga_.add(next.id);
         }
     }
@@ -1027,27 +1050,6 @@ class saga_run {
         return found != unavailable_until_.end() && found->second > clock_();
     }
 
-    /// Steps whose claim is not settled in time may have had an effect: their answer is lost.
-    void lose_claims(const std::vector<entry>& claimed) {
-        for (const auto& e : claimed) {
-            const auto command = command_of(e);
-            if (command && !command->is_compensation) {
-                effects_.lose_claim(command->number - 1);
-            } else if (!command) {
-                const auto p = decode_progress(e.progress);
-                if (p && may_call_action(*p)) {
-                    effects_.lose_claim(p->at);
-                }
-            }
-        }
-    }
-    /// Whether a claim of a saga with this progress calls a forward action in this process.
-    [[nodiscard]] bool may_call_action(const saga_progress& p) const {
-        if (p.direction != saga_direction::forward || p.at >= given_.steps.size() || given_.steps[p.at].is_remote()) {
-            return false;
-        }
-        return p.at < p.steps.size() ? p.steps[p.at].state == step_state::begun : !given_.steps[p.at].condition;
-    }
     /// What was claimed by a commit after which the process crashed.
     [[nodiscard]] std::vector<entry> claimed_in(const std::string& queue) const {
         auto wanted = query::live(queue);
@@ -1337,6 +1339,7 @@ struct sandbox_options {
     retry_policy retry{};       ///< for handlers without a policy of their own
     duration lease = std::chrono::minutes{5};
     std::size_t batch_size = 50;
+    std::size_t passes_max = 1'000'000; ///< `run_until_idle` gives up after this many passes
 };
 
 /// The entry that runs next, and when.
@@ -1403,11 +1406,11 @@ class basic_sandbox {
         return total;
     }
     /// Runs all queues until nothing is left to wait for. The clock jumps to the next moment at which something is due:
-    /// a retry, a delay, or the end of a lease. Outcomes that a failing hook holds up end it too. Throws `misuse` if
-    /// there is no end to it.
+    /// a retry, a delay, or the end of a lease. Stops early if a failing hook holds up an outcome. Throws `misuse` if the
+    /// work does not end within `passes_max` passes.
     report run_until_idle() {
         report total;
-        for (std::size_t rounds = 0; rounds < rounds_max; ++rounds) {
+        for (std::size_t rounds = 0; rounds < how_.passes_max; ++rounds) {
             const auto round = run_round();
             total += round;
             if (round.claimed > 0) {
@@ -1419,8 +1422,8 @@ class basic_sandbox {
             }
             clock_.set(std::max(clock_(), *next));
         }
-        throw error(error_kind::misuse, "sandbox: not idle after " + std::to_string(rounds_max) +
-                                            " rounds; a handler keeps making work that is due at once");
+        throw error(error_kind::misuse, "sandbox: not idle after " + std::to_string(how_.passes_max) +
+                                            " passes (passes_max); its handlers keep making work");
     }
     /// Moves the clock forward. Nothing runs.
     void pass(duration by) { clock_.pass(by); }
@@ -1482,8 +1485,6 @@ class basic_sandbox {
     [[nodiscard]] time_point start() const noexcept { return start_; }
 
   private:
-    static constexpr std::size_t rounds_max = 1'000'000;
-
     /// Collects the queues of all events.
     struct queue_observer {
         std::set<std::string> queues{};
@@ -1506,7 +1507,8 @@ class basic_sandbox {
           how_{.worker = "sandbox",
                .batch_size = options.batch_size,
                .lease = options.lease,
-               .retry = std::move(options.retry)} {
+               .retry = std::move(options.retry),
+               .passes_max = options.passes_max} {
         outbox_.observe(seen_);
         serve(queue_);
     }

@@ -497,7 +497,7 @@ inline namespace v0 {
 namespace detail {
 
 /// In quotes; bytes that do not print as `\x00`; cut after 80 bytes.
-[[nodiscard]] inline std::string quoted(std::string_view text) {
+[[nodiscard]] inline std::string quoted_text(std::string_view text) {
     constexpr std::size_t size_max = 80;
     constexpr std::string_view digits = "0123456789abcdef";
     std::string out = "\"";
@@ -534,7 +534,7 @@ template <class T>
     } else if constexpr (std::is_same_v<T, id>) {
         return to_string(value);
     } else if constexpr (std::is_same_v<T, std::string>) {
-        return detail::quoted(value);
+        return quoted_text(value);
     } else if constexpr (requires { value.first; }) {
         return field_text(value.first) + ": " + field_text(value.second);
     } else if constexpr (requires { value.has_value(); }) {
@@ -1394,8 +1394,8 @@ consteval bool explain_store() {
 
 // ---- vouch/contract/is_saga.hpp
 // Recognises the entries of sagas, for code that must treat them differently but knows nothing else about sagas. A saga
-// may have done work that has to be undone, so it is never buried, cancelled or started again like other entries. Only
-// the first bytes of the progress are read: a mark, the number of the format, and the saga's origin.
+// may have done work that has to be undone, so it is never buried, cancelled or started again like other entries. Of the
+// progress only the ends are read: a mark, the number of the format and the saga's origin; and a checksum.
 
 namespace vouch {
 inline namespace v0 {
@@ -1415,13 +1415,41 @@ inline constexpr char saga_progress_format = 1;
 /// Whether an entry is a saga: it was started by `outbox::start`, or has passed its first checkpoint.
 [[nodiscard]] inline bool is_saga(const entry& e) noexcept { return is_saga_progress(e.progress); }
 
+namespace detail {
+
+inline constexpr std::size_t checksum_size = 4;
+
+[[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
+    std::uint32_t sum = 2166136261U;
+    for (const char c : bytes) {
+        sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
+    }
+    return sum;
+}
+
+/// Whether the bytes end with their checksum.
+[[nodiscard]] constexpr bool is_intact(std::string_view bytes) noexcept {
+    if (bytes.size() < checksum_size) {
+        return false;
+    }
+    const auto end = bytes.substr(bytes.size() - checksum_size);
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < checksum_size; ++i) {
+        sum |= static_cast<std::uint32_t>(static_cast<unsigned char>(end[i])) << (8 * i);
+    }
+    bytes.remove_suffix(checksum_size);
+    return sum == checksum(bytes);
+}
+
+} // namespace detail
+
 /// The origin that a saga's progress names: the id of the saga's first entry, or nil before the first checkpoint. Returns
-/// nothing if the progress has another format.
+/// nothing if the progress has another format or is damaged.
 [[nodiscard]] inline std::optional<id> saga_origin(std::string_view progress) noexcept {
     constexpr auto head = saga_progress_mark.size() + 1;
     std::array<std::uint8_t, 16> raw{};
     if (!is_saga_progress(progress) || progress[head - 1] != saga_progress_format ||
-        progress.size() < head + raw.size()) {
+        progress.size() < head + raw.size() + detail::checksum_size || !detail::is_intact(progress)) {
         return std::nullopt;
     }
     for (std::size_t i = 0; i < raw.size(); ++i) {
@@ -1964,14 +1992,14 @@ template <class Writer>
 namespace vouch {
 inline namespace v0 {
 
-/// The idempotency key of a step's action, or of its compensation: the same for every try, however often its command is
-/// sent, and after a resume. `saga` is the saga's first entry.
+/// The idempotency key of a step's action, or of its compensation. It is the same for every attempt, for every command
+/// that is sent again, and after a resume. `saga` is the saga's first entry.
 [[nodiscard]] constexpr id saga_key(const id& saga, std::string_view step, bool is_compensation) noexcept {
     return derive(derive(saga, step), is_compensation ? "undo" : "forward");
 }
 
-/// The first entry of the saga that `e` carries on and whose progress names no origin yet, because no claim of it has
-/// reached a checkpoint. A resume copies the progress: predecessors with the same progress are the same saga.
+/// The first entry of the saga that `e` continues, for a saga whose progress names no origin yet because it has not
+/// reached a checkpoint. A resume copies the progress, so predecessors with the same progress belong to the same saga.
 template <class Reader>
 [[nodiscard]] id first_entry_of(const Reader& from, const entry& e) {
     auto first = e.id;
@@ -2164,7 +2192,8 @@ class store_adaptor {
     using transaction = transaction_adaptor<typename Inner::transaction, Interceptor>;
     static constexpr int contract_level = Inner::contract_level;
 
-    explicit store_adaptor(Inner inner = Inner(), Interceptor interceptor = Interceptor())
+    store_adaptor() : store_adaptor(Inner()) {}
+    explicit store_adaptor(Inner inner, Interceptor interceptor = Interceptor())
         : inner_(std::move(inner)), interceptor_(std::make_shared<const Interceptor>(std::move(interceptor))) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
@@ -2611,7 +2640,10 @@ class validated_reader {
 // A base class for transactions: the operations of `writer`, with everything around them that is the same in every
 // store. A store's transaction derives from it and implements only the unchecked operations.
 //
-//   class my_transaction : public vouch::validated_writer<my_transaction> { ... void commit(); };
+//   class my_transaction : public vouch::validated_writer<my_transaction> {
+//       ...
+//       void commit();
+//   };
 //
 // The base guarantees, for every operation:
 //  1. A closed transaction throws `misuse`, whatever the arguments are.
@@ -2815,8 +2847,8 @@ struct moment {
     [[nodiscard]] friend constexpr auto operator<=>(const moment&, const moment&) noexcept = default;
 };
 
-/// `Item` has a public `place` with a `moment when`, its order, and an index `in_heap`, which is `nowhere` while the item
-/// is in no heap.
+/// `Item` has a public `place` with a `moment when`, its order, and an index `in_heap`, which is `nowhere` while the
+/// item is in no heap.
 template <class Item>
 class heap {
   public:
@@ -3107,7 +3139,7 @@ struct layout {
         row* next_free = nullptr;
     };
 
-    /// Live entries of one (queue, lane). The first is the head and has a gate; the others are blocked and have no gate.
+    /// Live entries of one (queue, lane). The first, the head, has a gate; the others are blocked and have none.
     struct lane_index {
         sequence_list<row> live;
         row* head = nullptr;  ///< the first row; its gate is in the queue's `gates`
@@ -4489,8 +4521,8 @@ using transaction = basic_transaction<>;
 } // namespace vouch
 
 // ---- vouch/memory.hpp
-// The memory store: the whole contract in one process, with nothing on disk. Use it in unit tests, and for work that may
-// be lost when the process ends.
+// The memory store: the whole contract in one process, with nothing on disk. Use it in unit tests, and for work that
+// may be lost when the process ends.
 
 // ---- vouch/observe/observer.hpp
 // Events for observers that log, count or record what happens. An event is reported after the fact, so an observer can
@@ -4823,7 +4855,7 @@ inline namespace v0 {
 
 inline constexpr std::string_view saga_marks_queue = "saga.marks";
 
-/// The id of the mark that asks a saga to turn round. `origin` is the saga's first entry, so a resume keeps the request.
+/// The id of the mark that asks a saga to compensate. `origin` is the saga's first entry, so a resume keeps the request.
 [[nodiscard]] constexpr id cancel_mark_of(const id& origin) noexcept { return derive(origin, "saga.cancel"); }
 
 /// Asks a saga to undo what it has done, within the caller's transaction. Returns applied, or repeated if the saga was
@@ -5428,8 +5460,10 @@ std::string once(Writer& tx, const request& r, Work&& work) {
 //
 //   vouch::memory::store store;
 //   vouch::outbox outbox(store);
-//   outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"});    // commits by itself
-//   outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"}); // in the caller's transaction
+//   outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"}); // commits by itself
+//   vouch::transact(store, [&](auto& tx) {
+//       outbox.emit(tx, {.queue = "mail", .topic = "user.created", .payload = "ada"}); // commits with the transaction
+//   });
 //
 // Register all observers before the first use. After that any number of threads may use the outbox, if its clock, its
 // id source and its observers allow that.
@@ -6143,7 +6177,7 @@ template <class Transaction, class T, class H, class F>
         call<T>(work, body, d);
         static_assert(
             requires(Transaction & tx) { h->record(tx); },
-            "vouch: the `record` of a `work` that returns nothing is public and takes `transaction&`");
+            "vouch: the `record` of a `work` that returns nothing must be public and take `transaction&`");
         return {.outcome = succeed{}, .record = [h](Transaction& tx) { h->record(tx); }};
     } else {
         using kept = std::remove_cvref_t<returned>;
@@ -6152,8 +6186,9 @@ template <class Transaction, class T, class H, class F>
             return {.outcome = outcome_of(*value), .record = [h, value](Transaction& tx) { h->record(tx, *value); }};
         } else {
             static_assert(
-                requires(Transaction & tx) { h->record(tx); }, "vouch: `record` is public and takes `transaction&`, "
-                                                               "then if it likes what `work` returned as `const R&`");
+                requires(Transaction & tx) { h->record(tx); },
+                "vouch: `record` must be public and take `transaction&`, "
+                "optionally followed by the result of `work` as `const R&`");
             return {.outcome = outcome_of(*value), .record = [h](Transaction& tx) { h->record(tx); }};
         }
     }
@@ -6201,7 +6236,7 @@ template <class Transaction, class T = void, class H>
             out.work = [work](delivery& d) { return run_work<Transaction, T>(work, d); };
         }
     } else {
-        static_assert(!has_record<type>, "vouch: a handler with `record` has a `work` too");
+        static_assert(!has_record<type>, "vouch: a handler with `record` must have `work` too");
         out.work = [h](delivery& d) { return run_work<Transaction, T>(*h, d); };
     }
     if constexpr (has_ended<type>) {
@@ -6209,7 +6244,7 @@ template <class Transaction, class T = void, class H>
             requires(delivery & d) {
                 { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
             },
-            "vouch: `ended` is a public `outcome ended(delivery&, ending)`");
+            "vouch: `ended` must be a public `outcome ended(delivery&, ending)`");
         out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
     }
     if constexpr (requires { type::runs_sagas; }) {

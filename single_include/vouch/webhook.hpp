@@ -24,7 +24,7 @@
 //
 //   const vouch::webhook hook(find_subscription, send);
 //   router.on(hook);
-//   outbox.emit(tx, vouch::webhook::of({.queue = "webhooks", .event = "order.placed/7", .to = subscription, .body = body}));
+//   outbox.emit(tx, vouch::webhook::of({.queue = "hooks", .event = "order 7", .to = subscription, .body = body}));
 //
 // The names of its parts in other systems that call this a delivery saga:
 //

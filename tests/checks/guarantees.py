@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that every guarantee the README gives is a test's name.
+"""Checks that every guarantee in README.md names a test that exists.
 
     guarantees.py
 
-Each bullet under `## Guarantees` in README.md carries one or more comments `<!-- test: sentence -->`, and each sentence
-is, to the letter, the name of a TEST_CASE or the sentence of a check_property somewhere in tests/ or conformance/.
+Each bullet under `## Guarantees` in README.md has one or more comments `<!-- test: sentence -->`. In this and every other
+README.md, each such sentence is exactly the name of a TEST_CASE or check_property in tests/ or conformance/.
 """
 
 import re
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from readme_code import PAGES, ROOT
+
 NAMED = re.compile(r'\b(?:TEST_CASE|check_property)\s*\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
+NAMES_TEST = re.compile(r"<!--\s*test:\s*(.*?)\s*-->")
 
 
 def test_names():
@@ -37,7 +38,7 @@ def section(text, title):
 
 
 def bullets(lines):
-    """Each bullet as (line number, its whole text); a bullet goes on in the indented lines below it."""
+    """Each bullet as (line number, its whole text), with the indented lines below it."""
     found = []
     for number, line in lines:
         if re.match(r"[-*] ", line):
@@ -48,19 +49,14 @@ def bullets(lines):
 
 
 def main():
-    readme = ROOT / "README.md"
-    if not readme.is_file():
-        sys.exit("README.md is missing")
-    guarantees = bullets(section(readme.read_text(encoding="utf-8"), "Guarantees"))
-    if not guarantees:
-        sys.exit("README.md: no bullets under '## Guarantees'")
     names = test_names()
-    wrong = []
-    for number, text in guarantees:
-        sentences = [s.strip() for s in re.findall(r"<!--\s*test:\s*(.*?)\s*-->", text)]
-        if not sentences:
-            wrong.append(f"README.md:{number}: a guarantee without a <!-- test: ... -->")
-        wrong += [f"README.md:{number}: no test is named '{s}'" for s in sentences if s not in names]
+    guarantees = bullets(section((ROOT / "README.md").read_text(encoding="utf-8"), "Guarantees"))
+    wrong = [] if guarantees else ["README.md: no bullets under '## Guarantees'"]
+    wrong += [f"README.md:{number}: a guarantee without a <!-- test: ... -->" for number, text in guarantees
+              if not NAMES_TEST.search(text)]
+    for page in PAGES:
+        for number, line in enumerate((ROOT / page).read_text(encoding="utf-8").splitlines(), 1):
+            wrong += [f"{page}:{number}: no test is named '{s}'" for s in NAMES_TEST.findall(line) if s not in names]
     for line in wrong:
         print(line)
     sys.exit(1 if wrong else 0)

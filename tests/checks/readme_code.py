@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that the code in README.md, and in every README.md beside the code, is true.
+"""Checks the code and the links in README.md and in every README.md beside the code.
 
     readme_code.py WORK_FOLDER -- COMPILER [FLAGS...]
 
@@ -8,20 +8,29 @@
   `<!-- part of: tests/unit/x.cpp -->`. Its lines must occur there, in this order and without others between, blank
   lines and indentation aside. A block line `...` or `// ...` stands for lines left out.
 - Any other ```cpp block has an `int main` and is a program: it must compile with the given flags and exit 0. If the next
-  block is ```text, with at most one line of words between them, that is what the program prints, to the byte.
+  block is ```text, with at most one line of words between them, that is what the program prints, to the byte. A program
+  that uses the conformance suite is only compiled, because the suite runs for minutes. Programs are skipped where the
+  library that they need is not installed.
+- A relative link leads to a file or folder of this repository, and its #anchor to a heading of that page.
 """
 
 import difflib
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = ["README.md", *(path.relative_to(ROOT).as_posix()
                         for folder in ("include", "backends", "conformance", "examples", "tests")
                         for path in sorted((ROOT / folder).rglob("README.md")))]
-MUST_HAVE_CODE = {"README.md", "backends/README.md", "include/vouch/contract/README.md", "include/vouch/saga/README.md"}
+MUST_HAVE_CODE = {"README.md", "backends/README.md", *(f"include/vouch/{part}/README.md" for part in ("contract", "run", "saga"))}
+# By what a program includes: the header that the machine must have, and the flags.
+NEEDS = {
+    "<vouch/sqlite.hpp>": ("sqlite3.h", [f"-I{ROOT}/backends/sqlite/include", "-lsqlite3"]),
+    "<vouch/conformance.hpp>": ("rapidcheck.h", [f"-I{ROOT}", "-fsyntax-only"]),
+}
 
 
 class Block:
@@ -74,13 +83,28 @@ def missing_line(block, file):
     return None
 
 
+def is_installed(header, compiler):
+    found = subprocess.run([*compiler, "-E", "-x", "c++", "-"], input=f"#include <{header}>\n", text=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return found.returncode == 0
+
+
 def run_program(page, block, expected, work, compiler):
     stem = f"{page.replace('/', '_').removesuffix('.md')}_{block.start}"
     source, program = work / f"{stem}.cpp", work / stem
     source.write_text(block.text, encoding="utf-8")
-    if subprocess.run([*compiler, str(source), "-o", str(program)]).returncode != 0:
+    flags = []
+    for header, more in (need for include, need in NEEDS.items() if include in block.text):
+        if not is_installed(header, compiler):
+            print(f"{page}:{block.start}: skipped, {header} is not installed")
+            return None
+        flags += more
+    if subprocess.run([*compiler, str(source), "-o", str(program), *flags]).returncode != 0:
         return "does not compile"
-    result = subprocess.run([str(program)], stdout=subprocess.PIPE, text=True, timeout=60)
+    if "-fsyntax-only" in flags:
+        return None
+    with tempfile.TemporaryDirectory() as folder:  # for the files that the program makes
+        result = subprocess.run([str(program.resolve())], cwd=folder, stdout=subprocess.PIPE, text=True, timeout=60)
     if result.returncode != 0:
         return f"exits with {result.returncode}"
     if expected is not None and result.stdout != expected.text:
@@ -90,8 +114,32 @@ def run_program(page, block, expected, work, compiler):
     return None
 
 
+def without_code(text):
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+
+
+def anchors(text):
+    """The anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ +(.*?) *$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(text)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        if not target.exists():
+            yield f"{page}: no such file: {link}"
+        elif anchor and anchor not in anchors(target.read_text(encoding="utf-8")):
+            yield f"{page}: no such heading: {link}"
+
+
 def check(page, work, compiler):
     """What is wrong with a page, a line each."""
+    yield from broken_links(page)
     found = blocks((ROOT / page).read_text(encoding="utf-8"))
     if page in MUST_HAVE_CODE and not any(block.language == "cpp" for block in found):
         yield f"{page}: no ```cpp block"

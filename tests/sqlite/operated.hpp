@@ -79,7 +79,9 @@ struct answer {
     return out;
 }
 
-[[nodiscard]] answer ask_tool(const std::string& arguments) { return ask(std::string(VOUCH_TOOL) + ' ' + arguments); }
+[[nodiscard]] inline answer ask_tool(const std::string& arguments) {
+    return ask(std::string(VOUCH_TOOL) + ' ' + arguments);
+}
 
 [[nodiscard]] inline bool says(const answer& a, const std::string& what) {
     UNSCOPED_INFO(a.said);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The worker of the README, stopped by a signal once it has done something.
+// The worker that include/vouch/run/README.md shows, stopped by a signal after its first success.
 #include <chrono>
 #include <csignal>
 #include <string>
@@ -32,16 +32,16 @@ TEST_CASE("readme: a worker with everything an operator wants") {
 
     // clang-format off
     const vouch::stop_signals signals;                        // SIGINT and SIGTERM; a second one ends the process at once
-    vouch::metrics numbers;                                   // numbers.text() is what Prometheus scrapes
-    const vouch::sqlite::audit_table audit(store);            // a row per ended entry, in the commit of its outcome
+    vouch::metrics metrics;                                   // metrics.text() is the answer to a Prometheus scrape
+    const vouch::sqlite::audit_table audit(store);            // one row per ended entry, in the commit of its outcome
 
     vouch::worker worker(outbox, {.name = "mailer-1", .stop_within = 30s});
     worker.serve(router, {.queue = "mail", .concurrency = 8, .retention = {.succeeded = vouch::purge_rule::after(24h * 30)}});
     worker.serve(bank, {.queue = "bank", .lease = 1min});
-    worker.observe(numbers);
+    worker.observe(metrics);
     worker.audit(audit);
     worker.run(signals.token());
     // clang-format on
 
-    CHECK(numbers.text().find("vouch_settled_total{queue=\"mail\",outcome=\"succeeded\"} 1") != std::string::npos);
+    CHECK(metrics.text().find("vouch_settled_total{queue=\"mail\",outcome=\"succeeded\"} 1") != std::string::npos);
 }

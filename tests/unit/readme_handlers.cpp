@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The handlers the README shows, doing what it says they do.
+// The handlers, the webhook and the tracking scope that include/vouch/run/README.md shows, compiled and run.
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <vouch/testing.hpp>
 #include <vouch/vouch.hpp>
+#include <vouch/webhook.hpp>
 
 #include "catch.hpp"
 #include "support.hpp"
@@ -44,15 +46,15 @@ namespace readme_handlers_test {
 TEST_CASE("readme: its handlers do what it says") {
     vouch::testing::sandbox router; // takes handlers as a router does
     // clang-format off
-    router.on("mail.#", [](vouch::delivery& d) { send(d.payload()); });              // done when it returns
-    router.on("quote", [](vouch::delivery&) { return std::string("42 EUR"); });      // done, with a result
-    router.on("poll", [](vouch::delivery& d) -> vouch::outcome {                     // says itself what became of it
+    router.on("mail.#", [](vouch::delivery& d) { send(d.payload()); });              // succeeds when it returns
+    router.on("quote", [](vouch::delivery&) { return std::string("42 EUR"); });      // succeeds with a result
+    router.on("poll", [](vouch::delivery& d) -> vouch::outcome {                     // decides the outcome itself
         return ready() ? vouch::outcome{vouch::succeed{}} : vouch::release{.at = d.now() + 10s};
     });
     router.on<order>("order.placed", [](const order& o, vouch::delivery& d) {        // typed, through vouch::codec<order>
-        if (o.cents <= 0) throw vouch::reject("nothing_to_charge");                  // never again
-        if (!charge(o)) throw vouch::failure("bank_timeout");                        // again, by policy
-        d.emit({.queue = "shipping", .topic = "order.charged", .payload = o.number}); // in the commit of its success
+        if (o.cents <= 0) throw vouch::reject("nothing_to_charge");                  // never tried again
+        if (!charge(o)) throw vouch::failure("bank_timeout");                        // tried again, by policy
+        d.emit({.queue = "shipping", .topic = "order.charged", .payload = o.number}); // committed with the success
     });
     // clang-format on
     const auto run = [&](vouch::emission e) {
@@ -76,6 +78,43 @@ TEST_CASE("readme: its handlers do what it says") {
     bank_is_up = true;
     CHECK(run({.topic = "order.placed", .payload = "100"}).state == vouch::state::succeeded);
     CHECK(router.emitted("order.charged") == 1);
+}
+
+TEST_CASE("readme: a webhook is a route, and a delivery per event and subscription") {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
+    vouch::router router(outbox);
+    const vouch::webhook::subscription crm{.id = "crm", .url = "/crm"};
+    std::vector<std::string> posted;
+    const auto find_subscription = [&](std::string_view) { return std::optional(crm); };
+    const auto post = [&](const vouch::webhook::request& r) {
+        posted.push_back(r.subscription.url);
+        return 204;
+    };
+
+    // clang-format off
+    const vouch::webhook hook(find_subscription, post); // yours: the subscription of an id; the HTTP status of a request
+    router.on(hook);
+    outbox.emit(vouch::webhook::of({.queue = "webhooks", .event = "order.paid/7", .to = crm, .body = "{}"}));
+    // clang-format on
+
+    outbox.emit(vouch::webhook::of({.queue = "webhooks", .event = "order.paid/7", .to = crm, .body = "{}"}));
+    vouch::runner(outbox, router, {.queue = "webhooks"}).run_until_idle();
+    CHECK(posted == std::vector<std::string>{"/crm"});
+}
+
+TEST_CASE("readme: the emissions of a scope share its trail") {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
+
+    // clang-format off
+    const vouch::tracking request(outbox);
+    outbox.emit({.queue = "mail", .topic = "user.created", .payload = "ada"}); // this thread's emissions share the scope's trail
+    // clang-format on
+
+    const auto stored = store.list(vouch::query::all("mail"));
+    REQUIRE(stored.size() == 1);
+    CHECK(stored.front().trail.front() == request.trail().front());
 }
 
 } // namespace readme_handlers_test

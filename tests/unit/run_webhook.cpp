@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Webhook deliveries, and the diagram of a recorded saga.
+// Webhook deliveries.
 #include <array>
 #include <map>
 #include <optional>
@@ -25,7 +25,7 @@ using kind = vouch::receipt::kind;
 
 namespace {
 
-/// Subscriptions, a sender that returns `status`, and a sandbox to deliver in.
+/// Subscriptions, a sender with a settable status, and a sandbox to deliver in.
 struct webhook_fixture {
     webhook_fixture() {
         webhook hook(
@@ -42,7 +42,7 @@ struct webhook_fixture {
                 return status;
             },
             {.backoff = vouch::fixed{1min}, .attempts_max = 3});
-        box.on(std::string(webhook::topic), hook, hook.retry());
+        box.on(hook);
     }
     vouch::receipt emit(const std::string& event, const std::string& to) {
         return box.emit(webhook::of({.queue = "test", .event = event, .to = known.at(to), .body = "{}"}));
@@ -58,7 +58,7 @@ struct webhook_fixture {
 
 } // namespace
 
-TEST_CASE("webhook: an event is delivered once per subscription, however often it is emitted") {
+TEST_CASE("webhook: one delivery per event and subscription, however often it is emitted") {
     webhook_fixture f;
     const auto first = f.emit("e1", "crm");
     CHECK(first.what == kind::inserted);
@@ -75,7 +75,7 @@ TEST_CASE("webhook: an event is delivered once per subscription, however often i
           vouch::error_kind::invalid_argument);
 }
 
-TEST_CASE("webhook: a subscription's limits and delays override the defaults") {
+TEST_CASE("webhook: limits and delays are the subscription's, or else the default's") {
     webhook_fixture f;
     f.status = 503;
     const auto crm = f.emit("e1", "crm").id;
@@ -91,7 +91,7 @@ TEST_CASE("webhook: a subscription's limits and delays override the defaults") {
     CHECK(f.box.find(slow)->last_error == "http_503");
 }
 
-TEST_CASE("webhook: a subscription's schedule is used to its end, even beyond the default attempts") {
+TEST_CASE("webhook: a subscription's schedule is used to its end, whatever its length") {
     webhook_fixture f;
     f.known["patient"] = {.id = "patient", .backoff = vouch::schedule(std::vector<vouch::duration>(12, 1min))};
     f.status = 503;
@@ -102,7 +102,7 @@ TEST_CASE("webhook: a subscription's schedule is used to its end, even beyond th
     CHECK(f.box.clock()() == f.box.start() + 12min);
 }
 
-TEST_CASE("webhook: a changed limit applies from the next attempt on") {
+TEST_CASE("webhook: a limit that changes later applies from the next attempt on") {
     webhook_fixture f;
     f.status = 503;
     const auto id = f.emit("e1", "slow").id; // two attempts, an hour apart
@@ -127,7 +127,7 @@ TEST_CASE("webhook: a changed limit applies from the next attempt on") {
     CHECK(f.box.find(id)->state == state::dead);
 }
 
-TEST_CASE("webhook: a delivery that kills its process every time ends at the subscription's limit") {
+TEST_CASE("webhook: a delivery that crashes its process every time ends at the subscription's limit") {
     webhook_fixture f;
     const auto id = f.emit("e1", "slow").id;
     for (int crashes = 0; crashes < 3; ++crashes) { // a first lapse costs no attempt
@@ -139,7 +139,7 @@ TEST_CASE("webhook: a delivery that kills its process every time ends at the sub
     CHECK(f.box.find(id)->last_error == "attempts_exhausted");
 }
 
-TEST_CASE("webhook: the last error is kept after a success, as a code and not as a message") {
+TEST_CASE("webhook: the final error is kept after a success, as a code and not as a message") {
     webhook_fixture f;
     f.status = 0;
     const auto id = f.emit("e1", "crm").id;
@@ -151,7 +151,7 @@ TEST_CASE("webhook: the last error is kept after a success, as a code and not as
     CHECK(f.box.find(id)->failures == 1);
 }
 
-TEST_CASE("webhook: a delivery to a removed subscription and an entry that is not a delivery are dead at once") {
+TEST_CASE("webhook: a delivery to a removed subscription, or an entry that is not a delivery, is dead at once") {
     webhook_fixture f;
     const auto id = f.emit("e1", "crm").id;
     f.known.clear();
@@ -162,7 +162,7 @@ TEST_CASE("webhook: a delivery to a removed subscription and an entry that is no
     CHECK(f.sent.empty());
 }
 
-TEST_CASE("webhook: the dead-letter hook and the dead delivery are committed together or not at all") {
+TEST_CASE("webhook: the dead-letter hook shares the transaction in which the delivery dies") {
     webhook_fixture f;
     f.status = 410;
     bool is_broken = false;
@@ -190,7 +190,7 @@ TEST_CASE("webhook: the dead-letter hook and the dead delivery are committed tog
     CHECK(letters[0].topic == "http_410");
 }
 
-TEST_CASE("webhook: a requeue is a new delivery, and the dead one does not change") {
+TEST_CASE("webhook: a requeue is a new delivery; the dead one never changes") {
     webhook_fixture f;
     f.status = 500;
     const auto id = f.emit("e1", "crm").id;
@@ -208,39 +208,6 @@ TEST_CASE("webhook: a requeue is a new delivery, and the dead one does not chang
     CHECK(f.box.find(fresh.id)->state == state::succeeded);
     CHECK(*f.box.find(id) == dead);
     CHECK(f.emit("e1", "crm") == vouch::receipt{kind::duplicate, fresh.id});
-}
-
-TEST_CASE("diagram: a recorded saga is a Mermaid sequence diagram") {
-    stage on;
-    const auto d = define({.compensated = "order.failed", .queue = "mail"})
-                       .command("payment", {.queue = "payment", .topic = "charge", .undo = "refund"})
-                       .step("stock", on.rejects("stock", "insufficient_stock"))
-                       .build();
-    on.play(d);
-    int calls = 0;
-    on.on("payment", "charge", [&](vouch::delivery&) {
-        if (++calls == 1) {
-            throw vouch::failure("busy");
-        }
-    });
-    on.on("payment", "refund", [](vouch::delivery&) {});
-    on.on("mail", "order.failed", [](vouch::delivery&) {});
-    on.begin(d);
-    on.run_all();
-    CHECK(vouch::testing::sequence_diagram(on.recorder.events()) == R"(sequenceDiagram
-    participant q0 as sagas
-    participant q1 as payment
-    participant q2 as mail
-    Note over q0: order
-    q0->>q1: charge
-    q1->>q1: charge again (busy)
-    q1-->>q0: charge succeeded
-    q0->>q1: refund
-    q1-->>q0: refund succeeded
-    Note over q0: order succeeded (compensated)
-    q0->>q2: order.failed
-    q2-->>q0: order.failed succeeded
-)");
 }
 
 } // namespace run_webhook_test

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Steps that are done or skipped by a condition: what it is asked with, that its answer is recorded and holds, and what
-// becomes of the steps around it.
+// Conditional steps: what a condition receives, that its answer is stored and final, and how the steps around it behave.
 #include <string>
 #include <tuple>
 #include <vector>
@@ -40,7 +39,7 @@ vouch::saga_definition second_if(stage& on, Condition&& condition) {
 
 } // namespace
 
-TEST_CASE("condition: a step is skipped if it says no: not done, not undone, and shown as skipped") {
+TEST_CASE("condition: a step whose condition is false is not done, not undone, and shown as skipped") {
     stage on;
     const bool answer = GENERATE(true, false);
     const auto d = second_if(on, [&](const std::string&) { return answer; });
@@ -63,7 +62,7 @@ TEST_CASE("condition: a step is skipped if it says no: not done, not undone, and
     }
 }
 
-TEST_CASE("condition: it knows the context and the results of the steps before it, in any of its forms") {
+TEST_CASE("condition: it receives the context and the results of the earlier steps, in any of its forms") {
     stage on;
     const auto d = define()
                        .step("a", [] { return "7"; })
@@ -86,7 +85,7 @@ TEST_CASE("condition: it knows the context and the results of the steps before i
     CHECK(on.log == lines{"c"});
 }
 
-TEST_CASE("condition: of a step and its otherwise exactly one is done") {
+TEST_CASE("condition: of a step and its alternative exactly one runs") {
     stage on;
     const auto d = define()
                        .step("parcel", on.does("parcel"), on.does("no parcel"))
@@ -113,7 +112,7 @@ TEST_CASE("condition: of a step and its otherwise exactly one is done") {
     }
 }
 
-TEST_CASE("condition: an answer that is recorded holds, whatever the function says later") {
+TEST_CASE("condition: a stored answer is final, whatever the function returns later") {
     stage on;
     bool answer = GENERATE(true, false);
     int asked = 0;
@@ -137,7 +136,7 @@ TEST_CASE("condition: an answer that is recorded holds, whatever the function sa
     CHECK(on.status(id).is_compensated());
 }
 
-TEST_CASE("condition: one that is added or taken away does not turn a running saga's past round") {
+TEST_CASE("condition: adding or removing one does not change what a running saga has done") {
     stage on;
     const auto always = define().step("s1", on.does("do 1"), on.does("undo 1")).build();
     const auto never =
@@ -171,7 +170,7 @@ TEST_CASE("condition: one that is added or taken away does not turn a running sa
     }
 }
 
-TEST_CASE("condition: one that throws is the failure of its step, with nothing done") {
+TEST_CASE("condition: one that throws fails its step, which has had no effect") {
     stage on;
     SECTION("rejecting: at once") {
         const auto d = second_if(on, [](const std::string&) -> bool { throw vouch::reject("undecided"); });
@@ -195,13 +194,13 @@ TEST_CASE("condition: one that throws is the failure of its step, with nothing d
     CHECK(on.log == lines{"do 1", "undo 1 <r1>"});
 }
 
-TEST_CASE("condition: turned round before the answer, there is nothing of its step to undo") {
+TEST_CASE("condition: a saga cancelled before the answer has nothing of this step to undo") {
     stage on;
     const auto d = second_if(on, [](const std::string&) { return true; });
     on.play(d);
     const auto id = on.begin(d);
     on.runner().run_once();
-    on.crash(); // a claim that would have asked
+    on.crash(); // a claim that would have asked the condition
     on.pass(5min);
     std::ignore = vouch::transact(on.store, [&](auto& tx) { return vouch::request_cancel(tx, id, on.clock()); });
     on.run();
@@ -209,7 +208,7 @@ TEST_CASE("condition: turned round before the answer, there is nothing of its st
     CHECK(on.line(id) == "order v1 compensated because cancelled [s1 undone, s2 failed]");
 }
 
-TEST_CASE("condition: one without a step, a second one, and an otherwise without a first are refused") {
+TEST_CASE("condition: one without a step, a second one, and an alternative to an unconditional step are refused") {
     const auto refused = [](const auto& make) {
         const auto e = error_of([&] { std::ignore = make().build(); });
         REQUIRE(e);
@@ -227,28 +226,6 @@ TEST_CASE("condition: one without a step, a second one, and an otherwise without
           "saga step 0: otherwise needs a step with a condition before it");
     CHECK(refused([&] { return define().step("a", nothing).step("b", nothing).otherwise(); }) ==
           "saga step 1: otherwise needs a step with a condition before it");
-}
-
-TEST_CASE("diagram: a step that is skipped is shown as skipped") {
-    stage on;
-    const auto d = define()
-                       .command("payment", {.queue = "payment", .topic = "charge"})
-                       .step("gift wrap", on.does("wrap"))
-                       .when([](const std::string& payload) { return payload == "gift"; })
-                       .build();
-    on.play(d);
-    on.on("payment", "charge", [](vouch::delivery&) {});
-    on.begin(d);
-    on.run_all();
-    CHECK(vouch::testing::sequence_diagram(on.recorder.events()) == R"(sequenceDiagram
-    participant q0 as sagas
-    participant q1 as payment
-    Note over q0: order
-    q0->>q1: charge
-    q1-->>q0: charge succeeded
-    Note over q0: order (skipped gift wrap)
-    Note over q0: order succeeded (completed)
-)");
 }
 
 } // namespace saga_conditions_test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sagas where something around them is wrong: an unbound topic, a definition that has grown, a payload that no longer
-// decodes, actions that take long, progress that fills up.
+// Sagas in a faulty environment: an unbound topic, a definition with an added step, a payload that no longer decodes,
+// slow actions, a progress that is full.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ namespace saga_hardening_test {
 using namespace saga_support;
 using vouch::state;
 
-TEST_CASE("saga: while its last topic is not bound it waits, and calls no action again") {
+TEST_CASE("saga: while its final topic is not bound it waits, and calls no action again") {
     stage on;
     const auto d = define({.compensated = "order.undone"}).step("pay", on.rejects("charge", "declined")).build();
     on.play(d);
@@ -29,13 +29,13 @@ TEST_CASE("saga: while its last topic is not bound it waits, and calls no action
     CHECK(is_live(on.entry(id).state));
 }
 
-TEST_CASE("saga: a definition that has grown by a step under its old version is another version") {
+TEST_CASE("saga: a definition with an added step and the same version counts as another version") {
     stage on;
     const auto pay = on.does("charge");
     const auto was = define({.completed = "order.done"}).step("pay", pay).build();
     on.play(was);
     const auto id = on.begin(was);
-    on.run(); // done, and waits for its topic to be bound
+    on.run(); // all steps are done; it waits for its topic to be bound
     vouch::router grown(on.outbox);
     grown.on(define({.completed = "order.done"}).step("pay", pay).step("ship", on.does("ship")).build());
     on.pass(1min);
@@ -47,7 +47,7 @@ TEST_CASE("saga: a definition that has grown by a step under its old version is 
     CHECK(is_live(on.entry(id).state));
 }
 
-TEST_CASE("saga: the time of a first step runs from its beginning, however often it is tried") {
+TEST_CASE("saga: the timeout of the first step counts from its first attempt") {
     stage on;
     const auto d =
         define()
@@ -61,7 +61,7 @@ TEST_CASE("saga: the time of a first step runs from its beginning, however often
     CHECK(on.status(id).reason == "timed_out");
 }
 
-TEST_CASE("saga: a payload that no longer decodes ends it only if nothing can have been done") {
+TEST_CASE("saga: a payload that does not decode ends it only if no step can have had an effect") {
     stage on;
     const auto d = define().step("pay", on.does("charge")).build();
     on.play(d);
@@ -80,7 +80,7 @@ TEST_CASE("saga: a payload that no longer decodes ends it only if nothing can ha
     CHECK(on.entry(fresh).last_error == "undecodable");
 }
 
-TEST_CASE("saga: the wait after a failed action begins when the action ends") {
+TEST_CASE("saga: the delay after a failed action counts from the end of the action") {
     stage on;
     const auto d =
         define()
@@ -97,7 +97,7 @@ TEST_CASE("saga: the wait after a failed action begins when the action ends") {
     CHECK(on.entry(id).due_at == on.start + 90s);
 }
 
-TEST_CASE("saga: steps that are skipped when its progress is full turn it round, and what was done is undone") {
+TEST_CASE("saga: skipped steps that overflow its progress make it compensate") {
     stage on;
     auto steps = define().step(
         "big", [&](vouch::step_call&) { return std::string(1024 * 1024 - 700, 'x'); }, on.does("undo"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The engine with steps in this process: forward, back, and everything that may go wrong in between.
+// The engine with steps in this process: forward, back, and every failure in between.
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -13,6 +14,19 @@
 
 namespace saga_local_test {
 
+struct number {
+    int value = 0;
+};
+
+} // namespace saga_local_test
+
+template <>
+struct vouch::codec<saga_local_test::number> {
+    static saga_local_test::number decode(std::string_view bytes) { return {std::stoi(std::string(bytes))}; }
+};
+
+namespace saga_local_test {
+
 using namespace saga_support;
 using vouch::event_kind;
 using vouch::state;
@@ -20,7 +34,7 @@ using vouch::step_call;
 
 namespace {
 
-/// Three steps, of which the named one is given.
+/// Three steps; the caller gives one of them.
 template <class Forward>
 vouch::saga_definition three(stage& on, std::size_t which, Forward&& forward, vouch::step_options how = {},
                              vouch::saga_options options = {}) {
@@ -38,7 +52,7 @@ vouch::saga_definition three(stage& on, std::size_t which, Forward&& forward, vo
 
 } // namespace
 
-TEST_CASE("saga: every step in order, one per claim, and then it is completed") {
+TEST_CASE("saga: it runs its steps in order, one per claim, and then is completed") {
     stage on;
     const auto d = three(on, 0, on.does(""));
     on.play(d);
@@ -55,7 +69,7 @@ TEST_CASE("saga: every step in order, one per claim, and then it is completed") 
     CHECK(on.status(id).steps[1].result == "r2");
 }
 
-TEST_CASE("saga: a rejected step is not undone; what was done before it is, in reverse, each with its own result") {
+TEST_CASE("saga: a rejected step is not undone; earlier steps are, in reverse, each with its own result") {
     stage on;
     const auto d = three(on, 3, on.rejects("do 3", "address_undeliverable"));
     on.play(d);
@@ -67,7 +81,7 @@ TEST_CASE("saga: a rejected step is not undone; what was done before it is, in r
     CHECK(on.line(id) == "order v1 compensated because address_undeliverable [s1 undone, s2 undone, s3 failed]");
 }
 
-TEST_CASE("saga: a rejection is proof that nothing was done only on the first try of its step") {
+TEST_CASE("saga: a rejection proves that nothing was done only in the first attempt of its step") {
     stage on;
     bool has_paid = false;
     const auto d = three(on, 2, [&](step_call&) -> std::string {
@@ -88,10 +102,10 @@ TEST_CASE("saga: a rejection is proof that nothing was done only on the first tr
     }
     SECTION("the claim before it lapsed, which counts as no attempt: what that has done is undone") {
         auto dying = on.runner();
-        std::ignore = dying.handle(dying.claim().front()); // it has paid, and is not heard of again
+        std::ignore = dying.handle(dying.claim().front()); // it has paid, and then crashes
         on.pass(5min);
         SECTION("at once") { on.run_out(); }
-        SECTION("also if the next claim is handed back unstarted") {
+        SECTION("also if the next claim is released unhandled") {
             auto stopping = on.runner();
             const auto ticket = ticket_of(stopping.claim().front());
             settle(on.store, ticket, vouch::release{}, on.clock());
@@ -99,7 +113,7 @@ TEST_CASE("saga: a rejection is proof that nothing was done only on the first tr
         }
         CHECK(on.log == lines{"do 1", "do 2", "do 2", "undo 2 <>", "undo 1 <r1>"});
     }
-    SECTION("the claim before it was handed back unstarted: there is nothing to undo") {
+    SECTION("the claim before it was released unhandled: there is nothing to undo") {
         has_paid = true;
         auto stopping = on.runner();
         const auto ticket = ticket_of(stopping.claim().front());
@@ -110,7 +124,24 @@ TEST_CASE("saga: a rejection is proof that nothing was done only on the first tr
     }
 }
 
-TEST_CASE("saga: the first step is rejected, and there is nothing to undo") {
+TEST_CASE("saga: a compensation decodes the result of its step; bytes that do not decode leave it stuck") {
+    stage on;
+    const bool is_valid = GENERATE(true, false);
+    const auto d = define()
+                       .step(
+                           "s1", [&] { return is_valid ? "7" : "seven"; },
+                           [&](step_call& call) { on.note("undo " + std::to_string(call.result_as<number>().value)); })
+                       .step("s2", on.rejects("do 2", "no"))
+                       .build();
+    on.play(d);
+    const auto id = on.begin(d);
+    on.run();
+    CHECK(on.status(id).is_compensated() == is_valid);
+    CHECK(on.log == (is_valid ? lines{"do 2", "undo 7"} : lines{"do 2"}));
+    CHECK(on.entry(id).last_error == (is_valid ? "" : "undecodable_result"));
+}
+
+TEST_CASE("saga: if the first step rejects, there is nothing to undo") {
     stage on;
     const auto d = three(on, 1, on.rejects("do 1", "no"));
     on.play(d);
@@ -121,7 +152,7 @@ TEST_CASE("saga: the first step is rejected, and there is nothing to undo") {
     CHECK(on.status(id).reason == "no");
 }
 
-TEST_CASE("saga: a step that fails is tried again by its policy, and its attempts begin anew at the next step") {
+TEST_CASE("saga: a step that fails is retried by its policy; each step has its own attempts") {
     stage on;
     const auto flaky = [&](step_call& call) {
         on.note("do 2 attempt " + std::to_string(call.attempt()));
@@ -141,7 +172,7 @@ TEST_CASE("saga: a step that fails is tried again by its policy, and its attempt
     CHECK(on.clock() == on.start + 20s);
 }
 
-TEST_CASE("saga: a step whose attempts are spent is unknown, and undone too, without a result") {
+TEST_CASE("saga: a step that has used up its attempts is unknown, and undone too, without a result") {
     stage on;
     const auto d = three(on, 2, on.fails("do 2", "bank_timeout"), {.retry = times(2)});
     on.play(d);
@@ -151,7 +182,7 @@ TEST_CASE("saga: a step whose attempts are spent is unknown, and undone too, wit
     CHECK(on.line(id) == "order v1 compensated because bank_timeout [s1 undone, s2 undone]");
 }
 
-TEST_CASE("saga: a step that kills its runner every time is unknown in the end, and undone") {
+TEST_CASE("saga: a step that crashes its runner every time ends unknown, and is undone") {
     stage on;
     const auto d = three(on, 2, on.does("do 2"), {.retry = times(2)});
     on.play(d);
@@ -175,7 +206,7 @@ TEST_CASE("saga: a crash between the effect and the checkpoint repeats the step,
     on.runner().run_once();
     auto dying = on.runner();
     for (auto& e : dying.claim()) {
-        std::ignore = dying.handle(e); // its effect is out, nobody is told
+        std::ignore = dying.handle(e); // it has had its effect, and then crashes
     }
     on.pass(5min);
     on.run();
@@ -185,20 +216,20 @@ TEST_CASE("saga: a crash between the effect and the checkpoint repeats the step,
     CHECK(on.tags() == lines{"completed"});
 }
 
-TEST_CASE("saga: a step that is not done in its time is unknown, retries or not") {
+TEST_CASE("saga: a step that is not done before its timeout is unknown, with or without retries") {
     stage on;
     const auto d =
         three(on, 2, on.fails("do 2", "busy"),
               {.retry = vouch::retry_policy{.backoff = vouch::fixed{10s}, .attempts_max = 100}, .timeout = 25s});
     on.play(d);
     const auto id = on.begin(d);
-    on.pass(1h); // time in the queue is not the step's
+    on.pass(1h); // time in the queue does not count
     on.run_out();
     CHECK(on.log == lines{"do 1", "do 2", "do 2", "do 2", "undo 2 <>", "undo 1 <r1>"});
     CHECK(on.status(id).reason == "timed_out");
 }
 
-TEST_CASE("saga: a compensation is tried again; out of retries the saga is dead, showing where it is stuck") {
+TEST_CASE("saga: a compensation is retried; without attempts left the saga is dead and shows where it is stuck") {
     stage on;
     bool bank_is_back = false;
     const auto d = define()
@@ -221,7 +252,7 @@ TEST_CASE("saga: a compensation is tried again; out of retries the saga is dead,
     CHECK(on.line(id) == "order v1 dead, back at s2 because no [s1 done, s2 done, s3 failed], stuck with bank_down");
     CHECK(on.tags().empty());
 
-    SECTION("and resume goes on from there, with all its retries, under the same keys") {
+    SECTION("and resume continues from there, with all its retries, under the same keys") {
         on.log.clear();
         bank_is_back = true;
         const auto next = vouch::transact(on.store, [&](auto& tx) {
@@ -244,7 +275,7 @@ TEST_CASE("saga: a compensation is tried again; out of retries the saga is dead,
     }
 }
 
-TEST_CASE("requeue: a dead saga pays again only if requeue_saga asks for that by name; resume keeps its keys") {
+TEST_CASE("requeue: a dead saga repeats its work only after requeue_saga; resume keeps its keys") {
     stage on;
     std::vector<vouch::id> paid;
     const auto d = define({.version = 7})
@@ -255,7 +286,7 @@ TEST_CASE("requeue: a dead saga pays again only if requeue_saga asks for that by
     on.play({d, define({.version = 8}).step("new", on.does("new")).build()});
     const auto id = on.begin(d);
     auto dying = on.runner();
-    std::ignore = dying.handle(dying.claim().front()); // it has paid, and no checkpoint says so
+    std::ignore = dying.handle(dying.claim().front()); // it has paid, and crashes before the checkpoint
     on.pass(5min);
     std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.cancel(id, "abandoned", on.clock()); });
     const auto replaced = [&](vouch::receipt (*how)(vouch::memory::transaction&, const vouch::requeue_request&)) {
@@ -280,7 +311,7 @@ TEST_CASE("requeue: a dead saga pays again only if requeue_saga asks for that by
         CHECK(on.status(next.id).version == 7);
         CHECK(replaced(vouch::requeue_saga<vouch::memory::transaction>).id == next.id);
     }
-    SECTION("requeue_saga of what is no saga, or not dead, is refused") {
+    SECTION("requeue_saga refuses an entry that is not a saga, or not dead") {
         const auto plain = on.emit({.queue = "sagas", .topic = "t"});
         for (const auto& other : {plain, on.begin(d), id_of(99)}) {
             CHECK(vouch::transact(on.store, [&](auto& tx) {
@@ -291,7 +322,7 @@ TEST_CASE("requeue: a dead saga pays again only if requeue_saga asks for that by
     }
 }
 
-TEST_CASE("saga: a compensation that is rejected, or kills its runner every time, is stuck too") {
+TEST_CASE("saga: a compensation that rejects, or crashes its runner every time, is stuck too") {
     stage on;
     const bool by_crash = GENERATE(false, true);
     const auto d = define()
@@ -326,7 +357,7 @@ TEST_CASE("saga: a step without a compensation is kept") {
     CHECK(on.line(id) == "order v1 compensated because no [s1 undone, s2 kept, s3 failed]");
 }
 
-TEST_CASE("saga: one that expires is turned round, never killed with work done, and undone after its time") {
+TEST_CASE("saga: one that expires compensates after its expiry, and is never dropped with work done") {
     stage on;
     const auto d = three(on, 2, on.fails("do 2", "busy"),
                          {.retry = vouch::retry_policy{.backoff = vouch::fixed{1min}, .attempts_max = 100}});
@@ -340,7 +371,7 @@ TEST_CASE("saga: one that expires is turned round, never killed with work done, 
     CHECK(on.status(id).reason == "expired");
 }
 
-TEST_CASE("saga: a step whose next try would come after the expiry is unknown, also after its first") {
+TEST_CASE("saga: a step whose next attempt would be after the expiry is unknown") {
     stage on;
     const auto d = three(on, 2, on.fails("do 2", "busy"),
                          {.retry = vouch::retry_policy{.backoff = vouch::fixed{1h}, .attempts_max = 100}});
@@ -353,7 +384,7 @@ TEST_CASE("saga: a step whose next try would come after the expiry is unknown, a
     CHECK(on.status(id).reason == "expired");
 }
 
-TEST_CASE("saga: a compensation waits for its next try across the expiry, and is not called twice in one claim") {
+TEST_CASE("saga: a compensation waits for its next attempt across the expiry, and is called once per claim") {
     stage on;
     const auto d = define()
                        .step("s1", on.does("do 1"), on.fails("undo 1", "bank_down"),
@@ -372,14 +403,14 @@ TEST_CASE("saga: a compensation waits for its next try across the expiry, and is
     CHECK(on.entry(id).last_error == "bank_down");
 }
 
-TEST_CASE("saga: resumed in the middle of a step it does not know what that has done") {
+TEST_CASE("saga: one that is resumed in the middle of a step does not know whether it had an effect") {
     stage on;
     const auto d = three(on, 0, on.does(""));
     on.play(d);
     const auto id = on.begin(d);
     on.runner().run_once();
     auto dying = on.runner();
-    std::ignore = dying.handle(dying.claim().front()); // its effect is out
+    std::ignore = dying.handle(dying.claim().front()); // it has had its effect
     on.pass(5min);
     const auto next = vouch::transact(on.store, [&](auto& tx) {
         std::ignore = tx.cancel(id, "abandoned", on.clock());
@@ -405,7 +436,7 @@ TEST_CASE("saga: one that expires before it has begun undoes nothing") {
     CHECK(on.status(id).is_compensated());
 }
 
-TEST_CASE("saga: an expired one whose compensation fails is tried again, and is dead in the end") {
+TEST_CASE("saga: an expired one retries its compensation, and is dead when the attempts are used up") {
     stage on;
     const auto d = define()
                        .step("s1", on.does("do 1"), on.fails("undo 1", "bank_down"), {.retry = times(3)})
@@ -422,7 +453,7 @@ TEST_CASE("saga: an expired one whose compensation fails is tried again, and is 
     CHECK(on.entry(id).last_error == "bank_down");
 }
 
-TEST_CASE("saga: an entry's own attempts_max turns it round as well") {
+TEST_CASE("saga: an entry's own attempts_max makes it compensate too") {
     stage on;
     const auto d = three(on, 2, on.does("do 2"), {.retry = times(100)});
     on.play(d);
@@ -439,7 +470,7 @@ TEST_CASE("saga: an entry's own attempts_max turns it round as well") {
     CHECK(on.status(id).reason == "attempts_exhausted");
 }
 
-TEST_CASE("saga: a request to cancel turns it round, at whatever moment it comes") {
+TEST_CASE("saga: a request to cancel makes it compensate, at any moment") {
     stage on;
     const auto request = [&](const vouch::id& id) {
         return vouch::transact(on.store, [&](auto& tx) { return vouch::request_cancel(tx, id, on.clock()); });
@@ -462,7 +493,7 @@ TEST_CASE("saga: a request to cancel turns it round, at whatever moment it comes
         on.run();
         CHECK(on.log == lines{"do 1", "undo 1 <r1>"});
     }
-    SECTION("while a step runs, whose result is handed to its compensation") {
+    SECTION("while a step runs: its compensation receives its result") {
         vouch::id id;
         const auto d = three(on, 2, [&](step_call&) {
             on.note("do 2");
@@ -502,7 +533,7 @@ TEST_CASE("saga: a request to cancel turns it round, at whatever moment it comes
     }
 }
 
-TEST_CASE("cancel: a request for an entry that is no saga is refused, and writes nothing") {
+TEST_CASE("cancel: a request for an entry that is not a saga is refused, and writes nothing") {
     stage on;
     auto e = vouch::emission{.queue = "mails", .topic = "send"};
     SECTION("without progress") {}
@@ -512,11 +543,11 @@ TEST_CASE("cancel: a request for an entry that is no saga is refused, and writes
     const auto before = on.entry(mail);
     CHECK(vouch::transact(on.store, [&](auto& tx) { return vouch::request_cancel(tx, mail, on.clock() + 1min); }) ==
           vouch::verdict::unknown);
-    CHECK(on.entry(mail) == before); // it is not due before its time
+    CHECK(on.entry(mail) == before); // it is not due earlier
     CHECK(on.store.counts(vouch::saga_marks_queue).total() == 0);
 }
 
-TEST_CASE("cancel: a saga whose progress cannot be read is not promised to turn round") {
+TEST_CASE("cancel: a saga whose progress cannot be read is refused") {
     stage on;
     const auto d = three(on, 0, on.does(""));
     auto e = d.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
@@ -528,7 +559,7 @@ TEST_CASE("cancel: a saga whose progress cannot be read is not promised to turn 
     CHECK(on.store.counts(vouch::saga_marks_queue).total() == 0);
 }
 
-TEST_CASE("cancel: a request and a resume before the first checkpoint find each other, in either order") {
+TEST_CASE("cancel: a request and a resume before the first checkpoint work together, in either order") {
     stage on;
     const auto d = three(on, 0, on.does(""));
     on.play(d);
@@ -556,7 +587,7 @@ TEST_CASE("cancel: a request and a resume before the first checkpoint find each 
     CHECK(on.status(last).origin == id);
 }
 
-TEST_CASE("saga: an unknown definition or version is released to a later time and reported, never buried or run") {
+TEST_CASE("saga: an unknown definition or version is released for later and reported, never buried or run") {
     stage on;
     const auto v1 = three(on, 0, on.does(""));
     on.play(three(on, 0, on.does(""), {}, {.version = 2}));
@@ -597,7 +628,7 @@ TEST_CASE("saga: an unknown definition or version is released to a later time an
     CHECK(on.log.empty());
 }
 
-TEST_CASE("saga: versions live side by side; an entry without progress is of the newest") {
+TEST_CASE("saga: versions run side by side; an entry without progress has the newest") {
     stage on;
     const auto v1 = define().step("old", on.does("old")).build();
     const auto v2 = define({.version = 2}).step("new", on.does("new")).build();
@@ -609,7 +640,7 @@ TEST_CASE("saga: versions live side by side; an entry without progress is of the
     CHECK(on.log == lines{"old", "new", "new"});
 }
 
-TEST_CASE("saga: progress that cannot be read is left alone, and the entry is looked at again") {
+TEST_CASE("saga: progress that cannot be read is left unchanged, and the entry is claimed again later") {
     stage on;
     const auto d = three(on, 0, on.does(""));
     on.play(d);
@@ -622,7 +653,7 @@ TEST_CASE("saga: progress that cannot be read is left alone, and the entry is lo
     CHECK(on.log.empty());
 }
 
-TEST_CASE("saga: a result that does not fit turns it round, and its step is undone without it") {
+TEST_CASE("saga: a result that is too large makes it compensate, and its step is undone without it") {
     stage on;
     const std::string large(vouch::limits{}.progress_max - 600, 'x');
     const std::size_t which = GENERATE(2U, 3U);
@@ -636,7 +667,7 @@ TEST_CASE("saga: a result that does not fit turns it round, and its step is undo
     CHECK(lines(on.log.end() - static_cast<std::ptrdiff_t>(which), on.log.end()) == undone);
 }
 
-TEST_CASE("saga: its end emits its topics, in the settling transaction, with the reason") {
+TEST_CASE("saga: its end emits its topic, in the settling transaction, with the reason") {
     stage on(vouch::bindings{}.bind("order.#", "mail"));
     const auto d = three(on, 2,
                          [](const std::string& payload) {
@@ -659,7 +690,7 @@ TEST_CASE("saga: its end emits its topics, in the settling transaction, with the
     CHECK(bad.headers.back() == std::pair<std::string, std::string>("saga-reason", "no"));
 }
 
-TEST_CASE("saga: a topic that is bound nowhere does not kill it: it waits until somebody binds it") {
+TEST_CASE("saga: one whose topic is not bound waits until it is") {
     stage on;
     const auto d = three(on, 0, on.does(""), {}, {.completed = "order.confirmed"});
     on.play(d);
@@ -670,7 +701,7 @@ TEST_CASE("saga: a topic that is bound nowhere does not kill it: it waits until 
     CHECK(on.log.size() == 3);
 }
 
-TEST_CASE("saga: a payload that is no context is dead at once; later, when work is done, it waits") {
+TEST_CASE("saga: a payload that does not decode is dead at once, but waits once a step is done") {
     stage on;
     auto d = define().step("s1", on.does("do 1"), on.does("undo 1")).step("s2", on.does("do 2")).build();
     d.check = [](const vouch::delivery& x) {
@@ -692,7 +723,7 @@ TEST_CASE("saga: a payload that is no context is dead at once; later, when work 
     CHECK(on.log.empty());
 }
 
-TEST_CASE("saga: a runner that comes late changes nothing") {
+TEST_CASE("saga: a runner that settles too late changes nothing") {
     stage on;
     const auto d = three(on, 0, on.does(""));
     on.play(d);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The order saga of the sources (payment, inventory, shipping), in this process and with remote participants, on any
-// store; and what happens in it, written as the sources' traces are: the queue, the order, the message.
+// store. Its trace has the form of the sources' traces: the queue, the order, the message.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 struct order {
     std::string number{};
     int amount = 0;
-    std::string placed{}; ///< as its creation is written
-    std::string charge{}; ///< as its charge is written
+    std::string placed{}; ///< how the trace writes its creation
+    std::string charge{}; ///< how the trace writes its charge
     std::string items{};
     std::string address{};
 };
@@ -46,8 +46,8 @@ struct vouch::codec<saga_orders::order> {
 
 namespace saga_orders {
 
-/// Payment, inventory and shipping, answering as in the sources.
-class world {
+/// Payment, inventory and shipping, with the replies of the sources.
+class services {
   public:
     [[nodiscard]] std::string charge(const order& o) {
         say("payment.commands", o, "payment.charge " + o.charge);
@@ -100,12 +100,12 @@ class world {
     }
 };
 
-/// What the saga emits at its end goes back to the order service.
+/// The topics that the saga emits at its end, in the queue of the order service.
 [[nodiscard]] inline vouch::saga_options ends_in_orders() {
     return {.completed = "order.confirmed", .compensated = "order.failed", .queue = "order.commands"};
 }
 
-[[nodiscard]] inline vouch::saga_definition in_process(world& w) {
+[[nodiscard]] inline vouch::saga_definition in_process(services& w) {
     return vouch::define_saga<order>("order.create", ends_in_orders())
         .step(
             "payment", [&w](const order& o) { return w.charge(o); },
@@ -120,9 +120,9 @@ class world {
 /// The compensating commands carry the order and the result of what they undo.
 [[nodiscard]] inline vouch::saga_definition with_participants() {
     const auto with_result = [](const order& o, vouch::step_call& call) {
-        auto told = o;
-        told.items = call.result();
-        return told;
+        auto out = o;
+        out.items = call.result();
+        return out;
     };
     const auto forward = [](const order& o) { return o; };
     return vouch::define_saga<order>("order.create", ends_in_orders())
@@ -135,38 +135,39 @@ class world {
         .build();
 }
 
-/// Everybody at work on one store. Every queue has a runner; a pass goes through them all.
+/// All services on one store. Every queue has a runner; a pass serves them all.
 template <class Store>
 class shop {
   public:
     shop(Store& store, bool remote)
         : outbox(store, {.clock = clock, .ids = vouch::counting_ids(1)}),
-          definition_(remote ? with_participants() : in_process(world_)) {
+          definition_(remote ? with_participants() : in_process(services_)) {
         router("orders").on(definition_);
-        router("payment").template on<order>("payment.charge", [this](const order& o) { return world_.charge(o); });
-        router("payment").template on<order>("payment.refund", [this](const order& o) { world_.refund(o, o.items); });
+        router("payment").template on<order>("payment.charge", [this](const order& o) { return services_.charge(o); });
+        router("payment").template on<order>("payment.refund",
+                                             [this](const order& o) { services_.refund(o, o.items); });
         router("inventory").template on<order>("inventory.reserve", [this](const order& o) {
-            return world_.reserve(o);
+            return services_.reserve(o);
         });
         router("inventory").template on<order>("inventory.release", [this](const order& o) {
-            world_.release(o, o.items);
+            services_.release(o, o.items);
         });
         router("shipping").template on<order>("shipping.schedule", [this](const order& o) {
-            return world_.schedule(o);
+            return services_.schedule(o);
         });
         router("order.commands").template on<order>("order.confirmed", [this](const order& o) {
-            world_.say("order.commands", o, "order.confirmed");
+            services_.say("order.commands", o, "order.confirmed");
         });
         router("order.commands").template on<order>("order.failed", [this](const order& o, vouch::delivery& d) {
-            world_.say("order.commands", o,
-                       "order.failed {reason: " + world::quoted(d.header("saga-reason").value_or("")) + "}");
+            services_.say("order.commands", o,
+                          "order.failed {reason: " + services::quoted(d.header("saga-reason").value_or("")) + "}");
         });
     }
 
     /// The trace of one order, from its creation to its end.
     [[nodiscard]] std::vector<std::string> trace_of(const order& o) {
-        world_.trace.clear();
-        world_.say("order.commands", o, "order.create " + o.placed);
+        services_.trace.clear();
+        services_.say("order.commands", o, "order.create " + o.placed);
         saga = outbox.start(definition_, "orders", o);
         for (bool busy = true; busy;) {
             busy = false;
@@ -175,7 +176,7 @@ class shop {
                 busy = runner.run_until_idle().claimed > 0 || busy;
             }
         }
-        return world_.trace;
+        return services_.trace;
     }
 
     vouch::manual_clock clock{};
@@ -191,7 +192,7 @@ class shop {
         return *at;
     }
 
-    world world_{};
+    services services_{};
     vouch::saga_definition definition_;
     std::map<std::string, std::unique_ptr<vouch::router<Store>>> routers_{};
 };
@@ -208,7 +209,7 @@ inline const order no_stock{
 inline const order nowhere{"ord-321",        2999,    "{items: [...], amount: 2999, address: {...}}",
                            "{amount: 2999}", "[...]", "{...}"};
 
-/// Checks the three traces, line by line; the sources' headings between the lines are left out.
+/// Checks the three traces, line by line, without the sources' headings.
 template <class Store, class Check>
 void check_traces(Store& store, bool remote, Check&& check) {
     using lines = std::vector<std::string>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engine with remote participants: commands, replies, timeouts, and replies at the wrong moment.
+// The engine with remote participants: commands, replies, timeouts, and replies at unexpected moments.
 #include <array>
 #include <optional>
 #include <set>
@@ -24,7 +24,7 @@ using vouch::verdict;
 
 namespace {
 
-/// Two steps at participants `a` and `b`, each with 10 s to answer.
+/// Two steps at participants `a` and `b`, each with a timeout of 10 s.
 vouch::saga_definition two_participants(vouch::saga_options options = {}, vouch::retry_policy retry = times(3)) {
     const auto at = [&](const std::string& queue) {
         return vouch::command_options{.queue = queue, .topic = "do", .undo = "undo", .retry = retry, .timeout = 10s};
@@ -35,7 +35,7 @@ vouch::saga_definition two_participants(vouch::saga_options options = {}, vouch:
 /// The reply of the forward command, as its compensating command carries it.
 std::string reply_in(const delivery& d) { return d.as<vouch::compensation>().reply.value_or(""); }
 
-/// Participants that note what they do, and answer.
+/// Participants that log what they do, and reply.
 void be_helpful(stage& on, const std::string& queue) {
     on.on(queue, "do", [&on, queue](delivery& d) {
         on.note("do " + queue);
@@ -58,7 +58,7 @@ struct played : stage {
 
 } // namespace
 
-TEST_CASE("remote: commands go out with all they need, replies come in, and the saga sleeps in between") {
+TEST_CASE("remote: a command carries all it needs, and the saga is not due until the reply") {
     played on;
     be_helpful(on, "a");
     be_helpful(on, "b");
@@ -86,7 +86,7 @@ TEST_CASE("remote: commands go out with all they need, replies come in, and the 
     CHECK(!vouch::command_of(on.entry(on.saga)));
 }
 
-TEST_CASE("remote: a rejection is a known failure, not undone; the reason is the participant's") {
+TEST_CASE("remote: a rejection is a known failure and not undone; the reason is the participant's") {
     played on;
     be_helpful(on, "a");
     on.on("b", "do", [](delivery&) { throw vouch::reject("insufficient_stock"); });
@@ -132,7 +132,7 @@ TEST_CASE("remote: a bury with a reply is a rejection too; any other death is un
     }
 }
 
-TEST_CASE("remote: a rejection is proof that nothing was done only if the command was claimed once") {
+TEST_CASE("remote: a rejection proves that nothing was done only if the command was claimed once") {
     played on;
     be_helpful(on, "a");
     int calls = 0;
@@ -140,7 +140,7 @@ TEST_CASE("remote: a rejection is proof that nothing was done only if the comman
     on.on("b", "do", [&](delivery&) -> vouch::outcome {
         on.note("do b");
         if (++calls == 1) {
-            throw vouch::failure("no_answer"); // though it has shipped
+            throw vouch::failure("no_answer"); // although it has shipped
         }
         if (by_throwing) {
             throw vouch::reject("shipped_already");
@@ -154,7 +154,7 @@ TEST_CASE("remote: a rejection is proof that nothing was done only if the comman
         on.run("a");
         on.run();
         auto b = on.runner("b");
-        std::ignore = b.handle(b.claim().front()); // it has shipped, and is not heard of again
+        std::ignore = b.handle(b.claim().front()); // it has shipped, and then crashes
         on.pass(5min);
         auto next = on.runner("b");
         next.run_once();
@@ -164,7 +164,7 @@ TEST_CASE("remote: a rejection is proof that nothing was done only if the comman
     CHECK(on.line(on.saga) == "order v1 compensated because shipped_already [sa undone, sb undone]");
 }
 
-TEST_CASE("timeout: a command nobody claimed is called back, and there is nothing to undo") {
+TEST_CASE("timeout: a command that was never claimed is cancelled, and there is nothing to undo") {
     played on;
     be_helpful(on, "a");
     on.run_all();
@@ -176,7 +176,7 @@ TEST_CASE("timeout: a command nobody claimed is called back, and there is nothin
     CHECK(on.run("b").claimed == 0);
 }
 
-TEST_CASE("timeout: the reply arrives exactly at the deadline and not before: who settles first counts") {
+TEST_CASE("timeout: if the reply arrives exactly at the deadline, the first settle wins") {
     played on;
     be_helpful(on, "a");
     on.run();
@@ -195,7 +195,7 @@ TEST_CASE("timeout: the reply arrives exactly at the deadline and not before: wh
     }
 }
 
-TEST_CASE("timeout: a command between two attempts is called back, unknown, and undone") {
+TEST_CASE("timeout: a command between two attempts is cancelled, unknown, and undone") {
     played on;
     be_helpful(on, "a");
     on.on("b", "do", [](delivery&) { throw vouch::failure("busy"); }, {.backoff = vouch::fixed{1h}, .attempts_max = 5});
@@ -215,12 +215,12 @@ TEST_CASE("timeout: while a participant holds the command the saga waits, and un
     on.run("a");
     on.run();
     auto b = on.runner("b");
-    auto held = b.handle_all(b.claim()); // its effect is out
+    auto held = b.handle_all(b.claim()); // it has had its effect
     on.pass(10s);
     on.run();
     CHECK(on.log == lines{"do a", "do b"});
     CHECK(on.status(on.saga).direction == vouch::saga_direction::back);
-    CHECK(on.entry(on.saga).due_at == on.start + 5min); // when the lease is over
+    CHECK(on.entry(on.saga).due_at == on.start + 5min); // when the lease ends
     SECTION("a late success is compensated, with its result") {
         b.settle(held);
         on.run_all();
@@ -255,7 +255,7 @@ TEST_CASE("timeout: while a participant holds the command the saga waits, and un
     }
     SECTION("a participant that never comes back is unknown when its lease is over, and too late then") {
         on.pass(5min);
-        on.run(); // before anybody else takes it over
+        on.run(); // before another worker claims it
         on.run_all();
         CHECK(on.log == lines{"do a", "do b", "undo b <>", "undo a <a:p>"});
         CHECK(b.settle(held).stale == 1);
@@ -285,7 +285,7 @@ TEST_CASE("reply: nudges, duplicates and replies out of order change nothing") {
     on.run("a");
     on.run();
     const auto before = on.entry(on.saga).progress;
-    for (int again = 0; again < 3; ++again) { // as if the first reply came again, and a strange one
+    for (int again = 0; again < 3; ++again) { // as if the first reply and an unrelated one arrived again
         std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.nudge(on.saga, on.clock()); });
         on.pass(1s);
         CHECK(on.run().released == 1);
@@ -302,7 +302,7 @@ TEST_CASE("reply: nudges, duplicates and replies out of order change nothing") {
     CHECK(on.tags() == lines{"completed"});
 }
 
-TEST_CASE("reply: it is kept from an eager purge until the saga has read it") {
+TEST_CASE("reply: an early purge does not remove it before the saga has read it") {
     played on;
     be_helpful(on, "a");
     be_helpful(on, "b");
@@ -323,13 +323,13 @@ TEST_CASE("reply: it is kept from an eager purge until the saga has read it") {
     CHECK(on.store.counts("a").total() + on.store.counts("sagas").total() == 0);
 }
 
-TEST_CASE("reply: one that is gone all the same is unknown, and undone") {
+TEST_CASE("reply: a step whose reply is lost is unknown, and undone") {
     played on;
     be_helpful(on, "a");
     on.run();
     auto e = on.definition.begin(on.outbox, {.queue = "sagas"}, std::string("p"));
     auto p = *vouch::decode_progress(on.entry(on.saga).progress);
-    p.command = id_of(99); // nobody knows it
+    p.command = id_of(99); // there is no such entry
     p.owner = {};
     e.progress = vouch::encode_progress(p);
     const auto other = on.emit(e);
@@ -339,11 +339,11 @@ TEST_CASE("reply: one that is gone all the same is unknown, and undone") {
     CHECK(on.log == lines{"do a", "undo a <>"});
 }
 
-TEST_CASE("commands: an id that is taken already does not fool the saga") {
+TEST_CASE("commands: an entry with the same id is not mistaken for the command") {
     played on;
     be_helpful(on, "a");
     be_helpful(on, "b");
-    // The saga's first command will get the next id; somebody else has it, and has ended well.
+    // The saga's first command will get the next id, which an entry that has succeeded already has.
     put(on.store, {.id = {.high = 0, .low = on.saga.low + 1}, .queue = "x", .topic = "t", .result = "stolen"});
     on.run();
     on.pass(10s);
@@ -353,7 +353,7 @@ TEST_CASE("commands: an id that is taken already does not fool the saga") {
     CHECK(on.log == lines{"undo a <>"});
 }
 
-TEST_CASE("commands: one no store would take turns the saga round, or leaves it stuck on its way back") {
+TEST_CASE("commands: one that the store refuses makes the saga compensate, or leaves it stuck on its way back") {
     stage on;
     const std::string large(vouch::limits{}.payload_max + 1, 'x');
     SECTION("forward") {
@@ -427,10 +427,10 @@ TEST_CASE("undo: a compensating command that dies is sent again by policy; then 
     on.run_out();
     CHECK(on.log == lines{"undo a <ra>", "undo a <ra>", "undo a <ra>"});
     CHECK(on.status(next.id).is_compensated());
-    CHECK(vouch::command_of(on.commands(next.id).back())->saga == on.saga); // the participant knows it by this name
+    CHECK(vouch::command_of(on.commands(next.id).back())->saga == on.saga); // the participant knows the saga by this id
 }
 
-TEST_CASE("commands: one that is sent again carries the same key, also after a resume, so that it is refunded once") {
+TEST_CASE("commands: one that is sent again has the same key, also after a resume, so it is refunded once") {
     played on(two_participants({}, times(2)));
     int refunds = 0;
     std::vector<vouch::id> ids;
@@ -446,7 +446,7 @@ TEST_CASE("commands: one that is sent again carries the same key, also after a r
             return vouch::inbox::once(tx, {.consumer = "bank", .message = command.key, .now = d.now()},
                                       [&] { refunds += 1; });
         });
-        return vouch::bury{.error = "answer_lost"}; // the refund is out
+        return vouch::bury{.error = "answer_lost"}; // it has refunded
     });
     on.run_out();
     REQUIRE(on.entry(on.saga).state == state::dead);
@@ -459,7 +459,7 @@ TEST_CASE("commands: one that is sent again carries the same key, also after a r
     CHECK(std::set(keys.begin(), keys.end()) == std::set{vouch::saga_key(on.saga, "sa", true)});
 }
 
-TEST_CASE("commands: each step and each direction has a key of its own, and one without the header has it too") {
+TEST_CASE("commands: each step and direction has its own key, also a command without the header") {
     played on;
     be_helpful(on, "a");
     on.on("b", "do", [](delivery&) { throw vouch::reject("no"); });
@@ -474,7 +474,7 @@ TEST_CASE("commands: each step and each direction has a key of its own, and one 
     CHECK(keys.size() == 3);
 }
 
-TEST_CASE("undo: its command carries the order's data and the reply, or that there is none") {
+TEST_CASE("undo: its command carries the saga's payload, and the reply if there is one") {
     played on;
     std::vector<vouch::compensation> undone;
     on.on("a", "do", [](delivery&) { return std::string("ra"); });
@@ -487,7 +487,7 @@ TEST_CASE("undo: its command carries the order's data and the reply, or that the
     CHECK(undone.back().context_as<std::string>() == "p");
 }
 
-TEST_CASE("undo: what does not fit into a compensating command is known before anything is stuck") {
+TEST_CASE("undo: a reply that is too large for the compensating command is found before the saga is stuck") {
     stage on;
     const auto d = define().command("sa", {.queue = "a", .topic = "do", .undo = "undo"}).build();
     on.play(d);
@@ -511,7 +511,7 @@ TEST_CASE("undo: what does not fit into a compensating command is known before a
     }
 }
 
-TEST_CASE("compensation: what is encoded is decoded, to the byte; anything else is undecodable") {
+TEST_CASE("compensation: what is encoded is decoded, to the byte; other bytes are rejected") {
     using codec = vouch::codec<vouch::compensation>;
     const std::string bytes("1+\0-", 4);
     for (const auto& c : {vouch::compensation{}, vouch::compensation{bytes, std::nullopt}, vouch::compensation{"", ""},
@@ -524,7 +524,7 @@ TEST_CASE("compensation: what is encoded is decoded, to the byte; anything else 
     }
 }
 
-TEST_CASE("commands: those of sagas of one lane share a lane, so that one order's commands stay in order") {
+TEST_CASE("commands: the sagas of one lane share a lane for their commands, which stay in order") {
     stage on;
     const auto d = two_participants();
     on.play(d);
@@ -541,7 +541,7 @@ TEST_CASE("commands: those of sagas of one lane share a lane, so that one order'
     for (const auto& c : on.commands(id)) {
         CHECK(c.lane == on.commands(other).front().lane);
         CHECK(c.lane.empty() == e.lane.empty());
-        CHECK((c.lane != e.lane || e.lane.empty())); // else it could wait for a saga that waits for it
+        CHECK((c.lane != e.lane || e.lane.empty())); // otherwise it could wait for a saga that waits for it
     }
 }
 
@@ -561,7 +561,7 @@ TEST_CASE("commands: sagas of one lane that send to each other's queues do not w
     auto b = refund.begin(on.outbox, {.queue = "billing"}, std::string("p"));
     a.lane = b.lane = "customer 7";
     const auto first = on.emit(a);
-    on.run("sagas"); // its first command is out
+    on.run("sagas"); // its first command is sent
     const auto second = on.emit(b);
     on.run_all();
     CHECK(on.status(first).is_completed());
@@ -580,7 +580,7 @@ TEST_CASE("commands: in the saga's own queue they do not wait for the saga's lan
     CHECK(on.status(id).is_completed());
 }
 
-TEST_CASE("undo: one that is rejected is stuck at once; one that is not answered is sent again") {
+TEST_CASE("undo: one that is rejected is stuck at once; one without a reply is sent again") {
     played on(two_participants({}, times(2)));
     on.on("a", "do", [&](delivery&) {});
     on.on("b", "do", [](delivery&) { throw vouch::reject("no"); });
@@ -600,7 +600,7 @@ TEST_CASE("undo: one that is rejected is stuck at once; one that is not answered
         auto a = on.runner("a");
         auto held = a.handle_all(a.claim());
         on.pass(10s);
-        on.run(); // waits: it may still be done
+        on.run(); // it waits: the command may still succeed
         CHECK(on.commands(on.saga).size() == 3);
         a.settle(held);
         on.run_all();
@@ -626,7 +626,7 @@ TEST_CASE("undo: one that is rejected is stuck at once; one that is not answered
     }
 }
 
-TEST_CASE("remote: cancel, expiry and exhaustion call the command back, and wait for whoever holds it") {
+TEST_CASE("remote: cancel, expiry and exhaustion cancel the command, and wait for a worker that holds it") {
     played on;
     be_helpful(on, "a");
     be_helpful(on, "b");
@@ -646,7 +646,7 @@ TEST_CASE("remote: cancel, expiry and exhaustion call the command back, and wait
         e.attempts_max = 1;
         e.progress = on.entry(on.saga).progress;
         std::ignore = vouch::transact(on.store, [&](auto& tx) { return tx.cancel(on.saga, "abandoned", on.clock()); });
-        on.saga = on.emit(e); // takes over the command, as a resume does
+        on.saga = on.emit(e); // takes the command over, as a resume does
         on.crash();
         on.pass(5min - 1s);
         crashes_again = true; // a first lapse costs no attempt
@@ -669,7 +669,7 @@ TEST_CASE("remote: cancel, expiry and exhaustion call the command back, and wait
     }
 }
 
-TEST_CASE("remote: one that expires while it waits calls its command back and undoes what was done") {
+TEST_CASE("remote: one that expires while it waits cancels its command and compensates") {
     stage on;
     const auto d = two_participants();
     on.play(d);
@@ -685,7 +685,7 @@ TEST_CASE("remote: one that expires while it waits calls its command back and un
     CHECK(on.status(id).reason == "expired");
 }
 
-TEST_CASE("remote: the requeue of a command is refused; the saga is what can be requeued") {
+TEST_CASE("remote: the requeue of a command is refused; resume the saga instead") {
     played on;
     be_helpful(on, "a");
     on.on("b", "do", [](delivery&) { throw vouch::reject("no"); });
@@ -697,7 +697,7 @@ TEST_CASE("remote: the requeue of a command is refused; the saga is what can be 
     }
 }
 
-TEST_CASE("remote: a store in trouble costs the saga no attempt and nothing of what it has done") {
+TEST_CASE("remote: a failing store costs the saga no attempt and no progress") {
     stage on;
     const auto d = define().step("s1", on.does("do 1"), on.does("undo 1")).step("s2", on.does("do 2")).build();
     on.play(d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stage for sagas: one store, a clock, a runner per queue, and a log of what was done in the order it was done.
+// A fixture for saga tests: a store, a clock, a runner per queue, and a log of what the actions do.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ namespace saga_support {
 using namespace support;
 using lines = std::vector<std::string>;
 
-/// A retry at once, so often in all.
+/// Retries at once, up to this many attempts.
 [[nodiscard]] inline vouch::retry_policy times(std::uint32_t attempts) {
     return {.backoff = vouch::fixed{}, .attempts_max = attempts};
 }
@@ -34,7 +34,7 @@ class stage {
     explicit stage(vouch::bindings bound = {})
         : outbox(store, {.clock = clock, .ids = vouch::counting_ids(), .bindings = std::move(bound)}) {}
 
-    /// Plays this saga, in any of these versions, in the queue `sagas`.
+    /// Serves this saga, in all of these versions, in the queue `sagas`.
     void play(std::vector<vouch::saga_definition> versions) { router("sagas").on(std::move(versions)); }
     void play(const vouch::saga_definition& definition) { play(std::vector{definition}); }
 
@@ -56,7 +56,7 @@ class stage {
         }
         return *at;
     }
-    /// A new one each time: nothing is kept between passes.
+    /// A new runner for each pass, so that nothing is kept in between.
     [[nodiscard]] vouch::runner<store_type> runner(const std::string& queue = "sagas") {
         vouch::runner<store_type> made(outbox, router(queue), {.queue = queue, .lease = 5min});
         made.observe(recorder);
@@ -74,7 +74,7 @@ class stage {
             }
         }
     }
-    /// The same, with the clock moving along whenever nothing is due. Ends when nothing is left to wait for.
+    /// The same, moving the clock whenever nothing is due, until nothing is left to wait for.
     void run_out() {
         for (;;) {
             run_all();
@@ -90,26 +90,26 @@ class stage {
         }
     }
 
-    /// Claims what is due and dies over it: nothing is handled.
+    /// Claims what is due and crashes: nothing is handled.
     void crash(const std::string& queue = "sagas") { std::ignore = runner(queue).claim(); }
     void pass(vouch::duration by) { clock.pass(by); }
 
     void note(std::string line) { log.push_back(std::move(line)); }
-    /// An action that notes itself and returns this.
+    /// An action that logs its call and returns `result`.
     [[nodiscard]] auto does(const std::string& what, const std::string& result = {}) {
         return [this, what, result](vouch::step_call& call) {
             note(call.is_compensation() ? what + " <" + std::string(call.result()) + ">" : what);
             return result;
         };
     }
-    /// An action that notes itself and is rejected.
+    /// An action that logs its call and rejects.
     [[nodiscard]] auto rejects(const std::string& what, const std::string& code) {
         return [this, what, code](vouch::step_call&) -> std::string {
             note(what);
             throw vouch::reject(code);
         };
     }
-    /// An action that notes itself and fails.
+    /// An action that logs its call and fails.
     [[nodiscard]] auto fails(const std::string& what, const std::string& code) {
         return [this, what, code](vouch::step_call&) -> std::string {
             note(what);
@@ -131,7 +131,7 @@ class stage {
     [[nodiscard]] std::vector<vouch::entry> commands(const vouch::id& saga) const {
         return store.list(vouch::query::children(saga));
     }
-    /// Tags of the saga's events, in order.
+    /// The tags of all events, in order.
     [[nodiscard]] lines tags() const {
         lines out;
         for (const auto& e : recorder.events()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The traces of the sources' order saga, line by line; sagas as values: definitions, progress, the inbox.
+// The traces of the order saga of the sources, line by line; definitions, progress and status as values.
 #include <array>
 #include <string>
 #include <string_view>
@@ -11,7 +11,6 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
-#include "commit_fault_store.hpp"
 #include "saga_orders.hpp"
 #include "saga_support.hpp"
 
@@ -25,7 +24,7 @@ namespace {
 
 const auto nothing = [] {};
 
-/// Everything set.
+/// A progress with a value in every field.
 saga_progress full_progress() {
     return {.definition = "order",
             .version = 300,
@@ -43,7 +42,7 @@ saga_progress full_progress() {
             .owner = id_of(4)};
 }
 
-/// The bytes with a right checksum over whatever they are.
+/// The bytes, followed by their checksum.
 std::string sealed(std::string bytes) {
     const auto sum = vouch::detail::checksum(bytes);
     for (unsigned shift = 0; shift < 32; shift += 8) {
@@ -54,14 +53,14 @@ std::string sealed(std::string bytes) {
 
 } // namespace
 
-TEST_CASE("traces: the three of the sources come out line by line, in this process and with participants") {
+TEST_CASE("traces: the three of the sources are reproduced line by line, in this process and with participants") {
     const bool remote = GENERATE(false, true);
     CAPTURE(remote);
     vouch::memory::store store;
     saga_orders::check_traces(store, remote, [](const auto& is, const auto& should) { CHECK(is == should); });
 }
 
-TEST_CASE("definition: what cannot be run is refused, with the step and the field") {
+TEST_CASE("definition: one that cannot run is refused, and the error names the step and the field") {
     const auto refused = [](const auto& make) {
         const auto e = error_of([&] { std::ignore = make().build(); });
         REQUIRE(e);
@@ -98,7 +97,7 @@ TEST_CASE("definition: what cannot be run is refused, with the step and the fiel
     CHECK(kind_of([&] { vouch::router(outbox).on(v1).on(other); }) == std::nullopt);
 }
 
-TEST_CASE("progress: what is written is read back, to the byte") {
+TEST_CASE("progress: what is encoded is decoded, to the byte") {
     for (const auto& p : {full_progress(), saga_progress{.definition = "x"}}) {
         const auto read = vouch::decode_progress(vouch::encode_progress(p));
         REQUIRE(read);
@@ -107,7 +106,7 @@ TEST_CASE("progress: what is written is read back, to the byte") {
     CHECK(vouch::encode_progress({.definition = "x", .version = 1}).size() < 36);
 }
 
-TEST_CASE("progress: cut short, lengthened or with any byte changed it is none") {
+TEST_CASE("progress: bytes that are truncated, extended or changed anywhere are rejected") {
     const auto bytes = vouch::encode_progress(full_progress());
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         CAPTURE(i);
@@ -120,7 +119,7 @@ TEST_CASE("progress: cut short, lengthened or with any byte changed it is none")
     CHECK(!vouch::decode_progress("nothing of the kind"));
 }
 
-TEST_CASE("progress: a field nobody knows is passed over; nonsense with a right checksum is refused") {
+TEST_CASE("progress: an unknown field is passed over; invalid content with a valid checksum is rejected") {
     auto bytes = vouch::encode_progress(full_progress());
     bytes.resize(bytes.size() - 4);
     const auto read = vouch::decode_progress(sealed(bytes + std::string("\x63\x03xyz", 5)));
@@ -129,8 +128,8 @@ TEST_CASE("progress: a field nobody knows is passed over; nonsense with a right 
 
     const auto head = std::string("saga\1", 5) + std::string(16, '\0');
     CHECK(!vouch::decode_progress(sealed(head)));                                // no definition
-    CHECK(!vouch::decode_progress(sealed(head + "\x01\x05xy")));                 // longer than there is
-    CHECK(!vouch::decode_progress(sealed(head + "\x01\x01x\x04\x01\x09")));      // at a step not begun
+    CHECK(!vouch::decode_progress(sealed(head + "\x01\x05xy")));                 // longer than the rest
+    CHECK(!vouch::decode_progress(sealed(head + "\x01\x01x\x04\x01\x09")));      // at a step that has not begun
     CHECK(!vouch::decode_progress(sealed(head + "\x01\x01x\x05\x03\x09\x01s"))); // no such state
     CHECK(!vouch::decode_progress(sealed(head + "\x01\x01x\x09\x02id")));        // half an id
     CHECK(!vouch::decode_progress(sealed(head + std::string("\x01\x01x\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 13))));
@@ -139,7 +138,7 @@ TEST_CASE("progress: a field nobody knows is passed over; nonsense with a right 
     CHECK(vouch::decode_progress(sealed(head + "\x01\x01x")));
 }
 
-TEST_CASE("inspect: an entry that is no saga, or cannot be read, is not guessed at") {
+TEST_CASE("inspect: an entry that is not a saga, or cannot be read, has no status") {
     stage on;
     const auto plain = on.emit({.queue = "sagas", .topic = "t"});
     CHECK(!vouch::is_saga(on.entry(plain)));
@@ -152,94 +151,6 @@ TEST_CASE("inspect: an entry that is no saga, or cannot be read, is not guessed 
     CHECK(!vouch::is_saga(on.entry(of_its_own)));
     const auto d = define().step("a", nothing).build();
     CHECK(on.line(on.begin(d)) == "order v1 forward at the end []");
-}
-
-TEST_CASE("inbox: the work runs once per consumer and message, and every repeat gets the stored result") {
-    vouch::memory::store store;
-    int calls = 0;
-    const auto once = [&](const std::string& consumer, const vouch::id& message) {
-        return vouch::transact(store, [&](auto& tx) {
-            return vouch::inbox::once(tx, {.consumer = consumer, .message = message, .now = t0},
-                                      [&] { return "result " + std::to_string(++calls); });
-        });
-    };
-    CHECK(once("billing", id_of(1)) == "result 1");
-    CHECK(once("billing", id_of(1)) == "result 1");
-    CHECK(once("mail", id_of(1)) == "result 2");
-    CHECK(once("billing", id_of(2)) == "result 3");
-    CHECK(calls == 3);
-    CHECK(store.counts(vouch::inbox::queue_of("billing"))[vouch::state::succeeded] == 2);
-    CHECK(kind_of([&] { once("", id_of(1)); }) == error_kind::invalid_argument);
-}
-
-TEST_CASE("inbox: a crash half-way, or work that throws, leaves nothing, and the repeat runs it") {
-    vouch::memory::store store;
-    const auto put_and = [&](auto& tx, bool die) {
-        const std::array written{draft_of(5)};
-        tx.enqueue(written, t0);
-        if (die) {
-            throw std::runtime_error("half-way");
-        }
-    };
-    {
-        auto tx = store.begin();
-        std::ignore =
-            vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] { put_and(tx, false); });
-    } // never committed
-    CHECK_THROWS(vouch::transact(store, [&](auto& tx) {
-        return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] { put_and(tx, true); });
-    }));
-    CHECK(!store.find(id_of(5)));
-    vouch::transact(store, [&](auto& tx) {
-        return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] { put_and(tx, false); });
-    });
-    CHECK(store.find(id_of(5)));
-}
-
-TEST_CASE("inbox: of two that race one runs the work for good; the other finds its result") {
-    commit_fault_store store;
-    int calls = 0;
-    const auto result = vouch::transact(store, [&](auto& tx) {
-        return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(1), .now = t0}, [&] {
-            if (++calls == 1) { // the other one is through first
-                const std::array mark{vouch::draft{
-                    .id = derive(id_of(1), "inbox.c"), .queue = "inbox.c", .topic = "processed", .result = "theirs"}};
-                tx.enqueue(mark, t0);
-            }
-            return std::string("ours");
-        });
-    });
-    CHECK(calls == 2);
-    CHECK(result == "ours");
-
-    store.plan().faults = {commit_fault::conflict};
-    CHECK(vouch::transact(store, [&](auto& tx) {
-              return vouch::inbox::once(tx, {.consumer = "c", .message = id_of(2), .now = t0},
-                                        [&] { return std::to_string(++calls); });
-          }) == "4"); // rolled back and repeated
-}
-
-TEST_CASE("inbox: a participant that hands its writes to it is repeated without effect after a crash") {
-    stage on;
-    int charged = 0;
-    struct participant {
-        int& charged;
-        std::string work(vouch::delivery& d) const { return to_string(vouch::command_of(d.entry())->key); }
-        void record(vouch::memory::transaction& tx, const std::string& key) const {
-            std::ignore = vouch::inbox::once(tx, {.consumer = "billing", .message = *vouch::id::parse(key), .now = t0},
-                                             [&] { ++charged; });
-        }
-    };
-    on.on("a", "do", participant{charged});
-    const auto d = define().command("sa", {.queue = "a", .topic = "do"}).build();
-    on.play(d);
-    const auto id = on.begin(d);
-    on.run();
-    on.crash("a");
-    on.pass(5min);
-    on.run_all();
-    CHECK(on.status(id).is_completed());
-    CHECK(charged == 1);
 }
 
 } // namespace saga_traces_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verifier on the order saga, random sagas in random trouble, and engines with a bug each, which must be caught.
+// The verifier on the order saga, random sagas with random faults, and engines with one bug each, which it must catch.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -66,7 +66,7 @@ constexpr std::pair<bug, std::string_view> planted_bugs[] = {
     {bug::skips_a_step, "skips a step"},
     {bug::hands_on_no_result, "hands no result to compensations"},
     {bug::hands_on_the_first_result, "hands the first step's result to every compensation"},
-    {bug::does_not_wait_for_holders, "does not wait for a command somebody holds"},
+    {bug::does_not_wait_for_holders, "does not wait for a claimed command"},
     {bug::never_gives_up, "never gives a compensation up"},
     {bug::ignores_requests_to_cancel, "ignores requests to cancel"},
     {bug::dies_at_its_expiry, "dies at its expiry with work done"},
@@ -74,7 +74,7 @@ constexpr std::pair<bug, std::string_view> planted_bugs[] = {
     {bug::takes_a_rejection_for_a_death, "undoes what was rejected"},
     {bug::undoes_what_was_never_claimed, "undoes what was never claimed"},
     {bug::forgets_steps_that_used_up_their_attempts, "forgets steps that used up their attempts"},
-    {bug::forgets_steps_that_crashed, "forgets steps that crashed when it is turned round"},
+    {bug::forgets_steps_that_crashed, "forgets steps that crashed when it begins to compensate"},
     {bug::takes_a_later_rejection_for_the_first, "forgets what was done before a rejection"},
     {bug::takes_a_participants_later_rejection_for_its_first, "forgets what a participant did before a rejection"},
     {bug::gives_a_command_sent_again_another_key, "gives a command that is sent again another key"},
@@ -86,7 +86,7 @@ constexpr std::pair<bug, std::string_view> planted_bugs[] = {
 
 bug planted = bug::none;
 
-/// The shipped rules with the planted bug. One type for all of them, so that the engine is compiled once.
+/// The shipped rules with the planted bug. It is one type for all bugs, so that the engine is compiled once.
 struct planted_rules : vouch::detail::saga_rules {
     using right = vouch::detail::saga_rules;
 
@@ -167,7 +167,7 @@ struct planted_rules : vouch::detail::saga_rules {
     static bool compensates_at_end() { return planted != bug::dies_at_its_expiry; }
 };
 
-/// A saga of which only the shape matters.
+/// A saga without actions of its own.
 vouch::saga_definition shape(const std::vector<int>& steps, std::uint32_t attempts) {
     auto d = define({.completed = "completed", .compensated = "compensated", .retry = times(attempts)});
     bool has_condition = false;
@@ -197,7 +197,7 @@ vouch::saga_definition shape(const std::vector<int>& steps, std::uint32_t attemp
 } // namespace
 
 TEST_CASE("verify: the order saga is sound on every path, and there are hundreds") {
-    saga_orders::world w;
+    saga_orders::services w;
     for (const auto& d : {saga_orders::in_process(w), saga_orders::with_participants()}) {
         const auto found = verify(d); // how long it may take, optimised, is bench.saga_verify's subject
         INFO(to_string(found));
@@ -209,7 +209,7 @@ TEST_CASE("verify: the order saga is sound on every path, and there are hundreds
         std::printf("order saga, %s: %s\n", d.has_commands() ? "with participants" : "in process",
                     to_string(found).c_str());
     }
-    CHECK(w.trace.empty()); // its own actions are not called
+    CHECK(w.trace.empty()); // verify does not call the definition's own actions
 }
 
 TEST_CASE("verify: sagas of one step, without compensations, and of mixed steps are sound") {
@@ -220,7 +220,7 @@ TEST_CASE("verify: sagas of one step, without compensations, and of mixed steps 
     }
 }
 
-TEST_CASE("verify: participants that know a command by its id undo twice, and are caught; by its key they do not") {
+TEST_CASE("verify: participants that recognise a command by its id undo twice; those that use its key do not") {
     const auto with_participants = shape({3, 0}, 2);
     const auto by_id = verify(with_participants, {.dedup = vouch::testing::dedup_by::command_id});
     INFO(to_string(by_id));
@@ -228,7 +228,7 @@ TEST_CASE("verify: participants that know a command by its id undo twice, and ar
     CHECK(verify(with_participants).is_sound());
 }
 
-TEST_CASE("verify: both answers of every condition are gone through, with all that may go wrong in each") {
+TEST_CASE("verify: both answers of every condition are tried, with every fault in each") {
     for (const auto& steps : std::vector<std::vector<int>>{{6, 8}, {7, 8}, {0, 7}, {6, 3}}) {
         const auto with = verify(shape(steps, 2));
         INFO(to_string(with));
@@ -246,7 +246,7 @@ TEST_CASE("verify: both answers of every condition are gone through, with all th
     CHECK(found.path == "skips s1");
 }
 
-TEST_CASE("verify: it says on which path it went wrong, and does not go on for ever") {
+TEST_CASE("verify: it names the path that went wrong, and ends after runs_max") {
     planted = bug::undoes_in_forward_order;
     const auto found = verify_with<planted_rules>(shape({0, 0, 0}, 1));
     planted = bug::none;
@@ -256,7 +256,7 @@ TEST_CASE("verify: it says on which path it went wrong, and does not go on for e
     CHECK(!verify(shape({0}, 1), {.runs_max = 3}).is_sound());
 }
 
-TEST_CASE("verify: every planted bug of the engine is caught, and the engine with none planted is not") {
+TEST_CASE("verify: every planted bug of the engine is caught, and the correct engine passes") {
     for (const auto& [what, name] : planted_bugs) {
         planted = what;
         std::string caught;
@@ -272,7 +272,7 @@ TEST_CASE("verify: every planted bug of the engine is caught, and the engine wit
     CHECK(verify_with<planted_rules>(shape({0, 3}, 2)).is_sound());
 }
 
-TEST_CASE("saga: any steps in any trouble") {
+TEST_CASE("saga: any steps with any faults") {
     std::size_t completed = 0;
     std::size_t compensated = 0;
     std::size_t dead = 0;
@@ -298,7 +298,7 @@ TEST_CASE("saga: any steps in any trouble") {
             }
         }
     });
-    std::printf("sagas in trouble: %zu completed, %zu compensated, %zu dead\n", completed, compensated, dead);
+    std::printf("sagas with faults: %zu completed, %zu compensated, %zu dead\n", completed, compensated, dead);
     CHECK(completed > 100);
     CHECK(compensated > 300);
     CHECK(dead > 50);

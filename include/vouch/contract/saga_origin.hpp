@@ -11,14 +11,14 @@
 namespace vouch {
 inline namespace v0 {
 
-/// The idempotency key of a step's action, or of its compensation: the same for every try, however often its command is
-/// sent, and after a resume. `saga` is the saga's first entry.
+/// The idempotency key of a step's action, or of its compensation. It is the same for every attempt, for every command
+/// that is sent again, and after a resume. `saga` is the saga's first entry.
 [[nodiscard]] constexpr id saga_key(const id& saga, std::string_view step, bool is_compensation) noexcept {
     return derive(derive(saga, step), is_compensation ? "undo" : "forward");
 }
 
-/// The first entry of the saga that `e` carries on and whose progress names no origin yet, because no claim of it has
-/// reached a checkpoint. A resume copies the progress: predecessors with the same progress are the same saga.
+/// The first entry of the saga that `e` continues, for a saga whose progress names no origin yet because it has not
+/// reached a checkpoint. A resume copies the progress, so predecessors with the same progress belong to the same saga.
 template <class Reader>
 [[nodiscard]] id first_entry_of(const Reader& from, const entry& e) {
     auto first = e.id;

@@ -27,7 +27,7 @@ inline namespace v0 {
 
 inline constexpr std::string_view saga_marks_queue = "saga.marks";
 
-/// The id of the mark that asks a saga to turn round. `origin` is the saga's first entry, so a resume keeps the request.
+/// The id of the mark that asks a saga to compensate. `origin` is the saga's first entry, so a resume keeps the request.
 [[nodiscard]] constexpr id cancel_mark_of(const id& origin) noexcept { return derive(origin, "saga.cancel"); }
 
 /// Asks a saga to undo what it has done, within the caller's transaction. Returns applied, or repeated if the saga was

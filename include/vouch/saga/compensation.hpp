@@ -27,7 +27,7 @@ struct compensation {
     std::string context{};              ///< the saga's payload
     std::optional<std::string> reply{}; ///< nothing: it is not known whether the forward command had an effect
 
-    /// The context, decoded. Throws `reject("undecodable")` if the codec throws.
+    /// The context, decoded. Throws `reject("undecodable")` if the codec throws anything but a `failure`.
     template <decodable T>
     [[nodiscard]] T context_as() const {
         try {

@@ -165,12 +165,12 @@ inline void read_field(saga_progress& p, std::uint64_t field, field_reader& from
 
 /// Returns nothing if the bytes are not what `encode_progress` of this format wrote.
 [[nodiscard]] inline std::optional<saga_progress> decode_progress(std::string_view bytes) {
-    const auto fields = detail::progress_fields(bytes);
-    if (!fields) {
+    const auto origin = saga_origin(bytes);
+    if (!origin) {
         return std::nullopt;
     }
-    saga_progress p{.origin = *saga_origin(bytes)};
-    detail::field_reader all(*fields);
+    saga_progress p{.origin = *origin};
+    detail::field_reader all(detail::progress_fields(bytes));
     while (!all.done()) {
         const auto field = all.number();
         detail::field_reader content(all.take(all.number()));

@@ -42,7 +42,7 @@ class step_call {
     /// of this saga, also after a resume.
     [[nodiscard]] id key() const noexcept { return saga_key(saga(), step(), is_compensation()); }
     [[nodiscard]] std::uint32_t attempt() const noexcept { return delivery_.attempt(); } ///< counted from 1
-    /// When this claim was handed to the handler.
+    /// When the engine was called for this claim.
     [[nodiscard]] time_point now() const noexcept { return delivery_.now(); }
     /// Requests the action to stop, as `delivery::stop` does.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return delivery_.stop(); }
@@ -61,7 +61,7 @@ class step_call {
     [[nodiscard]] bool is_known() const noexcept { return progress_.steps[step_].state == step_state::done; }
     /// The result of the forward action that this call undoes. Empty on the way forward, and if it is not known.
     [[nodiscard]] std::string_view result() const noexcept { return result_; }
-    /// `result()`, decoded. Throws `reject("undecodable_result")` if the codec throws.
+    /// `result()`, decoded. Throws `reject("undecodable_result")` if the codec throws anything but a `failure`.
     template <decodable T>
     [[nodiscard]] T result_as() const {
         try {

@@ -25,7 +25,7 @@ class step_results {
         return record != nullptr && record->state == step_state::done ? std::optional<std::string_view>(record->result)
                                                                       : std::nullopt;
     }
-    /// The same, decoded. Throws `reject("undecodable_result")` if the codec throws.
+    /// The same, decoded. Throws `reject("undecodable_result")` if the codec throws anything but a `failure`.
     template <decodable T>
     [[nodiscard]] std::optional<T> as(std::string_view step) const {
         const auto result = of(step);

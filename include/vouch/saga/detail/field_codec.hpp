@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,16 +17,6 @@
 namespace vouch {
 inline namespace v0 {
 namespace detail {
-
-inline constexpr std::size_t checksum_size = 4;
-
-[[nodiscard]] constexpr std::uint32_t checksum(std::string_view bytes) noexcept { // FNV-1a
-    std::uint32_t sum = 2166136261U;
-    for (const char c : bytes) {
-        sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
-    }
-    return sum;
-}
 
 /// Appends a number in groups of seven bits, lowest first.
 inline void append_number(std::string& to, std::uint64_t value) {
@@ -81,19 +70,10 @@ class field_writer {
     std::string out_;
 };
 
-/// The fields between origin and checksum; nothing if the bytes are not a progress of this format.
-[[nodiscard]] inline std::optional<std::string_view> progress_fields(std::string_view bytes) noexcept {
+/// The fields between origin and checksum of a progress that has a `saga_origin`.
+[[nodiscard]] inline std::string_view progress_fields(std::string_view bytes) noexcept {
     constexpr std::size_t head = saga_progress_mark.size() + 1 + 16;
-    if (!saga_origin(bytes) || bytes.size() < head + checksum_size) {
-        return std::nullopt;
-    }
-    std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < checksum_size; ++i) {
-        sum |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[bytes.size() - checksum_size + i]))
-               << (8 * i);
-    }
-    bytes.remove_suffix(checksum_size);
-    return sum == checksum(bytes) ? std::optional{bytes.substr(head)} : std::nullopt;
+    return bytes.substr(head, bytes.size() - head - checksum_size);
 }
 
 /// Reads fields, or the content of one. Once something is missing, `ok` stays false.

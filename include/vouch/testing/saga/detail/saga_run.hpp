@@ -35,7 +35,6 @@
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/router.hpp>
 #include <vouch/run/runner.hpp>
-#include <vouch/saga/command.hpp>
 #include <vouch/saga/definition.hpp>
 #include <vouch/saga/detail/rules.hpp>
 #include <vouch/saga/progress.hpp>
@@ -162,7 +161,7 @@ class saga_run {
             claimed = by->claim();
             auto batch = by->handle_all(claimed);
             if (const auto until = serves_sagas ? saga_held_until(batch) : reply_held_until(batch)) {
-                lose_claims(claimed);
+                effects_.lose_claims(claimed);
                 held_.add({std::move(by), std::move(batch), *until});
                 return true;
             }
@@ -170,7 +169,7 @@ class saga_run {
         } catch (const error&) { // the only error of this store is that its process has crashed
         }
         if (process_->has_crashed) {
-            lose_claims(claimed.empty() ? claimed_in(queue) : claimed);
+            effects_.lose_claims(claimed.empty() ? claimed_in(queue) : claimed);
             restart();
         }
         return true;
@@ -232,7 +231,7 @@ class saga_run {
             return outbox_.resume(tx, saga_.current());
         });
         if (before && next.what == receipt::kind::inserted) {
-            lose_claims({*before});
+            effects_.lose_claims({*before});
             saga_.add(next.id);
         }
     }
@@ -255,27 +254,6 @@ class saga_run {
         return found != unavailable_until_.end() && found->second > clock_();
     }
 
-    /// Steps whose claim is not settled in time may have had an effect: their answer is lost.
-    void lose_claims(const std::vector<entry>& claimed) {
-        for (const auto& e : claimed) {
-            const auto command = command_of(e);
-            if (command && !command->is_compensation) {
-                effects_.lose_claim(command->number - 1);
-            } else if (!command) {
-                const auto p = decode_progress(e.progress);
-                if (p && may_call_action(*p)) {
-                    effects_.lose_claim(p->at);
-                }
-            }
-        }
-    }
-    /// Whether a claim of a saga with this progress calls a forward action in this process.
-    [[nodiscard]] bool may_call_action(const saga_progress& p) const {
-        if (p.direction != saga_direction::forward || p.at >= given_.steps.size() || given_.steps[p.at].is_remote()) {
-            return false;
-        }
-        return p.at < p.steps.size() ? p.steps[p.at].state == step_state::begun : !given_.steps[p.at].condition;
-    }
     /// What was claimed by a commit after which the process crashed.
     [[nodiscard]] std::vector<entry> claimed_in(const std::string& queue) const {
         auto wanted = query::live(queue);

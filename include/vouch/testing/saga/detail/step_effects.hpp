@@ -13,9 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/contract/entry.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/run/failure.hpp>
+#include <vouch/saga/command.hpp>
 #include <vouch/saga/definition.hpp>
+#include <vouch/saga/progress.hpp>
 #include <vouch/testing/saga/detail/crashing_store.hpp>
 #include <vouch/testing/saga/detail/violation.hpp>
 
@@ -136,10 +139,20 @@ class step_effects {
     /// When the remote action that was just called replies. Resets to `at_once`.
     [[nodiscard]] reply_time take_reply_time() noexcept { return std::exchange(reply_, reply_time::at_once); }
 
-    /// The claim that called the step, or may have, is not settled in time: its answer is lost.
-    void lose_claim(std::size_t i) {
-        steps_.at(i).was_attempted = true;
-        steps_.at(i).has_rejected = false;
+    /// These claims, as they were claimed, are not settled in time. The steps they called, or may have called, may have
+    /// had an effect, and their answers are lost.
+    void lose_claims(const std::vector<entry>& claimed) {
+        for (const auto& e : claimed) {
+            const auto command = command_of(e);
+            if (command && !command->is_compensation) {
+                lose_answer(command->number - 1);
+            } else if (!command) {
+                const auto p = decode_progress(e.progress);
+                if (p && may_call_action(*p)) {
+                    lose_answer(p->at);
+                }
+            }
+        }
     }
     void end() noexcept { has_ended_ = true; }
     /// Removes what makes steps fail, as an operator does before a resume.
@@ -154,6 +167,19 @@ class step_effects {
 
   private:
     [[nodiscard]] static std::string result_of(std::size_t i) { return "r" + std::to_string(i); }
+
+    void lose_answer(std::size_t i) {
+        steps_.at(i).was_attempted = true;
+        steps_.at(i).has_rejected = false;
+    }
+    /// Whether a claim of a saga with this progress calls a forward action in this process.
+    [[nodiscard]] bool may_call_action(const saga_progress& p) const {
+        const auto& steps = definition_.steps;
+        if (p.direction != saga_direction::forward || p.at >= steps.size() || steps[p.at].is_remote()) {
+            return false;
+        }
+        return p.at < p.steps.size() ? p.steps[p.at].state == step_state::begun : !steps[p.at].condition;
+    }
 
     [[nodiscard]] action_fault choose(const std::string& where, std::size_t i) {
         const auto count = definition_.steps[i].is_remote() ? action_faults.size() : local_action_faults;

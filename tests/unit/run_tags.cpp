@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A handler's word about its outcome, as observers get it: what sagas report themselves by.
+// Tags: what a handler says about its outcome to observers. Sagas report their ends with them.
 #include <string>
 #include <tuple>
 #include <vector>
@@ -10,7 +10,7 @@
 #include "catch.hpp"
 #include "support.hpp"
 
-namespace saga_tags_test {
+namespace run_tags_test {
 
 using namespace support;
 using vouch::delivery;
@@ -34,7 +34,7 @@ using lines = std::vector<std::string>;
 
 } // namespace
 
-TEST_CASE("tag: the event that reports the outcome carries it, and no other") {
+TEST_CASE("tag: only the event that reports the outcome carries it") {
     sandbox box;
     box.on("t", [](delivery& d) { d.tag("blue"); });
     box.on("later", [](delivery& d) -> vouch::outcome {
@@ -47,7 +47,7 @@ TEST_CASE("tag: the event that reports the outcome carries it, and no other") {
     CHECK(tags_of(box) == lines{"succeeded blue", "released unknown_version"});
 }
 
-TEST_CASE("tag: an outcome the runner replaces loses it, and so does one that came too late") {
+TEST_CASE("tag: an outcome that the runner replaces, or that is stale, has none") {
     sandbox box({.lease = 1min});
     box.on("large", [](delivery& d) {
         d.tag("blue");
@@ -71,4 +71,4 @@ TEST_CASE("tag: an outcome the runner replaces loses it, and so does one that ca
     CHECK(tags_of(box).empty());
 }
 
-} // namespace saga_tags_test
+} // namespace run_tags_test
