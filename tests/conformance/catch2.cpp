@@ -25,7 +25,7 @@ struct fixture {
     std::map<vouch::conformance::location, maybe_forgetful_store> stores{};
 };
 
-const vouch::conformance::catch2_cases<fixture> cases({"memory", "0.1.0"});
+const vouch::conformance::catch2_cases<fixture> memory_cases({"memory", "0.1.0"});
 
 /// The code in the header's comment. Never called, so that the cases are registered once.
 template <class fixture>

@@ -45,7 +45,7 @@ TEST_CASE("print: a failing comparison names the states and verdicts") {
 TEST_CASE("print: a comparison shows both sides in words") {
     const auto text = [](const auto& left, const auto& right) {
         std::ostringstream out;
-        const auto& compared = Catch::Decomposer() <= left == right;
+        const auto& compared = (Catch::Decomposer() <= left) == right;
         static_cast<const Catch::ITransientExpression&>(compared).streamReconstructedExpression(out);
         return out.str();
     };
