@@ -101,7 +101,8 @@ TEST_CASE(
     for (int i = 0; i < 3; ++i) {
         workers.emplace_back([&, i](const std::stop_token& stop) {
             sqlite_store mine(path, {.synchronous = vouch::sqlite::synchronous::normal});
-            vouch::worker worker(outbox, {.name = std::to_string(i), .poll_interval = 50ms});
+            const vouch::outbox through(mine);
+            vouch::worker worker(through, {.name = std::to_string(i), .poll_interval = 50ms});
             worker.serve(routes, {.queue = "q", .concurrency = 2, .lease = 1h}); // no lease will save anybody
             while (!stop.stop_requested()) {
                 std::stop_source shift;

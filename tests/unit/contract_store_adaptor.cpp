@@ -209,4 +209,17 @@ TEST_CASE("store_adaptor: an invalid argument leaves the transaction open") {
     CHECK(store.find(id_of(1)));
 }
 
+TEST_CASE("store_adaptor: a moved-from transaction is closed, with an interceptor and without") {
+    const auto is_misuse = [](auto& store) {
+        auto tx = store.begin();
+        const auto moved = std::move(tx);
+        return kind_of([&] { std::ignore = tx.find(id_of(1)); }) == vouch::error_kind::misuse; // NOLINT
+    };
+    vouch::store_adaptor plain(vouch::memory::store{});
+    CHECK(is_misuse(plain));
+    vouch::store_adaptor counted(vouch::memory::store{},
+                                 [](vouch::store_operation, const auto& call) { return call(); });
+    CHECK(is_misuse(counted));
+}
+
 } // namespace contract_store_adaptor_test

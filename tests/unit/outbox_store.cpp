@@ -13,6 +13,7 @@
 #include <vouch/vouch.hpp>
 #include <vouch/worker.hpp>
 
+#include "commit_fault_store.hpp"
 #include "support.hpp"
 
 namespace outbox_store_test {
@@ -150,6 +151,41 @@ TEST_CASE("outbox: its observers see the events of the outbox, of its runners an
     running.join();
     CHECK(f.seen.count(event_kind::succeeded) == 2);
     CHECK(own.count(event_kind::succeeded) == 1); // only the runner's events
+}
+
+TEST_CASE("events: an outcome is reported before the claim that shares its commit") {
+    outbox_fixture d;
+    vouch::router router(d.outbox);
+    router.on("t", [](vouch::delivery& delivery) -> vouch::outcome {
+        return delivery.entry().progress.empty() ? vouch::outcome{vouch::advance{.progress = "half"}}
+                                                 : vouch::succeed{};
+    });
+    d.outbox.emit({.queue = "q", .topic = "t"});
+    vouch::runner(d.outbox, router, {.queue = "q"}).run_until_idle();
+    std::vector<event_kind> seen;
+    for (const auto& e : d.seen.events()) {
+        seen.push_back(e.what);
+    }
+    CHECK(seen == std::vector{event_kind::enqueued, event_kind::claimed, event_kind::started, event_kind::advanced,
+                              event_kind::claimed, event_kind::started, event_kind::succeeded});
+}
+
+TEST_CASE("outbox: a requeue whose commit is in doubt is repeated under the same id, and inserted once") {
+    for (const auto fault : {commit_fault::rolled_back_in_doubt, commit_fault::committed_in_doubt}) {
+        commit_fault_store store;
+        vouch::testing::recorder seen;
+        vouch::outbox outbox(store, {.ids = vouch::counting_ids{}});
+        outbox.observe(seen);
+        const auto dead = outbox.emit({.queue = "q", .topic = "t"}).front().id;
+        REQUIRE(outbox.cancel(dead) == verdict::applied);
+        store.plan().faults = {fault};
+        const auto got = outbox.requeue(dead);
+        CHECK(got.what == kind::inserted);
+        CHECK(store.find(got.id)->predecessor == dead);
+        CHECK(store.counts("q").total() == 2);
+        CHECK(seen.count(event_kind::enqueued) == 2);
+        CHECK(outbox.requeue(dead).what == kind::duplicate);
+    }
 }
 
 TEST_CASE("router: a second saga of the same name is refused") {

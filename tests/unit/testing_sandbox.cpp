@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The sandbox, with which users test their own handlers.
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -210,6 +211,22 @@ TEST_CASE("sandbox: works over a store that is not its own") {
     box.emit({.topic = "user.created"});
     box.run_once();
     CHECK(store.counts("mail")[vouch::state::succeeded] == 1);
+}
+
+TEST_CASE("sandbox: a hook that fails ends the run, and the next run settles the outcome") {
+    sandbox box;
+    box.on("t", [] {});
+    int calls = 0;
+    box.runner().audit([&](auto&, const vouch::audit_line&) {
+        if (++calls == 1) {
+            throw std::runtime_error("not yet");
+        }
+    });
+    const auto id = box.emit({.topic = "t"}).id;
+    CHECK(box.run_until_idle().held_up == 1);
+    CHECK(calls == 1);
+    CHECK(box.find(id)->state == vouch::state::claimed);
+    CHECK(box.run_until_idle().succeeded == 1);
 }
 
 } // namespace testing_sandbox_test

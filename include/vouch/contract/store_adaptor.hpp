@@ -146,7 +146,7 @@ class transaction_adaptor {
   protected:
     /// The decorated transaction. Throws `misuse` after `close`. Not const, because even a read that fails closes.
     [[nodiscard]] Inner& inner() const {
-        if (!inner_) {
+        if (!inner_ || (!std::same_as<Interceptor, pass_through> && !interceptor_)) {
             throw error(error_kind::misuse, "transaction: it is closed; begin another one");
         }
         return *inner_;
@@ -176,8 +176,8 @@ class transaction_adaptor {
         }
     }
 
-    mutable std::optional<Inner> inner_; ///< empty: closed
-    std::shared_ptr<const Interceptor> interceptor_{};
+    mutable std::optional<Inner> inner_;               ///< empty: closed
+    std::shared_ptr<const Interceptor> interceptor_{}; ///< null after a move
 };
 
 /// Forwards a store's operations to `Inner`, through `Interceptor`. Models `store`, and `waking_store` if `Inner` does.
@@ -190,7 +190,8 @@ class store_adaptor {
     using transaction = transaction_adaptor<typename Inner::transaction, Interceptor>;
     static constexpr int contract_level = Inner::contract_level;
 
-    store_adaptor() : store_adaptor(Inner()) {}
+    store_adaptor() requires std::default_initializable<Inner> && std::default_initializable<Interceptor>
+        : store_adaptor(Inner()) {}
     explicit store_adaptor(Inner inner, Interceptor interceptor = Interceptor())
         : inner_(std::move(inner)), interceptor_(std::make_shared<const Interceptor>(std::move(interceptor))) {}
 

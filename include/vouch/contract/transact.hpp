@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <vouch/contract/draft.hpp>
@@ -48,23 +49,20 @@ auto transact(Store& store, Work&& work) {
     }
 }
 
-/// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored
-/// once; a draft that turns out to be stored by then counts as inserted. If the repeat fails, its error is in doubt.
-template <class Store>
-std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
+namespace detail {
+
+/// Runs a transaction that can be repeated after a commit in doubt because it uses the same ids again. Returns its result
+/// and whether an earlier commit was in doubt. If a repeat fails, its error is in doubt.
+template <class Store, class Work>
+auto transact_in_doubt(Store& store, const Work& work) {
     bool in_doubt = false;
     for (int left = transact_tries - 1;; --left) {
         try {
-            auto receipts = transact(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
-            for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
-                if (receipts[i].id == drafts[i].id) {
-                    receipts[i].what = receipt::kind::inserted;
-                }
-            }
-            return receipts;
+            auto result = transact(store, work);
+            return std::pair(std::move(result), in_doubt);
         } catch (const error& e) {
             if (in_doubt && !e.is_in_doubt()) {
-                // The repeat says nothing about the commit it was to resolve.
+                // The repeat says nothing about the commit that it was to resolve.
                 throw error(e.kind(), e.what(), {.in_doubt = true, .code = e.code()});
             }
             if (!e.is_in_doubt() || left == 0) {
@@ -73,6 +71,21 @@ std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_p
             in_doubt = true;
         }
     }
+}
+
+} // namespace detail
+
+/// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored
+/// once; a draft that turns out to be stored by then counts as inserted. If the repeat fails, its error is in doubt.
+template <class Store>
+std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
+    auto [receipts, in_doubt] = detail::transact_in_doubt(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
+    for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
+        if (receipts[i].id == drafts[i].id) {
+            receipts[i].what = receipt::kind::inserted;
+        }
+    }
+    return receipts;
 }
 
 template <class Store>

@@ -117,7 +117,8 @@ concept observer = requires(O& o, const event& e) {
     noexcept;
 };
 
-/// An observer that buffers events and writes them when `flush` is called.
+/// An observer that buffers events and writes them when `flush` is called. A worker that stops calls `flush`, while other
+/// threads may call `on`.
 template <class O>
 concept flushing_observer = observer<O> && requires(O& o) {
     { o.flush() }
@@ -150,6 +151,8 @@ class observer_list {
 
     /// Whether one of the observers writes a log.
     [[nodiscard]] bool has_log() const noexcept { return has_log_; }
+
+    [[nodiscard]] bool empty() const noexcept { return observers_.empty(); }
 
     void on(const event& e) const noexcept {
         for (const auto& o : observers_) {

@@ -28,7 +28,8 @@ struct emission {
     std::uint32_t attempts_max = 0;         ///< 0: the route's limit
     header_list headers{};
     std::string progress{}; ///< the first checkpoint of a handler that advances
-    id_list trail{};        ///< the trail to continue; empty: the trail of the `tracking` scope, if there is one
+    /// The trail to continue. Empty: that of the delivery in `delivery::emit`, else that of the `tracking` scope, if any.
+    id_list trail{};
 };
 
 } // namespace v0

@@ -77,8 +77,9 @@ class emitter {
     /// application. `tracking` does the same for a scope.
     [[nodiscard]] id_list open_trail() const { return {fresh_id()}; }
 
-    /// Reports every event to `o`, which must outlive the emitter. Runners and workers report to the observers of their
-    /// outbox too, so one call covers producers and consumers.
+    /// Reports every event to `o`, which must outlive every use of the emitter and of what is built from it. Runners and
+    /// workers report to the observers of their outbox too, so one call covers producers and consumers: do not add the
+    /// same observer to them again.
     template <observer O>
     void observe(O& o) {
         observers_.add(o);
@@ -142,10 +143,11 @@ class emitter {
     /// The drafts of some emissions, for callers that may have to enqueue exactly the same ones again after a commit in
     /// doubt.
     [[nodiscard]] std::vector<draft> drafts_of(std::span<const emission> emissions, time_point at) const {
-        const auto* const scope = detail::trail_here;
+        const id_list none;
+        const auto& trail = detail::trail_here == nullptr ? none : *detail::trail_here;
         std::vector<draft> out;
         for (const auto& e : emissions) {
-            append_drafts(out, e, {.emission = fresh_id(), .at = at}, scope == nullptr ? id_list{} : *scope);
+            append_drafts(out, e, {.emission = fresh_id(), .at = at}, trail);
         }
         return out;
     }

@@ -57,8 +57,8 @@ class outbox : public emitter {
     using emitter::resume;
     using emitter::start;
 
-    // In a transaction of its own. A commit in doubt is resolved by repeating it with the same ids, so the drafts are
-    // stored once. Observers see what was inserted.
+    // In a transaction of its own. What inserts entries (emit, start, requeue, resume) resolves a commit in doubt by
+    // repeating it with the same ids, so each entry is stored once. Observers see what was inserted.
 
     std::vector<receipt> emit(const emission& e) const { return emit(std::span(&e, 1)); }
     std::vector<receipt> emit(std::initializer_list<emission> emissions) const {
@@ -89,16 +89,17 @@ class outbox : public emitter {
     /// Gives a dead entry a successor that starts from the beginning. Inserted; duplicate of the successor it already
     /// has; or refused if it is absent, not dead, a saga's command, or a saga: use `resume` for sagas.
     receipt requeue(const id& dead) const {
-        return replace([&](auto& tx) { return emitter::requeue(tx, dead); });
+        return replace(dead, [](auto& tx, const requeue_request& r) { return vouch::requeue(tx, r); });
     }
     /// Gives a dead entry a successor that continues from the last checkpoint.
     receipt resume(const id& dead) const {
-        return replace([&](auto& tx) { return emitter::resume(tx, dead); });
+        return replace(dead, [](auto& tx, const requeue_request& r) { return vouch::resume(tx, r); });
     }
 
     /// Ends an entry that no worker holds; it becomes dead with this error. A saga is not ended: it is asked to undo
     /// what it has done (see `request_cancel`). Applied or repeated: the entry is dead, or the saga will see the
-    /// request. Stale: a worker holds the entry, or it has ended. Unknown: there is no such entry.
+    /// request. Stale: a worker holds the entry, or it has ended. Unknown: there is no such entry. After an error in
+    /// doubt, call it again.
     verdict cancel(const id& which, std::string_view error = "cancelled") const {
         return transact(store_, [&](auto& tx) {
             const auto found = tx.find(which);
@@ -111,9 +112,18 @@ class outbox : public emitter {
 
   private:
     template <class Replace>
-    receipt replace(Replace&& with) const {
-        const auto got = transact(store_, with);
-        report_committed(std::span(&got, 1));
+    receipt replace(const id& dead, const Replace& with) const {
+        const requeue_request r{.dead = dead, .successor = fresh_id(), .now = now()};
+        auto [got, in_doubt] = detail::transact_in_doubt(store_, [&](auto& tx) { return with(tx, r); });
+        if (in_doubt && got.id == r.successor) {
+            got.what = receipt::kind::inserted;
+        }
+        if (!observers().empty()) {
+            try {
+                report_committed(std::span(&got, 1));
+            } catch (const error&) { // NOLINT(bugprone-empty-catch): it is committed; only the event is lost
+            }
+        }
         return got;
     }
 

@@ -45,7 +45,8 @@ class delivery {
     [[nodiscard]] time_point now() const noexcept { return now_; }                   ///< when the handler was called
     [[nodiscard]] time_point time() const { return emitter_.now(); }                 ///< the present time
 
-    /// Requested when the worker stops or the claim is lost: return early if possible. Handlers are never killed.
+    /// A stop is requested when the worker stops or the claim is lost: return early if possible. Handlers are never
+    /// killed.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
     [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
@@ -71,7 +72,7 @@ class delivery {
         }
     }
 
-    /// Emits a follow-up that continues this delivery's trail, if the outcome is succeed or advance. Returns the
+    /// Emits a follow-up if the outcome is succeed or advance. It continues this delivery's trail. Returns the
     /// emission's id. An entry whose follow-up is invalid is dead, with the error `invalid_emission` or `unrouted`.
     vouch::id emit(emission e) {
         emissions_.push_back({std::move(e), {.emission = emitter_.fresh_id(), .at = emitter_.now()}});

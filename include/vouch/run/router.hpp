@@ -39,7 +39,8 @@ class router {
   public:
     using transaction = typename Store::transaction;
 
-    /// The outbox, which gives the router its type, must outlive it.
+    /// The outbox, which gives the router its type, must outlive it. Sagas use the outbox's store. A runner may share a
+    /// router with another outbox only if both are bound to the same stored work.
     explicit router(const vouch::outbox<Store>& from) noexcept : outbox_(&from) {}
     explicit router(const vouch::outbox<Store>&&) = delete; // the router would outlive its outbox
 

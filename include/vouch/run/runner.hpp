@@ -193,16 +193,13 @@ class runner {
 
     /// Settles every outcome of the batch that is not settled yet. Only outcomes that a failing hook holds up stay
     /// unsettled. Throws the store's faults; then the same batch may be settled again, under the same tickets.
-    report settle(batch& done) {
-        std::ignore = phases_.settle(done, nullptr, true);
-        return phases_.report_all(done);
-    }
+    report settle(batch& done) { return phases_.settle(done, nullptr, true).report; }
     /// The same, and claims: in the same commit if every outcome is settled, otherwise after it.
     [[nodiscard]] std::pair<report, std::vector<entry>> settle_and_claim(batch& done) {
         const auto how = plan();
-        auto got = phases_.settle(done, &how, true);
-        auto out = phases_.report_all(done);
-        return {std::move(out), remembered(got ? std::move(*got) : phases_.claim(plan()))};
+        auto settled = phases_.settle(done, &how, true);
+        return {std::move(settled.report),
+                remembered(settled.claims ? std::move(*settled.claims) : phases_.claim(plan()))};
     }
 
   private:

@@ -137,11 +137,14 @@ class basic_sandbox {
         for (std::size_t rounds = 0; rounds < how_.passes_max; ++rounds) {
             const auto round = run_round();
             total += round;
+            if (round.held_up > 0) {
+                return total;
+            }
             if (round.claimed > 0) {
                 continue;
             }
             const auto next = next_due();
-            if (!next || round.held_up > 0) {
+            if (!next) {
                 return total;
             }
             clock_.set(std::max(clock_(), *next));

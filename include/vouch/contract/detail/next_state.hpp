@@ -71,7 +71,8 @@ template <verb V>
         }
         for (std::size_t j = i + 1; j < transitions.size(); ++j) {
             const auto& b = transitions[j];
-            if (a.from == b.from && a.verb == b.verb && (a.when == b.when || a.when == condition::always)) {
+            if (a.from == b.from && a.verb == b.verb &&
+                (a.when == b.when || a.when == condition::always || b.when == condition::always)) {
                 return false;
             }
         }

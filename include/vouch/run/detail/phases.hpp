@@ -94,20 +94,30 @@ class phases {
         return h;
     }
 
+    struct settled {
+        vouch::report report{};
+        std::optional<detail::claims> claims{}; ///< set if the settle and the claim shared a commit
+    };
+
     /// Settles every completion without a result and, if `next` is given and every completion gets a result, claims in
-    /// the same commit. With `calls_handlers` unset, failed records are left for `convert_record_failure`.
-    [[nodiscard]] std::optional<claims> settle(batch& done, const claim_plan* next, bool calls_handlers) {
+    /// the same commit. Reports the outcomes, then the claims. With `calls_handlers` unset, failed records are left for
+    /// `convert_record_failure`.
+    [[nodiscard]] settled settle(batch& done, const claim_plan* next, bool calls_handlers) {
         if (done.empty()) {
-            return std::nullopt;
+            return {};
         }
         const auto rules = dispatch();
         batch_settler<Store> settler(outbox_.store(), outbox_.clock(), rules, hooks_, calls_handlers);
-        if (next == nullptr) {
-            return settler(std::span(done), nullptr);
+        std::optional<next_claim> wanted;
+        if (next != nullptr) {
+            wanted = {.request = request(next->limit, outbox_.now()), .plan = *next};
         }
-        const next_claim wanted{.request = request(next->limit, outbox_.now()), .plan = *next};
-        auto got = settler(std::span(done), &wanted);
-        return got ? std::optional(reported(std::move(*got))) : std::nullopt;
+        auto got = settler(std::span(done), wanted ? &*wanted : nullptr);
+        settled out{.report = report_all(done)};
+        if (got) {
+            out.claims = reported(std::move(*got));
+        }
+        return out;
     }
 
     /// Extends the leases of completions that wait to be settled. One whose claim was taken over is stale.

@@ -169,11 +169,11 @@ class queue_run {
 
     /// In one commit, if every outcome is settled.
     void settle_and_claim(bool claims, steady::time_point now) {
-        auto claimed = phases_.settle(batch_, claims ? &plan_ : nullptr, false);
-        done_ += phases_.report_all(batch_);
+        auto settled = phases_.settle(batch_, claims ? &plan_ : nullptr, false);
+        done_ += settled.report;
         sort_out(now, true);
-        if (claimed) {
-            start(std::move(*claimed), now);
+        if (settled.claims) {
+            start(std::move(*settled.claims), now);
         } else {
             report_polled(0, now);
         }
@@ -371,8 +371,7 @@ class queue_run {
                 }
                 held_.move_due(batch_, batch_max_, now);
                 if (!batch_.empty()) {
-                    std::ignore = phases_.settle(batch_, nullptr, is_last);
-                    done_ += phases_.report_all(batch_);
+                    done_ += phases_.settle(batch_, nullptr, is_last).report;
                     sort_out(now, false);
                 }
             });

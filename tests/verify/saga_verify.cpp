@@ -14,8 +14,8 @@
 
 #include "catch.hpp"
 #include "property.hpp"
-#include "saga_orders.hpp"
-#include "saga_support.hpp"
+#include "unit/saga_orders.hpp"
+#include "unit/saga_support.hpp"
 
 namespace saga_verify_test {
 
@@ -195,6 +195,15 @@ vouch::saga_definition shape(const std::vector<int>& steps, std::uint32_t attemp
 }
 
 } // namespace
+
+TEST_CASE("verify: a saga of one step is sound, as the header's comment shows") {
+    const auto order_saga = define()
+                                .step(
+                                    "one", [] {}, [] {})
+                                .build();
+
+    CHECK(vouch::testing::verify(order_saga).is_sound());
+}
 
 TEST_CASE("verify: the order saga is sound on every path, and there are hundreds") {
     saga_orders::services w;
