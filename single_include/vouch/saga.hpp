@@ -269,7 +269,7 @@ struct saga_progress {
     id sender{};                          ///< the entry that sent this command
     std::optional<time_point> deadline{}; ///< of this command
     id origin{};                          ///< the saga's first entry; idempotency keys are derived from it
-    id owner{}; ///< the entry that wrote this progress. If it is another one, that entry was resumed
+    id owner{}; ///< the entry that wrote this progress. If it is not the current entry, the saga was resumed from it
 
     [[nodiscard]] bool is_waiting() const noexcept { return !command.is_nil(); }
     [[nodiscard]] friend bool operator==(const saga_progress&, const saga_progress&) = default;
@@ -455,7 +455,7 @@ class step_call {
     [[nodiscard]] std::uint32_t attempt() const noexcept { return delivery_.attempt(); } ///< counted from 1
     /// When the engine was called for this claim.
     [[nodiscard]] time_point now() const noexcept { return delivery_.now(); }
-    /// Requests the action to stop, as `delivery::stop` does.
+    /// A stop is requested when the worker stops or the claim is lost, as for `delivery::stop`.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return delivery_.stop(); }
     /// The saga's payload, decoded.
     template <decodable T>
@@ -840,6 +840,7 @@ template <decodable Context>
 // ---- vouch/saga/command.hpp
 // A command of a saga to a remote participant. It is an entry in the participant's queue whose parent is the saga. The
 // end of that entry is the reply: the transaction that ends it also wakes the saga. No reply message is sent.
+// The left half shows the parts of a command, the right half those of its reply, each with the field that holds it.
 //
 //   command           the entry                      reply               the entry, ended
 //   command id        id                             command id          id

@@ -1157,8 +1157,8 @@ namespace vouch {
 inline namespace v0 {
 namespace testing {
 
-/// What a participant recognises a command by that it has already carried out. One that goes by the id acts again on a
-/// compensating command that is sent again.
+/// How a participant recognises a command that it has already executed. With `command_id` it executes a compensating
+/// command that is sent again a second time.
 enum class dedup_by : std::uint8_t { key, command_id };
 
 struct verify_options {
@@ -1413,11 +1413,14 @@ class basic_sandbox {
         for (std::size_t rounds = 0; rounds < how_.passes_max; ++rounds) {
             const auto round = run_round();
             total += round;
+            if (round.held_up > 0) {
+                return total;
+            }
             if (round.claimed > 0) {
                 continue;
             }
             const auto next = next_due();
-            if (!next || round.held_up > 0) {
+            if (!next) {
                 return total;
             }
             clock_.set(std::max(clock_(), *next));
@@ -1456,7 +1459,7 @@ class basic_sandbox {
     }
 
     /// Every entry, by queue and sequence. A memory store knows its queues; of any other store, these are the entries of
-    /// the queues that the sandbox serves and of those its outbox and its runners have reported events of.
+    /// the queues that the sandbox serves and of every queue that appeared in an event.
     [[nodiscard]] std::vector<entry> entries() const {
         std::vector<entry> out;
         for (const auto& queue : queues()) {

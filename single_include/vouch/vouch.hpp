@@ -924,10 +924,11 @@ inline constexpr int contract_level = 1;
 
 /// What a store declares through `capabilities()`. The answer never changes during the life of a store.
 struct capabilities {
-    bool groups = false;    ///< accepts `draft::group`; the settle that completes a group says so
-    bool lanes = false;     ///< accepts `draft::lane`; a lane has one claimed entry at a time, in sequence
-    bool wakes = false;     ///< models `waking_store`: a worker can wait for new work
-    bool durable = false;   ///< committed work survives a crash of the process or of the machine
+    bool groups = false; ///< accepts `draft::group`; the settle that completes a group says so
+    bool lanes = false;  ///< accepts `draft::lane`; a lane has one claimed entry at a time, in sequence
+    bool wakes = false;  ///< models `waking_store`: a worker can wait for new work
+    bool durable =
+        false; ///< committed work survives a crash of the process; of the machine, if the store is so configured
     bool shared = false;    ///< several handles or processes may use the same stored work
     vouch::limits limits{}; ///< at least the defaults
 
@@ -1004,7 +1005,7 @@ struct settle {
 } // namespace vouch
 
 // ---- vouch/contract/query.hpp
-// Reading several entries. A query names one path, which every store has an index for, then filters, then a page of
+// Reading several entries. A query names one path, which a store can usually serve from an index, then filters, then a page of
 // ascending sequences:
 //
 //   auto page = vouch::query::dead("mail");
@@ -1169,12 +1170,13 @@ Stream& operator<<(Stream& out, const receipt& r) {
 
 // ---- vouch/contract/store.hpp
 // The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. A fifth,
-// `waking_store`, is optional. The smallest complete model is the memory store (`backends/memory`). If a type misses an
-// operation, `explain.hpp` says which; the conformance suite checks the rules that a concept cannot express.
+// `waking_store`, is optional. The smallest example is `examples/log_store`; the memory store has every capability but
+// durability. If a type misses an operation, `explain.hpp` says which; the conformance suite checks the rules that a concept cannot express.
 //
 // Rules for all operations:
 //  1. Time and ids are arguments. A store never reads a clock and never makes an id.
-//  2. Every write is conditional and returns a verdict. A store never reads a set, decides, and then writes by id.
+//  2. Every write is conditional and returns a verdict. A store that reads rows before it writes them
+//     repeats the condition (epoch, state) in the write.
 //  3. A batch returns one answer per item, in order. If one item is invalid, the whole batch throws before anything is
 //     written.
 //  4. Facts of the domain are return values. Faults throw `vouch::error`.
@@ -1394,8 +1396,8 @@ consteval bool explain_store() {
 
 // ---- vouch/contract/is_saga.hpp
 // Recognises the entries of sagas, for code that must treat them differently but knows nothing else about sagas. A saga
-// may have done work that has to be undone, so it is never buried, cancelled or started again like other entries. Of the
-// progress only the ends are read: a mark, the number of the format and the saga's origin; and a checksum.
+// may have done work that has to be undone, so it is never buried, cancelled or started again like other entries. It
+// reads the start of the progress (mark, format, origin) and checks the checksum at its end; it decodes nothing else.
 
 namespace vouch {
 inline namespace v0 {
@@ -1601,7 +1603,8 @@ template <verb V>
         }
         for (std::size_t j = i + 1; j < transitions.size(); ++j) {
             const auto& b = transitions[j];
-            if (a.from == b.from && a.verb == b.verb && (a.when == b.when || a.when == condition::always)) {
+            if (a.from == b.from && a.verb == b.verb &&
+                (a.when == b.when || a.when == condition::always || b.when == condition::always)) {
                 return false;
             }
         }
@@ -2086,8 +2089,8 @@ enum class store_operation : std::uint8_t {
 /// The default interceptor: makes the call. Every interceptor has this form:
 ///  1. It is called as const, by any thread that uses the store. The store and its transactions share one interceptor.
 ///  2. It returns what `call()` returned. Every call returns a value; a commit's value is a `std::monostate`.
-///  3. It may throw instead of calling, or after the call. A transaction is then rolled back and closed, as the contract
-///     requires, unless the error is `invalid_argument`.
+///  3. It may throw instead of calling, or after the call. The transaction is then closed, and rolled back unless it has
+///     committed. After `invalid_argument` it stays open, as the contract requires.
 struct pass_through {
     template <class Call>
     auto operator()(store_operation, const Call& call) const {
@@ -2148,7 +2151,7 @@ class transaction_adaptor {
   protected:
     /// The decorated transaction. Throws `misuse` after `close`. Not const, because even a read that fails closes.
     [[nodiscard]] Inner& inner() const {
-        if (!inner_) {
+        if (!inner_ || (!std::same_as<Interceptor, pass_through> && !interceptor_)) {
             throw error(error_kind::misuse, "transaction: it is closed; begin another one");
         }
         return *inner_;
@@ -2178,8 +2181,8 @@ class transaction_adaptor {
         }
     }
 
-    mutable std::optional<Inner> inner_; ///< empty: closed
-    std::shared_ptr<const Interceptor> interceptor_{};
+    mutable std::optional<Inner> inner_;               ///< empty: closed
+    std::shared_ptr<const Interceptor> interceptor_{}; ///< null after a move
 };
 
 /// Forwards a store's operations to `Inner`, through `Interceptor`. Models `store`, and `waking_store` if `Inner` does.
@@ -2192,7 +2195,8 @@ class store_adaptor {
     using transaction = transaction_adaptor<typename Inner::transaction, Interceptor>;
     static constexpr int contract_level = Inner::contract_level;
 
-    store_adaptor() : store_adaptor(Inner()) {}
+    store_adaptor() requires std::default_initializable<Inner> && std::default_initializable<Interceptor>
+        : store_adaptor(Inner()) {}
     explicit store_adaptor(Inner inner, Interceptor interceptor = Interceptor())
         : inner_(std::move(inner)), interceptor_(std::make_shared<const Interceptor>(std::move(interceptor))) {}
 
@@ -2239,8 +2243,8 @@ class store_adaptor {
 } // namespace vouch
 
 // ---- vouch/contract/transact.hpp
-// One-liners over a store: the bounded loop that repeats a transaction on `conflict`, and the operations people call on
-// their own.
+// Helpers over a store: `transact`, the bounded loop that repeats a transaction on `conflict`; and `enqueue` and `claim` in
+// a transaction of their own.
 
 namespace vouch {
 inline namespace v0 {
@@ -2274,23 +2278,20 @@ auto transact(Store& store, Work&& work) {
     }
 }
 
-/// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored
-/// once; a draft that turns out to be stored by then counts as inserted. If the repeat fails, its error is in doubt.
-template <class Store>
-std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
+namespace detail {
+
+/// Runs a transaction that can be repeated after a commit in doubt because it uses the same ids again. Returns its result
+/// and whether an earlier commit was in doubt. If a repeat fails, its error is in doubt.
+template <class Store, class Work>
+auto transact_in_doubt(Store& store, const Work& work) {
     bool in_doubt = false;
     for (int left = transact_tries - 1;; --left) {
         try {
-            auto receipts = transact(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
-            for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
-                if (receipts[i].id == drafts[i].id) {
-                    receipts[i].what = receipt::kind::inserted;
-                }
-            }
-            return receipts;
+            auto result = transact(store, work);
+            return std::pair(std::move(result), in_doubt);
         } catch (const error& e) {
             if (in_doubt && !e.is_in_doubt()) {
-                // The repeat says nothing about the commit it was to resolve.
+                // The repeat says nothing about the commit that it was to resolve.
                 throw error(e.kind(), e.what(), {.in_doubt = true, .code = e.code()});
             }
             if (!e.is_in_doubt() || left == 0) {
@@ -2299,6 +2300,21 @@ std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_p
             in_doubt = true;
         }
     }
+}
+
+} // namespace detail
+
+/// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored
+/// once; a draft that turns out to be stored by then counts as inserted. If the repeat fails, its error is in doubt.
+template <class Store>
+std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
+    auto [receipts, in_doubt] = detail::transact_in_doubt(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
+    for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
+        if (receipts[i].id == drafts[i].id) {
+            receipts[i].what = receipt::kind::inserted;
+        }
+    }
+    return receipts;
 }
 
 template <class Store>
@@ -3572,8 +3588,8 @@ class row_pool {
 } // namespace vouch
 
 // ---- vouch/memory/seam.hpp
-// A hook for tests of the memory store. The store calls its seam after each row that it inserts, changes or removes;
-// the seam may throw. If a seam has `looked()`, the store calls it for every row that a purge looks at. If a seam has a
+// A seam is a function object that a test passes to the memory store. The store calls it after each row that it inserts, changes or removes;
+// the seam may throw. If it has a member `looked()`, the store calls that for every row that a purge looks at. If a seam has a
 // static `begin_limit`, `begin` waits at most that long. Called under the store's lock.
 
 namespace vouch {
@@ -4543,7 +4559,7 @@ enum class event_kind : std::uint8_t {
     dead,
     released,
     stale,       ///< the outcome was refused: another claim had taken over
-    unsettled,   ///< the outcome could not be recorded; the entry stays claimed until its lease expires
+    unsettled,   ///< the outcome could not be stored; the entry stays claimed until its lease ends
     hook_failed, ///< an audit sink or a group callback threw; the outcome is kept and settled later
     group_completed,
     lease_lost,  ///< another worker has taken the claim over; the handler's stop token is set, or (tag
@@ -4632,7 +4648,8 @@ concept observer = requires(O& o, const event& e) {
     noexcept;
 };
 
-/// An observer that buffers events and writes them when `flush` is called.
+/// An observer that buffers events and writes them when `flush` is called. A worker that stops calls `flush`, while other
+/// threads may call `on`.
 template <class O>
 concept flushing_observer = observer<O> && requires(O& o) {
     { o.flush() }
@@ -4665,6 +4682,8 @@ class observer_list {
 
     /// Whether one of the observers writes a log.
     [[nodiscard]] bool has_log() const noexcept { return has_log_; }
+
+    [[nodiscard]] bool empty() const noexcept { return observers_.empty(); }
 
     void on(const event& e) const noexcept {
         for (const auto& o : observers_) {
@@ -4962,7 +4981,8 @@ struct emission {
     std::uint32_t attempts_max = 0;         ///< 0: the route's limit
     header_list headers{};
     std::string progress{}; ///< the first checkpoint of a handler that advances
-    id_list trail{};        ///< the trail to continue; empty: the trail of the `tracking` scope, if there is one
+    /// The trail to continue. Empty: that of the delivery in `delivery::emit`, else that of the `tracking` scope, if any.
+    id_list trail{};
 };
 
 } // namespace v0
@@ -5249,8 +5269,9 @@ class emitter {
     /// application. `tracking` does the same for a scope.
     [[nodiscard]] id_list open_trail() const { return {fresh_id()}; }
 
-    /// Reports every event to `o`, which must outlive the emitter. Runners and workers report to the observers of their
-    /// outbox too, so one call covers producers and consumers.
+    /// Reports every event to `o`, which must outlive every use of the emitter and of what is built from it. Runners and
+    /// workers report to the observers of their outbox too, so one call covers producers and consumers: do not add the
+    /// same observer to them again.
     template <observer O>
     void observe(O& o) {
         observers_.add(o);
@@ -5314,10 +5335,11 @@ class emitter {
     /// The drafts of some emissions, for callers that may have to enqueue exactly the same ones again after a commit in
     /// doubt.
     [[nodiscard]] std::vector<draft> drafts_of(std::span<const emission> emissions, time_point at) const {
-        const auto* const scope = detail::trail_here;
+        const id_list none;
+        const auto& trail = detail::trail_here == nullptr ? none : *detail::trail_here;
         std::vector<draft> out;
         for (const auto& e : emissions) {
-            append_drafts(out, e, {.emission = fresh_id(), .at = at}, scope == nullptr ? id_list{} : *scope);
+            append_drafts(out, e, {.emission = fresh_id(), .at = at}, trail);
         }
         return out;
     }
@@ -5493,8 +5515,8 @@ class outbox : public emitter {
     using emitter::resume;
     using emitter::start;
 
-    // In a transaction of its own. A commit in doubt is resolved by repeating it with the same ids, so the drafts are
-    // stored once. Observers see what was inserted.
+    // In a transaction of its own. What inserts entries (emit, start, requeue, resume) resolves a commit in doubt by
+    // repeating it with the same ids, so each entry is stored once. Observers see what was inserted.
 
     std::vector<receipt> emit(const emission& e) const { return emit(std::span(&e, 1)); }
     std::vector<receipt> emit(std::initializer_list<emission> emissions) const {
@@ -5525,16 +5547,17 @@ class outbox : public emitter {
     /// Gives a dead entry a successor that starts from the beginning. Inserted; duplicate of the successor it already
     /// has; or refused if it is absent, not dead, a saga's command, or a saga: use `resume` for sagas.
     receipt requeue(const id& dead) const {
-        return replace([&](auto& tx) { return emitter::requeue(tx, dead); });
+        return replace(dead, [](auto& tx, const requeue_request& r) { return vouch::requeue(tx, r); });
     }
     /// Gives a dead entry a successor that continues from the last checkpoint.
     receipt resume(const id& dead) const {
-        return replace([&](auto& tx) { return emitter::resume(tx, dead); });
+        return replace(dead, [](auto& tx, const requeue_request& r) { return vouch::resume(tx, r); });
     }
 
     /// Ends an entry that no worker holds; it becomes dead with this error. A saga is not ended: it is asked to undo
     /// what it has done (see `request_cancel`). Applied or repeated: the entry is dead, or the saga will see the
-    /// request. Stale: a worker holds the entry, or it has ended. Unknown: there is no such entry.
+    /// request. Stale: a worker holds the entry, or it has ended. Unknown: there is no such entry. After an error in
+    /// doubt, call it again.
     verdict cancel(const id& which, std::string_view error = "cancelled") const {
         return transact(store_, [&](auto& tx) {
             const auto found = tx.find(which);
@@ -5547,9 +5570,18 @@ class outbox : public emitter {
 
   private:
     template <class Replace>
-    receipt replace(Replace&& with) const {
-        const auto got = transact(store_, with);
-        report_committed(std::span(&got, 1));
+    receipt replace(const id& dead, const Replace& with) const {
+        const requeue_request r{.dead = dead, .successor = fresh_id(), .now = now()};
+        auto [got, in_doubt] = detail::transact_in_doubt(store_, [&](auto& tx) { return with(tx, r); });
+        if (in_doubt && got.id == r.successor) {
+            got.what = receipt::kind::inserted;
+        }
+        if (!observers().empty()) {
+            try {
+                report_committed(std::span(&got, 1));
+            } catch (const error&) { // NOLINT(bugprone-empty-catch): it is committed; only the event is lost
+            }
+        }
         return got;
     }
 
@@ -5810,7 +5842,7 @@ using audit_sink = std::function<void(Transaction&, const audit_line&)>;
 
 // ---- vouch/run/failure.hpp
 // The exceptions with which a handler reports failure, and what is stored of any exception: a code that the handler
-// chose, or the name of the exception's class. Messages are never stored, because they contain other people's data.
+// chose, or the name of the exception's class. Messages are never stored, because they may contain personal data.
 
 #if defined(__GXX_RTTI) || defined(__cpp_rtti) || defined(_CPPRTTI)
 #include <typeinfo>
@@ -5913,7 +5945,8 @@ class delivery {
     [[nodiscard]] time_point now() const noexcept { return now_; }                   ///< when the handler was called
     [[nodiscard]] time_point time() const { return emitter_.now(); }                 ///< the present time
 
-    /// Requested when the worker stops or the claim is lost: return early if possible. Handlers are never killed.
+    /// A stop is requested when the worker stops or the claim is lost: return early if possible. Handlers are never
+    /// killed.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
     [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const noexcept {
@@ -5939,7 +5972,7 @@ class delivery {
         }
     }
 
-    /// Emits a follow-up that continues this delivery's trail, if the outcome is succeed or advance. Returns the
+    /// Emits a follow-up if the outcome is succeed or advance. It continues this delivery's trail. Returns the
     /// emission's id. An entry whose follow-up is invalid is dead, with the error `invalid_emission` or `unrouted`.
     vouch::id emit(emission e) {
         emissions_.push_back({std::move(e), {.emission = emitter_.fresh_id(), .at = emitter_.now()}});
@@ -6045,7 +6078,7 @@ struct report {
     std::size_t dead = 0;
     std::size_t released = 0;
     std::size_t stale = 0;     ///< outcomes refused because another worker had taken over the claim
-    std::size_t unsettled = 0; ///< outcomes the store refuses; the entries stay claimed until their leases end
+    std::size_t unsettled = 0; ///< outcomes that could not be stored; the entries stay claimed until their leases end
     std::size_t held_up = 0;   ///< outcomes kept because an audit sink or a group callback threw; settled again later
     std::vector<trace_line> trace{};
 
@@ -6284,7 +6317,8 @@ class router {
   public:
     using transaction = typename Store::transaction;
 
-    /// The outbox, which gives the router its type, must outlive it.
+    /// The outbox, which gives the router its type, must outlive it. Sagas use the outbox's store. A runner may share a
+    /// router with another outbox only if both are bound to the same stored work.
     explicit router(const vouch::outbox<Store>& from) noexcept : outbox_(&from) {}
     explicit router(const vouch::outbox<Store>&&) = delete; // the router would outlive its outbox
 
@@ -7331,20 +7365,30 @@ class phases {
         return h;
     }
 
+    struct settled {
+        vouch::report report{};
+        std::optional<detail::claims> claims{}; ///< set if the settle and the claim shared a commit
+    };
+
     /// Settles every completion without a result and, if `next` is given and every completion gets a result, claims in
-    /// the same commit. With `calls_handlers` unset, failed records are left for `convert_record_failure`.
-    [[nodiscard]] std::optional<claims> settle(batch& done, const claim_plan* next, bool calls_handlers) {
+    /// the same commit. Reports the outcomes, then the claims. With `calls_handlers` unset, failed records are left for
+    /// `convert_record_failure`.
+    [[nodiscard]] settled settle(batch& done, const claim_plan* next, bool calls_handlers) {
         if (done.empty()) {
-            return std::nullopt;
+            return {};
         }
         const auto rules = dispatch();
         batch_settler<Store> settler(outbox_.store(), outbox_.clock(), rules, hooks_, calls_handlers);
-        if (next == nullptr) {
-            return settler(std::span(done), nullptr);
+        std::optional<next_claim> wanted;
+        if (next != nullptr) {
+            wanted = {.request = request(next->limit, outbox_.now()), .plan = *next};
         }
-        const next_claim wanted{.request = request(next->limit, outbox_.now()), .plan = *next};
-        auto got = settler(std::span(done), &wanted);
-        return got ? std::optional(reported(std::move(*got))) : std::nullopt;
+        auto got = settler(std::span(done), wanted ? &*wanted : nullptr);
+        settled out{.report = report_all(done)};
+        if (got) {
+            out.claims = reported(std::move(*got));
+        }
+        return out;
     }
 
     /// Extends the leases of completions that wait to be settled. One whose claim was taken over is stale.
@@ -7444,7 +7488,7 @@ struct runner_options {
     retry_policy retry{};                         ///< for routes and entries without a policy of their own
     vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic fits no route
     std::size_t passes_max = 1'000'000;           ///< `run_until_idle` gives up after this many passes
-    bool exception_text = false;                  ///< show it to observers: it may contain other people's data
+    bool exception_text = false;                  ///< whether observers see it; it may contain personal data
 };
 
 template <class Store>
@@ -7587,16 +7631,13 @@ class runner {
 
     /// Settles every outcome of the batch that is not settled yet. Only outcomes that a failing hook holds up stay
     /// unsettled. Throws the store's faults; then the same batch may be settled again, under the same tickets.
-    report settle(batch& done) {
-        std::ignore = phases_.settle(done, nullptr, true);
-        return phases_.report_all(done);
-    }
+    report settle(batch& done) { return phases_.settle(done, nullptr, true).report; }
     /// The same, and claims: in the same commit if every outcome is settled, otherwise after it.
     [[nodiscard]] std::pair<report, std::vector<entry>> settle_and_claim(batch& done) {
         const auto how = plan();
-        auto got = phases_.settle(done, &how, true);
-        auto out = phases_.report_all(done);
-        return {std::move(out), remembered(got ? std::move(*got) : phases_.claim(plan()))};
+        auto settled = phases_.settle(done, &how, true);
+        return {std::move(settled.report),
+                remembered(settled.claims ? std::move(*settled.claims) : phases_.claim(plan()))};
     }
 
   private:

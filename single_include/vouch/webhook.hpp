@@ -26,7 +26,7 @@
 //   router.on(hook);
 //   outbox.emit(tx, vouch::webhook::of({.queue = "hooks", .event = "order 7", .to = subscription, .body = body}));
 //
-// The names of its parts in other systems that call this a delivery saga:
+// What other systems call these parts:
 //
 //   Pending, InProgress, PendingRetry, Completed, DeadLettered   the states pending, claimed, retrying, succeeded, dead
 //   attempt_count      failures, plus one if it succeeded

@@ -999,14 +999,14 @@ struct worker_options {
     std::string name = "worker"; ///< who claims; shown to operators
     /// What the worker logs to stderr, unless an observer writes a log.
     log_level log = log_level::warning;
-    bool exception_text = false; ///< show it to observers and in the log: it may contain other people's data
+    bool exception_text = false; ///< whether observers and the log see it; it may contain personal data
     /// No entry is late by more than this, even if every wake-up is lost.
     duration poll_interval = std::chrono::seconds{1};
     /// How long an outcome may wait so that others can share its commit.
     duration settle_within = std::chrono::milliseconds{5};
-    /// How much work, measured in time, may wait for a thread. Entries with short handlers are claimed by the batch,
-    /// entries with long ones one by one, so that no entry waits while another worker is idle. Claims that wait longer
-    /// than this because all threads are busy are handed back.
+    /// How long a claimed entry may wait for a free thread. Entries with short handlers are claimed by the batch, entries
+    /// with long ones one by one, so that no entry waits while another worker is idle. Claims that wait longer than this
+    /// are handed back.
     duration look_ahead = std::chrono::milliseconds{20};
     /// How long a stop waits for running handlers. The claims of those that still run are left to their leases. Unset:
     /// a stop waits for all handlers.
@@ -1047,10 +1047,9 @@ struct worker_report {
     std::size_t retried = 0;
     std::size_t dead = 0;
     std::size_t released = 0;
-    std::size_t stale = 0; ///< outcomes refused because another worker had taken over the claim
-    std::size_t unsettled =
-        0;                ///< outcomes that could not be stored; the entries are claimed again when their leases end
-    std::size_t lost = 0; ///< claims that another worker took over while this one held them
+    std::size_t stale = 0;     ///< outcomes refused because another worker had taken over the claim
+    std::size_t unsettled = 0; ///< outcomes that could not be stored; the entries stay claimed until their leases end
+    std::size_t lost = 0;      ///< claims that another worker took over while this one held them
     std::size_t abandoned = 0; ///< handlers that were still running after `stop_within`
     std::size_t purged = 0;
     std::size_t store_errors = 0;
@@ -1228,11 +1227,11 @@ class queue_run {
 
     /// In one commit, if every outcome is settled.
     void settle_and_claim(bool claims, steady::time_point now) {
-        auto claimed = phases_.settle(batch_, claims ? &plan_ : nullptr, false);
-        done_ += phases_.report_all(batch_);
+        auto settled = phases_.settle(batch_, claims ? &plan_ : nullptr, false);
+        done_ += settled.report;
         sort_out(now, true);
-        if (claimed) {
-            start(std::move(*claimed), now);
+        if (settled.claims) {
+            start(std::move(*settled.claims), now);
         } else {
             report_polled(0, now);
         }
@@ -1430,8 +1429,7 @@ class queue_run {
                 }
                 held_.move_due(batch_, batch_max_, now);
                 if (!batch_.empty()) {
-                    std::ignore = phases_.settle(batch_, nullptr, is_last);
-                    done_ += phases_.report_all(batch_);
+                    done_ += phases_.settle(batch_, nullptr, is_last).report;
                     sort_out(now, false);
                 }
             });

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 TEST_CASE("readme: a worker with everything an operator wants") {
     const sqlite_test::folder in;
     vouch::sqlite::store store(in.fresh_path());
-    const vouch::outbox outbox(store);
+    vouch::outbox outbox(store);
     vouch::router router(outbox);
     vouch::router bank(outbox);
     router.on("t", [](vouch::delivery&) {});
@@ -33,12 +33,12 @@ TEST_CASE("readme: a worker with everything an operator wants") {
     // clang-format off
     const vouch::stop_signals signals;                        // SIGINT and SIGTERM; a second one ends the process at once
     vouch::metrics metrics;                                   // metrics.text() is the answer to a Prometheus scrape
+    outbox.observe(metrics);                                  // sees this outbox and every worker built from it
     const vouch::sqlite::audit_table audit(store);            // one row per ended entry, in the commit of its outcome
 
     vouch::worker worker(outbox, {.name = "mailer-1", .stop_within = 30s});
     worker.serve(router, {.queue = "mail", .concurrency = 8, .retention = {.succeeded = vouch::purge_rule::after(24h * 30)}});
     worker.serve(bank, {.queue = "bank", .lease = 1min});
-    worker.observe(metrics);
     worker.audit(audit);
     worker.run(signals.token());
     // clang-format on

@@ -31,10 +31,10 @@ TEST_CASE("comments: a joined writer enqueues in the application's transaction")
         app.execute(sql == "INSERT INTO orders ..." ? "INSERT INTO orders VALUES (1)" : sql);
     };
 
-    sqlite::joined outbox(connection);
+    sqlite::joined writer(connection);
     exec(connection, "BEGIN IMMEDIATE");
     exec(connection, "INSERT INTO orders ...");
-    outbox.enqueue(drafts, now);
+    writer.enqueue(drafts, now);
     exec(connection, "COMMIT");
 
     CHECK(app.number("SELECT count(*) FROM orders") == 1);

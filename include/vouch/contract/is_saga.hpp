@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Recognises the entries of sagas, for code that must treat them differently but knows nothing else about sagas. A saga
-// may have done work that has to be undone, so it is never buried, cancelled or started again like other entries. Of the
-// progress only the ends are read: a mark, the number of the format and the saga's origin; and a checksum.
+// may have done work that has to be undone, so it is never buried, cancelled or started again like other entries. It
+// reads the start of the progress (mark, format, origin) and checks the checksum at its end; it decodes nothing else.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading several entries. A query names one path, which every store has an index for, then filters, then a page of
+// Reading several entries. A query names one path, which a store can usually serve from an index, then filters, then a page of
 // ascending sequences:
 //
 //   auto page = vouch::query::dead("mail");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. A fifth,
-// `waking_store`, is optional. The smallest complete model is the memory store (`backends/memory`). If a type misses an
-// operation, `explain.hpp` says which; the conformance suite checks the rules that a concept cannot express.
+// `waking_store`, is optional. The smallest example is `examples/log_store`; the memory store has every capability but
+// durability. If a type misses an operation, `explain.hpp` says which; the conformance suite checks the rules that a concept cannot express.
 //
 // Rules for all operations:
 //  1. Time and ids are arguments. A store never reads a clock and never makes an id.
-//  2. Every write is conditional and returns a verdict. A store never reads a set, decides, and then writes by id.
+//  2. Every write is conditional and returns a verdict. A store that reads rows before it writes them
+//     repeats the condition (epoch, state) in the write.
 //  3. A batch returns one answer per item, in order. If one item is invalid, the whole batch throws before anything is
 //     written.
 //  4. Facts of the domain are return values. Faults throw `vouch::error`.

@@ -84,8 +84,8 @@ enum class store_operation : std::uint8_t {
 /// The default interceptor: makes the call. Every interceptor has this form:
 ///  1. It is called as const, by any thread that uses the store. The store and its transactions share one interceptor.
 ///  2. It returns what `call()` returned. Every call returns a value; a commit's value is a `std::monostate`.
-///  3. It may throw instead of calling, or after the call. A transaction is then rolled back and closed, as the contract
-///     requires, unless the error is `invalid_argument`.
+///  3. It may throw instead of calling, or after the call. The transaction is then closed, and rolled back unless it has
+///     committed. After `invalid_argument` it stays open, as the contract requires.
 struct pass_through {
     template <class Call>
     auto operator()(store_operation, const Call& call) const {

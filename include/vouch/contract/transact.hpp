@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One-liners over a store: the bounded loop that repeats a transaction on `conflict`, and the operations people call on
-// their own.
+// Helpers over a store: `transact`, the bounded loop that repeats a transaction on `conflict`; and `enqueue` and `claim` in
+// a transaction of their own.
 #pragma once
 
 #include <cstddef>

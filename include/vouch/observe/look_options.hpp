@@ -21,8 +21,8 @@ struct look_options {
     /// How many live entries to read, oldest first. 0 reads none: then only the counts by state and the lateness are
     /// known.
     std::size_t entries_max = 10'000;
-    /// Topics of sagas. A saga that has begun is recognised without it. It adds sagas that were emitted without `begin`
-    /// and have not been claimed yet, and a count of 0 for topics that have no saga.
+    /// Topics of sagas. A saga that has begun is recognised without it. It adds sagas that were emitted without
+    /// `outbox::start` and have not been claimed yet, and a count of 0 for topics that have no saga.
     std::vector<std::string> saga_topics{};
 };
 

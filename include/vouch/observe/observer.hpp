@@ -28,7 +28,7 @@ enum class event_kind : std::uint8_t {
     dead,
     released,
     stale,       ///< the outcome was refused: another claim had taken over
-    unsettled,   ///< the outcome could not be recorded; the entry stays claimed until its lease expires
+    unsettled,   ///< the outcome could not be stored; the entry stays claimed until its lease ends
     hook_failed, ///< an audit sink or a group callback threw; the outcome is kept and settled later
     group_completed,
     lease_lost,  ///< another worker has taken the claim over; the handler's stop token is set, or (tag

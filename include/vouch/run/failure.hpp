@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The exceptions with which a handler reports failure, and what is stored of any exception: a code that the handler
-// chose, or the name of the exception's class. Messages are never stored, because they contain other people's data.
+// chose, or the name of the exception's class. Messages are never stored, because they may contain personal data.
 #pragma once
 
 #include <cstddef>

@@ -42,7 +42,7 @@ struct report {
     std::size_t dead = 0;
     std::size_t released = 0;
     std::size_t stale = 0;     ///< outcomes refused because another worker had taken over the claim
-    std::size_t unsettled = 0; ///< outcomes the store refuses; the entries stay claimed until their leases end
+    std::size_t unsettled = 0; ///< outcomes that could not be stored; the entries stay claimed until their leases end
     std::size_t held_up = 0;   ///< outcomes kept because an audit sink or a group callback threw; settled again later
     std::vector<trace_line> trace{};
 

@@ -50,7 +50,7 @@ struct runner_options {
     retry_policy retry{};                         ///< for routes and entries without a policy of their own
     vouch::unhandled unhandled = unhandled::bury; ///< for entries whose topic fits no route
     std::size_t passes_max = 1'000'000;           ///< `run_until_idle` gives up after this many passes
-    bool exception_text = false;                  ///< show it to observers: it may contain other people's data
+    bool exception_text = false;                  ///< whether observers see it; it may contain personal data
 };
 
 template <class Store>

@@ -21,14 +21,14 @@ struct worker_options {
     std::string name = "worker"; ///< who claims; shown to operators
     /// What the worker logs to stderr, unless an observer writes a log.
     log_level log = log_level::warning;
-    bool exception_text = false; ///< show it to observers and in the log: it may contain other people's data
+    bool exception_text = false; ///< whether observers and the log see it; it may contain personal data
     /// No entry is late by more than this, even if every wake-up is lost.
     duration poll_interval = std::chrono::seconds{1};
     /// How long an outcome may wait so that others can share its commit.
     duration settle_within = std::chrono::milliseconds{5};
-    /// How much work, measured in time, may wait for a thread. Entries with short handlers are claimed by the batch,
-    /// entries with long ones one by one, so that no entry waits while another worker is idle. Claims that wait longer
-    /// than this because all threads are busy are handed back.
+    /// How long a claimed entry may wait for a free thread. Entries with short handlers are claimed by the batch, entries
+    /// with long ones one by one, so that no entry waits while another worker is idle. Claims that wait longer than this
+    /// are handed back.
     duration look_ahead = std::chrono::milliseconds{20};
     /// How long a stop waits for running handlers. The claims of those that still run are left to their leases. Unset:
     /// a stop waits for all handlers.

@@ -16,10 +16,9 @@ struct worker_report {
     std::size_t retried = 0;
     std::size_t dead = 0;
     std::size_t released = 0;
-    std::size_t stale = 0; ///< outcomes refused because another worker had taken over the claim
-    std::size_t unsettled =
-        0;                ///< outcomes that could not be stored; the entries are claimed again when their leases end
-    std::size_t lost = 0; ///< claims that another worker took over while this one held them
+    std::size_t stale = 0;     ///< outcomes refused because another worker had taken over the claim
+    std::size_t unsettled = 0; ///< outcomes that could not be stored; the entries stay claimed until their leases end
+    std::size_t lost = 0;      ///< claims that another worker took over while this one held them
     std::size_t abandoned = 0; ///< handlers that were still running after `stop_within`
     std::size_t purged = 0;
     std::size_t store_errors = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A command of a saga to a remote participant. It is an entry in the participant's queue whose parent is the saga. The
 // end of that entry is the reply: the transaction that ends it also wakes the saga. No reply message is sent.
+// The left half shows the parts of a command, the right half those of its reply, each with the field that holds it.
 //
 //   command           the entry                      reply               the entry, ended
 //   command id        id                             command id          id

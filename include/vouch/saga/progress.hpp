@@ -78,7 +78,7 @@ struct saga_progress {
     id sender{};                          ///< the entry that sent this command
     std::optional<time_point> deadline{}; ///< of this command
     id origin{};                          ///< the saga's first entry; idempotency keys are derived from it
-    id owner{}; ///< the entry that wrote this progress. If it is another one, that entry was resumed
+    id owner{}; ///< the entry that wrote this progress. If it is not the current entry, the saga was resumed from it
 
     [[nodiscard]] bool is_waiting() const noexcept { return !command.is_nil(); }
     [[nodiscard]] friend bool operator==(const saga_progress&, const saga_progress&) = default;

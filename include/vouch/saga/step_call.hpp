@@ -44,7 +44,7 @@ class step_call {
     [[nodiscard]] std::uint32_t attempt() const noexcept { return delivery_.attempt(); } ///< counted from 1
     /// When the engine was called for this claim.
     [[nodiscard]] time_point now() const noexcept { return delivery_.now(); }
-    /// Requests the action to stop, as `delivery::stop` does.
+    /// A stop is requested when the worker stops or the claim is lost, as for `delivery::stop`.
     [[nodiscard]] const std::stop_token& stop() const noexcept { return delivery_.stop(); }
     /// The saga's payload, decoded.
     template <decodable T>

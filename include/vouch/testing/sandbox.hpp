@@ -183,7 +183,7 @@ class basic_sandbox {
     }
 
     /// Every entry, by queue and sequence. A memory store knows its queues; of any other store, these are the entries of
-    /// the queues that the sandbox serves and of those its outbox and its runners have reported events of.
+    /// the queues that the sandbox serves and of every queue that appeared in an event.
     [[nodiscard]] std::vector<entry> entries() const {
         std::vector<entry> out;
         for (const auto& queue : queues()) {

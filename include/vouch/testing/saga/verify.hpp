@@ -30,8 +30,8 @@ namespace vouch {
 inline namespace v0 {
 namespace testing {
 
-/// What a participant recognises a command by that it has already carried out. One that goes by the id acts again on a
-/// compensating command that is sent again.
+/// How a participant recognises a command that it has already executed. With `command_id` it executes a compensating
+/// command that is sent again a second time.
 enum class dedup_by : std::uint8_t { key, command_id };
 
 struct verify_options {

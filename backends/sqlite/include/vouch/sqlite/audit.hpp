@@ -54,8 +54,8 @@ class audit_table {
                                    prefix);
     }
 
-    /// Appends a `vouch::audit_line`. If it throws, the outcome is not recorded either; the entry stays claimed until
-    /// its lease expires.
+    /// Appends a `vouch::audit_line`. If it throws, the outcome is not stored either; the runner keeps it and settles it
+    /// again later.
     template <class Line>
     void operator()(transaction& tx, const Line& line) const {
         const detail::statement insert(

@@ -2,16 +2,16 @@
 // A writer inside a transaction that the application has opened on its own connection. Business rows and entries are
 // then committed together or not at all:
 //
-//   sqlite::joined outbox(connection);          // once per connection, or once per transaction
+//   sqlite::joined writer(connection);          // once per connection, or once per transaction
 //   exec(connection, "BEGIN IMMEDIATE");        // by the application
 //   exec(connection, "INSERT INTO orders ...");
-//   outbox.enqueue(drafts, now);
+//   writer.enqueue(drafts, now);
 //   exec(connection, "COMMIT");                 // by the application
 //
 // It never commits, and its destructor changes nothing. Each call is all or nothing: it runs in a savepoint. `conflict`
 // means that the transaction began by reading and another connection has written since: roll back and begin again, best
-// with BEGIN IMMEDIATE. A COMMIT that fails with an I/O error is in doubt: a crash may bring it back until the next
-// commit to the file succeeds. Destroy the object before you close the connection. Used by one thread at a time.
+// with BEGIN IMMEDIATE. A COMMIT that fails with an I/O error is in doubt: until the next
+// successful commit, recovery after a crash may still apply it. Destroy the object before you close the connection. Used by one thread at a time.
 #pragma once
 
 #include <memory>
