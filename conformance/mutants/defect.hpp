@@ -226,7 +226,7 @@ enum class defect : std::uint16_t {
     time_is_unsigned,
     time_ends_in_2038,
 
-    // relations
+    // groups, lanes, parents and successors
     group_completes_on_any_settle,
     group_completes_each_time,
     group_completes_for_the_whole_batch,

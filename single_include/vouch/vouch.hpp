@@ -2302,6 +2302,12 @@ auto transact_in_doubt(Store& store, const Work& work) {
     }
 }
 
+/// The receipt of a repeated insert: a duplicate of the very id that was to be inserted means that it was inserted.
+[[nodiscard]] inline receipt resolved(receipt r, const id& inserted) noexcept {
+    r.what = r.id == inserted ? receipt::kind::inserted : r.what;
+    return r;
+}
+
 } // namespace detail
 
 /// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored
@@ -2310,9 +2316,7 @@ template <class Store>
 std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
     auto [receipts, in_doubt] = detail::transact_in_doubt(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
     for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
-        if (receipts[i].id == drafts[i].id) {
-            receipts[i].what = receipt::kind::inserted;
-        }
+        receipts[i] = detail::resolved(receipts[i], drafts[i].id);
     }
     return receipts;
 }
@@ -5498,8 +5502,6 @@ class outbox : public emitter {
     static_assert(explain_store<Store>());
 
   public:
-    using store_type = Store;
-
     /// The store must outlive the outbox.
     explicit outbox(Store& store, emitter_options options = {}) : emitter(std::move(options)), store_(store) {}
     outbox(const outbox&) = delete;
@@ -5573,9 +5575,7 @@ class outbox : public emitter {
     receipt replace(const id& dead, const Replace& with) const {
         const requeue_request r{.dead = dead, .successor = fresh_id(), .now = now()};
         auto [got, in_doubt] = detail::transact_in_doubt(store_, [&](auto& tx) { return with(tx, r); });
-        if (in_doubt && got.id == r.successor) {
-            got.what = receipt::kind::inserted;
-        }
+        got = in_doubt ? detail::resolved(got, r.successor) : got;
         if (!observers().empty()) {
             try {
                 report_committed(std::span(&got, 1));
@@ -7412,26 +7412,26 @@ class phases {
 
     /// Reports the results that were not reported yet.
     report report_results(batch& done) const {
+        return report_if(done, [](const completion& h) { return h.result.has_value(); });
+    }
+    /// The same, and what hooks hold up.
+    report report_all(batch& done) const {
+        return report_if(done, [](const completion&) { return true; });
+    }
+
+  private:
+    template <class Predicate>
+    report report_if(batch& done, const Predicate& is_wanted) const {
         report out;
         const auto now = outbox_.now();
         for (auto& h : done) {
-            if (h.result) {
+            if (is_wanted(h)) {
                 events_.settled(out, h, now);
             }
         }
         return out;
     }
-    /// The same, and what hooks hold up.
-    report report_all(batch& done) const {
-        report out;
-        const auto now = outbox_.now();
-        for (auto& h : done) {
-            events_.settled(out, h, now);
-        }
-        return out;
-    }
 
-  private:
     [[nodiscard]] claim_request request(std::size_t limit, time_point now) const {
         return {
             .queue = options_.queue, .limit = limit, .now = now, .lease = options_.lease, .worker = options_.worker};

@@ -113,7 +113,7 @@ def violations(root):
             if layer is None:  # an umbrella
                 wrong = included in backends and not (included == "memory" and where in NAMES_MEMORY)
             elif included is None:
-                # version.hpp is nobody's layer; any other umbrella brings in everything.
+                # version.hpp belongs to no layer; any other umbrella brings in everything.
                 wrong = match[1] != "version.hpp"
             else:
                 allowed = MAY_INCLUDE.get(layer, BASE) | {layer}

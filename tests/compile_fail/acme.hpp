@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The store that comments and pages take as an example of one that somebody else has written.
+// A third-party store, as comments and READMEs use it in their examples.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect-ok
-// The control: with nothing taken away nobody complains.
+// The control: a complete store compiles.
 #include "whole.hpp"
 
 static_assert(vouch::explain_writer<whole::writer>());

@@ -2,7 +2,7 @@
 // expect: vouch: a writer needs `std::vector<entry> claim(const claim_request&)`
 #include "whole.hpp"
 
-// Whoever hands such a store to vouch reads the sentence too.
+// A user who passes such a store to vouch gets the same sentence.
 struct lacking : whole::transaction {
     void claim() = delete;
 };

@@ -65,7 +65,7 @@ TEST_CASE("settle: every item gets its own verdict, in order") {
     CHECK(store.find(id_of(2))->result == "done");
 }
 
-TEST_CASE("settle: what is not applied changes nothing anybody can see") {
+TEST_CASE("settle: a settle that is not applied changes nothing that a reader can see") {
     vouch::memory::store store;
     put(store, draft_of(1));
     put(store, draft_of(2));
@@ -159,7 +159,7 @@ TEST_CASE("nudge: one that meets a claim is not lost") {
     CHECK(store.next_due("q") == t0 + 2s);
 }
 
-TEST_CASE("cancel: ends what nobody holds, and what was held until now") {
+TEST_CASE("cancel: ends an entry that no worker holds, and one whose lease has just ended") {
     vouch::memory::store store;
     put(store, draft_of(1));
     put(store, draft_of(2));

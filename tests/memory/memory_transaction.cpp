@@ -106,7 +106,7 @@ const std::vector<std::optional<error_kind>> all_misuse(12, error_kind::misuse);
 
 } // namespace
 
-TEST_CASE("transaction: sees its own writes, and nobody else does before the commit") {
+TEST_CASE("transaction: sees its own writes; readers see them after the commit") {
     auto store = furnished();
     const auto before = look(store);
     auto tx = store.begin();

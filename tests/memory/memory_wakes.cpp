@@ -148,7 +148,7 @@ TEST_CASE("wait: work that came before it is not missed") {
     CHECK(*now != seen);
 }
 
-TEST_CASE("wait: for a queue nobody has used yet") {
+TEST_CASE("wait: for a queue that has had no entry yet") {
     vouch::memory::store store;
     CHECK(store.wakes("new") == store.wakes("newer"));
     std::future<std::uint64_t> waiting;
@@ -186,7 +186,7 @@ TEST_CASE("wait: comes back when asked to stop, before or while it waits") {
     CHECK(in_time([=, token = stop.get_token()] { return store.wait("q", seen, for_ever, token); }) == seen);
 }
 
-TEST_CASE("wait: holds up nobody") {
+TEST_CASE("wait: blocks no other call") {
     vouch::memory::store store;
     const auto seen = store.wakes("idle");
     std::stop_source stop;

@@ -64,7 +64,7 @@ class own_memory {
     }
 };
 
-/// A step and what became of it.
+/// A step and its result.
 enum class ending : std::uint8_t { done, undone, in_doubt, other_exception };
 
 template <class F>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A file system that fails on request: SQLite's default one, whose n-th call, or those from the n-th on, report an
-// error instead of being carried out. It is selected by name, so nobody else meets it. Syncs are counted but not
+// error instead of being carried out. It is selected by name, so other connections do not use it. Syncs are counted but not
 // carried out, because no test takes the power away. For one thread at a time.
 #pragma once
 

@@ -207,7 +207,7 @@ TEST_CASE("sqlite store: what a long reader makes the log grow to is given back 
 
 namespace {
 
-/// Has somebody else commit at the moment the connection begins certain statements, each once.
+/// Lets another connection commit when this one begins certain statements, each once.
 class between_statements {
   public:
     using sql = vouch::sqlite::detail::sql;

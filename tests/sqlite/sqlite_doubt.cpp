@@ -98,7 +98,7 @@ TEST_CASE("doubt: what readers see after a commit in doubt is what is there afte
     CHECK(doubts >= 4);
 }
 
-TEST_CASE("doubt: while it cannot be settled nobody gets an answer, and then a true one") {
+TEST_CASE("doubt: while a commit in doubt is unresolved every call throws; after that answers are true") {
     scene at;
     REQUIRE(at.commit_in_doubt(2, call::sync, 1, fault::for_ever));
     for (const auto* const reader : {&at.store, &at.other}) {

@@ -91,7 +91,7 @@ TEST_CASE("errors: this SQLite is new enough and built for threads") {
 
 // Locks.
 
-TEST_CASE("errors: who waits for another's lock longer than the limit is told busy, and may try again") {
+TEST_CASE("errors: a wait for a lock that exceeds the limit throws busy, and may be repeated") {
     on_disk at;
     application other(at.path);
     other.execute("BEGIN IMMEDIATE");
@@ -103,7 +103,7 @@ TEST_CASE("errors: who waits for another's lock longer than the limit is told bu
     CHECK(e->is_transient());
     CHECK(!e->is_in_doubt());
     CHECK((e->code() & 0xff) == SQLITE_BUSY);
-    CHECK(!at.store.find(id_of(1))); // reading waits for nobody
+    CHECK(!at.store.find(id_of(1))); // a read does not wait
     other.execute("COMMIT");
     CHECK(is_working(at.store, 1));
 }

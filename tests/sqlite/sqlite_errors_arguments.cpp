@@ -61,7 +61,7 @@ TEST_CASE("errors: what is no file of a name is refused") {
     CHECK(std::filesystem::is_empty(files.path()));
 }
 
-TEST_CASE("errors: a file system nobody has heard of is a wrong argument") {
+TEST_CASE("errors: an unknown VFS name is an invalid argument") {
     const folder files;
     CHECK(kind_of([&] { sqlite::store store(files.fresh_path(), {.vfs = "no such"}); }) ==
           error_kind::invalid_argument);
@@ -81,7 +81,7 @@ TEST_CASE("errors: a wrong argument leaves the transaction open, and is not quot
     CHECK(at.store.find(id_of(1)));
 }
 
-TEST_CASE("errors: an application that ends the store's transaction under it is told of its mistake") {
+TEST_CASE("errors: an application that ends the store's transaction gets misuse") {
     on_connection at;
     for (const std::string ending : {"ROLLBACK", "COMMIT"}) {
         CAPTURE(ending);

@@ -87,7 +87,7 @@ struct run {
     int landed = 0; ///< commits that were in doubt and had happened
 };
 
-/// Arms the fault, opens the store and takes all steps; then heals, opens again, and compares.
+/// Arms the fault, opens the store and takes all steps; then removes the fault, opens again, and compares.
 template <class Arm, class Heal>
 run work_through(const workshop& at, const std::string& vfs, bool is_lasting, Arm&& arm, Heal&& heal) {
     const auto path = at.copy();

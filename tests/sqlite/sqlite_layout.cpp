@@ -97,7 +97,7 @@ TEST_CASE("layout: of settles that are written together each has its own verdict
         settles.push_back({{id_of(n), 1}, vouch::succeed{}}); // the fifth has been taken over
     }
     settles[9].ticket.id = id_of(1);                // a second time
-    settles[14].ticket.id = id_of(99);              // nobody's
+    settles[14].ticket.id = id_of(99);              // of no entry
     settles[19].outcome = vouch::succeed{"result"}; // another result, so another statement
     settles[24].outcome = vouch::retry{"e", t0 + 1h};
     const auto answers = stores.both([&](auto& tx) { return tx.settle(settles, t0 + 2h); });

@@ -84,7 +84,7 @@ bool has_an_empty_plan(sql which) {
                              sql::group_enter, sql::settle_doubt});
 }
 
-// A connection with many rows that do not concern anybody.
+// A connection with many rows that no query below concerns.
 
 /// `count` rows of each kind, as the store would have left them: future, claimed, blocked in a lane, succeeded, dead.
 void fill(application& app, int count) {

@@ -200,7 +200,7 @@ TEST_CASE("schema: a file that is refused keeps its journal mode") {
     CHECK((bytes_of(newer) + bytes_of(none) == before));
 }
 
-TEST_CASE("schema: tables without a version are somebody else's or broken, and refused") {
+TEST_CASE("schema: tables without a version are foreign or broken, and refused") {
     const folder folder;
     const auto path = folder.fresh_path();
     application(path).execute("CREATE TABLE vouch_meta (name TEXT, value INTEGER)");

@@ -155,7 +155,7 @@ TEST_CASE("sqlite store: an entry with lapses is found, listed and claimed with 
     }
 }
 
-TEST_CASE("sqlite store: an unfinished transaction leaves nothing, and nobody outside sees it before its commit") {
+TEST_CASE("sqlite store: an unfinished transaction leaves nothing, and readers see nothing of it before its commit") {
     const folder folder;
     store_type store(folder.fresh_path());
     const auto d = draft_of(1);

@@ -85,7 +85,7 @@ TEST_CASE("tool: a dead saga is resumed, and does its work again only if --afres
     CHECK(requeue("").code == 1);
     CHECK(says(requeue(""), "the entry is a saga; --resume continues it, --afresh repeats all its steps"));
     CHECK(requeue("--resume --afresh ").code == 2);
-    CHECK(requeue("--afresh ").code == 1); // nobody can be asked
+    CHECK(requeue("--afresh ").code == 1); // there is no terminal to ask
     CHECK(o.store.counts("orders").total() == 1);
     const auto successor = [&] { return o.store.list(vouch::query::live("orders")).at(0); };
     SECTION("resumed") {

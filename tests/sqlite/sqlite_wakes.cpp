@@ -99,7 +99,7 @@ TEST_CASE("wakes: retries, releases, nudges, advances and the next of a lane wak
     CHECK(*after < 2s);
 }
 
-TEST_CASE("wakes: a commit of somebody else is heard within the interval") {
+TEST_CASE("wakes: a commit of another connection is noticed within the interval") {
     const folder folder;
     const auto path = folder.fresh_path();
     const store_type store(path, {.watch_every = 10ms});
@@ -132,7 +132,7 @@ TEST_CASE("wakes: what was committed between looking and waiting is not slept th
     }
 }
 
-TEST_CASE("wakes: a rollback, a claim and another queue's work wake nobody") {
+TEST_CASE("wakes: a rollback, a claim and another queue's work wake no waiter") {
     const folder folder;
     const auto path = folder.fresh_path();
     store_type store(path);

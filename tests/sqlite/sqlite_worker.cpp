@@ -103,7 +103,8 @@ TEST_CASE(
             sqlite_store mine(path, {.synchronous = vouch::sqlite::synchronous::normal});
             const vouch::outbox through(mine);
             vouch::worker worker(through, {.name = std::to_string(i), .poll_interval = 50ms});
-            worker.serve(routes, {.queue = "q", .concurrency = 2, .lease = 1h}); // no lease will save anybody
+            worker.serve(routes,
+                         {.queue = "q", .concurrency = 2, .lease = 1h}); // so that no lease ends during the test
             while (!stop.stop_requested()) {
                 std::stop_source shift;
                 const std::stop_callback link(stop, [&] { shift.request_stop(); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The outbox bound to a store: transactions of its own, sagas, requeue, cancel, observers.
 #include <array>
+#include <atomic>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -40,6 +41,15 @@ struct outbox_fixture {
         REQUIRE(outbox.cancel(id) == verdict::applied);
         return id;
     }
+};
+
+/// Counts its flushes, and the dead entries it would log.
+struct buffered_log {
+    static constexpr bool writes_log = true;
+    std::atomic<int> flushes = 0;
+    std::atomic<int> warnings = 0;
+    void on(const vouch::event& e) noexcept { warnings += e.what == event_kind::dead ? 1 : 0; }
+    void flush() noexcept { ++flushes; }
 };
 
 vouch::saga_definition two_steps() {
@@ -186,6 +196,44 @@ TEST_CASE("outbox: a requeue whose commit is in doubt is repeated under the same
         CHECK(seen.count(event_kind::enqueued) == 2);
         CHECK(outbox.requeue(dead).what == kind::duplicate);
     }
+}
+
+TEST_CASE("outbox: a worker that stops flushes the outbox's observers, and their log replaces its own") {
+    buffered_log log;
+    vouch::memory::store store;
+    vouch::outbox outbox(store);
+    outbox.observe(log);
+    CHECK(outbox.observers().has_log());
+    vouch::router router(outbox);
+    router.on("t", [](vouch::delivery&) { throw vouch::reject("no"); });
+    outbox.emit({.queue = "q", .topic = "t"});
+    vouch::worker worker(outbox);
+    worker.serve(router, {.queue = "q"});
+    std::stop_source stop;
+    std::jthread running([&] { worker.run(stop.get_token()); });
+    while (store.counts("q").live() > 0) {
+        std::this_thread::sleep_for(1ms);
+    }
+    CHECK(log.flushes == 0);
+    stop.request_stop();
+    running.join();
+    CHECK(log.flushes == 1);
+    CHECK(log.warnings == 1);
+}
+
+TEST_CASE("delivery: a follow-up continues the delivery's trail, or the trail it names") {
+    outbox_fixture d;
+    vouch::router router(d.outbox);
+    router.on("t", [](vouch::delivery& delivery) {
+        delivery.emit({.queue = "next", .topic = "own"});
+        delivery.emit({.queue = "next", .topic = "named", .trail = {id_of(77)}});
+    });
+    const auto first = d.outbox.emit({.queue = "q", .topic = "t"}).front().id;
+    vouch::runner(d.outbox, router, {.queue = "q"}).run_once();
+    const auto next = d.store.list(vouch::query::live("next"));
+    REQUIRE(next.size() == 2);
+    CHECK(next[0].trail == vouch::id_list{first, next[0].id});
+    CHECK(next[1].trail == vouch::id_list{id_of(77), next[1].id});
 }
 
 TEST_CASE("router: a second saga of the same name is refused") {

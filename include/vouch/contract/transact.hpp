@@ -73,6 +73,12 @@ auto transact_in_doubt(Store& store, const Work& work) {
     }
 }
 
+/// The receipt of a repeated insert: a duplicate of the very id that was to be inserted means that it was inserted.
+[[nodiscard]] inline receipt resolved(receipt r, const id& inserted) noexcept {
+    r.what = r.id == inserted ? receipt::kind::inserted : r.what;
+    return r;
+}
+
 } // namespace detail
 
 /// Enqueues in a transaction of its own. A commit in doubt is repeated with the same ids, so the drafts are stored
@@ -81,9 +87,7 @@ template <class Store>
 std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
     auto [receipts, in_doubt] = detail::transact_in_doubt(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
     for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
-        if (receipts[i].id == drafts[i].id) {
-            receipts[i].what = receipt::kind::inserted;
-        }
+        receipts[i] = detail::resolved(receipts[i], drafts[i].id);
     }
     return receipts;
 }

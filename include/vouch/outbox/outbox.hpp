@@ -40,8 +40,6 @@ class outbox : public emitter {
     static_assert(explain_store<Store>());
 
   public:
-    using store_type = Store;
-
     /// The store must outlive the outbox.
     explicit outbox(Store& store, emitter_options options = {}) : emitter(std::move(options)), store_(store) {}
     outbox(const outbox&) = delete;
@@ -115,9 +113,7 @@ class outbox : public emitter {
     receipt replace(const id& dead, const Replace& with) const {
         const requeue_request r{.dead = dead, .successor = fresh_id(), .now = now()};
         auto [got, in_doubt] = detail::transact_in_doubt(store_, [&](auto& tx) { return with(tx, r); });
-        if (in_doubt && got.id == r.successor) {
-            got.what = receipt::kind::inserted;
-        }
+        got = in_doubt ? detail::resolved(got, r.successor) : got;
         if (!observers().empty()) {
             try {
                 report_committed(std::span(&got, 1));

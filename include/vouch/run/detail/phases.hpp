@@ -141,26 +141,26 @@ class phases {
 
     /// Reports the results that were not reported yet.
     report report_results(batch& done) const {
+        return report_if(done, [](const completion& h) { return h.result.has_value(); });
+    }
+    /// The same, and what hooks hold up.
+    report report_all(batch& done) const {
+        return report_if(done, [](const completion&) { return true; });
+    }
+
+  private:
+    template <class Predicate>
+    report report_if(batch& done, const Predicate& is_wanted) const {
         report out;
         const auto now = outbox_.now();
         for (auto& h : done) {
-            if (h.result) {
+            if (is_wanted(h)) {
                 events_.settled(out, h, now);
             }
         }
         return out;
     }
-    /// The same, and what hooks hold up.
-    report report_all(batch& done) const {
-        report out;
-        const auto now = outbox_.now();
-        for (auto& h : done) {
-            events_.settled(out, h, now);
-        }
-        return out;
-    }
 
-  private:
     [[nodiscard]] claim_request request(std::size_t limit, time_point now) const {
         return {
             .queue = options_.queue, .limit = limit, .now = now, .lease = options_.lease, .worker = options_.worker};
