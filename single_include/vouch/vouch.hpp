@@ -476,12 +476,12 @@ inline namespace v0 {
 [[nodiscard]] inline std::string to_utc(time_point at) {
     const auto day = std::chrono::floor<std::chrono::days>(at);
     const std::chrono::year_month_day date{day};
-    const std::chrono::hh_mm_ss<duration> time{at - day};
+    const auto since = (at - std::chrono::time_point_cast<duration>(day)).count();
+    const auto second = static_cast<int>(since / 1'000'000);
     std::array<char, 64> text{};
     std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
-                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                  static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
-                  static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), second / 3600,
+                  second / 60 % 60, second % 60, static_cast<int>(since % 1'000'000));
     return text.data();
 }
 
@@ -824,26 +824,26 @@ Stream& operator<<(Stream& out, const entry& e) {
 
 /// The entry that a draft becomes at `now`: pending, or succeeded if the draft carries a result. The store sets the
 /// sequence and, for a successor, the generation, key, group and lane.
-[[nodiscard]] inline entry born(const draft& d, time_point now) {
+[[nodiscard]] inline entry born(draft d, time_point now) {
     entry e;
     e.id = d.id;
-    e.queue = d.queue;
-    e.topic = d.topic;
-    e.payload = d.payload;
-    e.key = d.key;
-    e.group = d.group;
-    e.lane = d.lane;
+    e.queue = std::move(d.queue);
+    e.topic = std::move(d.topic);
+    e.payload = std::move(d.payload);
+    e.key = std::move(d.key);
+    e.group = std::move(d.group);
+    e.lane = std::move(d.lane);
     e.parent = d.parent;
     e.predecessor = d.predecessor;
     e.expires_at = d.expires_at;
     e.attempts_max = d.attempts_max;
-    e.trail = d.trail;
-    e.headers = d.headers;
+    e.trail = std::move(d.trail);
+    e.headers = std::move(d.headers);
     e.created_at = now;
     e.state = d.result ? state::succeeded : state::pending;
     e.due_at = d.due_at.value_or(now);
-    e.result = d.result;
-    e.progress = d.progress;
+    e.result = std::move(d.result);
+    e.progress = std::move(d.progress);
     e.updated_at = now;
     return e;
 }
@@ -4840,7 +4840,7 @@ class bindings {
     /// invalid pattern or name.
     bindings& bind(std::string pattern, std::string queue) {
         detail::check_required_name({"binding", "queue"}, queue, limits{}.name_max);
-        bound_.emplace_back(topic_pattern(std::move(pattern)), std::move(queue));
+        bound_.push_back({topic_pattern(std::move(pattern)), std::move(queue)});
         return *this;
     }
 
@@ -4858,7 +4858,11 @@ class bindings {
     }
 
   private:
-    std::vector<std::pair<topic_pattern, std::string>> bound_;
+    struct binding {
+        topic_pattern pattern;
+        std::string queue{};
+    };
+    std::vector<binding> bound_;
 };
 
 } // namespace v0
@@ -5148,7 +5152,7 @@ namespace detail {
 #endif
 }
 
-/// Differs between a process and its forked child.
+/// Differs between a process and its forked child; 0 where that cannot be known.
 [[nodiscard]] inline std::int64_t process_id() noexcept {
 #if __has_include(<sys/random.h>)
     return getpid();
@@ -5168,7 +5172,7 @@ class uuid7_source {
         : shared_(std::make_shared<shared>(std::move(now), detail::system_seed(), detail::process_id())) {}
     /// Repeatable: the same clock and seed give the same ids.
     uuid7_source(clock now, std::uint64_t seed)
-        : shared_(std::make_shared<shared>(std::move(now), seed, std::nullopt)) {}
+        : shared_(std::make_shared<shared>(std::move(now), seed, std::int64_t{0})) {}
 
     [[nodiscard]] id operator()() const {
         const std::lock_guard lock(shared_->mutex);
@@ -5177,8 +5181,7 @@ class uuid7_source {
 
   private:
     struct shared {
-        shared(clock c, std::uint64_t seed, std::optional<std::int64_t> p)
-            : now(std::move(c)), state(seed), process(p) {}
+        shared(clock c, std::uint64_t seed, std::int64_t p) : now(std::move(c)), state(seed), process(p) {}
 
         [[nodiscard]] id next() {
             const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
@@ -5191,7 +5194,7 @@ class uuid7_source {
 
         /// SplitMix64. Ids must differ; they need not be secret.
         [[nodiscard]] std::uint64_t random() {
-            if (process && *process != detail::process_id()) {
+            if (process != 0 && process != detail::process_id()) {
                 process = detail::process_id();
                 state = detail::system_seed();
             }
@@ -5201,7 +5204,7 @@ class uuid7_source {
         std::mutex mutex;
         clock now;
         std::uint64_t state;
-        std::optional<std::int64_t> process; ///< unset: the caller gave the seed
+        std::int64_t process; ///< 0: the caller gave the seed
         std::uint64_t last = 0;
     };
 
@@ -5211,11 +5214,14 @@ class uuid7_source {
 /// Ids for tests: 1, 2, 3 and so on. Copies share one count. Thread-safe.
 class counting_ids {
   public:
-    explicit counting_ids(std::uint64_t first = 1) : next_(std::make_shared<std::atomic<std::uint64_t>>(first)) {}
-    [[nodiscard]] id operator()() const noexcept { return {.high = 0, .low = next_->fetch_add(1)}; }
+    explicit counting_ids(std::uint64_t first = 1)
+        : next_(std::make_shared<std::atomic<std::int64_t>>(static_cast<std::int64_t>(first))) {}
+    [[nodiscard]] id operator()() const noexcept {
+        return {.high = 0, .low = static_cast<std::uint64_t>(next_->fetch_add(1))};
+    }
 
   private:
-    std::shared_ptr<std::atomic<std::uint64_t>> next_;
+    std::shared_ptr<std::atomic<std::int64_t>> next_; // as in manual_clock: a second type takes longer to compile
 };
 
 } // namespace v0
@@ -5760,8 +5766,8 @@ struct retry_policy {
 /// attempts.
 [[nodiscard]] inline retry_policy with_fallback(retry_policy own, const retry_policy& fallback) {
     const bool is_counted = own.backoff && own.backoff->attempts();
-    if (!own.backoff) {
-        own.backoff = fallback.backoff;
+    if (!own.backoff && fallback.backoff) {
+        own.backoff.emplace(*fallback.backoff);
     }
     if (own.attempts_max == 0 && !is_counted) {
         own.attempts_max = fallback.attempts_max;
@@ -5849,7 +5855,6 @@ using audit_sink = std::function<void(Transaction&, const audit_line&)>;
 #if defined(__has_include)
 #if __has_include(<cxxabi.h>)
 #include <cstdlib>
-#include <memory>
 
 #include <cxxabi.h>
 #endif
@@ -5901,9 +5906,12 @@ class reject : public failure {
 #if defined(__has_include)
 #if __has_include(<cxxabi.h>)
     int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(raw, nullptr, nullptr, &status), std::free);
-    if (status == 0 && plain) {
-        return error_code(plain.get());
+    const struct freed { // std::unique_ptr with a deleter of its own takes longer to compile
+        char* text;
+        ~freed() { std::free(text); }
+    } plain{abi::__cxa_demangle(raw, nullptr, nullptr, &status)};
+    if (status == 0 && plain.text != nullptr) {
+        return error_code(plain.text);
     }
 #endif
 #endif
@@ -6421,15 +6429,18 @@ struct claims {
 /// Splits off the entries that are not to be kept. Kept are the entries before the first one with a lapse, or that one
 /// alone. The order is kept, so no entry with a lapse waits for ever behind others.
 [[nodiscard]] inline std::vector<entry> split_lapsed(std::vector<entry>& claimed, claim_plan::lapsed rule) {
-    const auto first = std::find_if(claimed.begin(), claimed.end(), has_lapsed);
-    auto kept_end = claimed.end();
-    if (rule == claim_plan::lapsed::handed_back) {
-        kept_end = std::stable_partition(first, claimed.end(), [](const entry& e) { return !has_lapsed(e); });
-    } else if (first != claimed.end()) {
-        kept_end = first == claimed.begin() ? first + 1 : first;
+    if (std::none_of(claimed.begin(), claimed.end(), has_lapsed)) {
+        return {};
     }
-    std::vector<entry> rest(std::make_move_iterator(kept_end), std::make_move_iterator(claimed.end()));
-    claimed.erase(kept_end, claimed.end());
+    std::vector<entry> kept;
+    std::vector<entry> rest;
+    for (auto& e : claimed) {
+        const bool is_kept = rule == claim_plan::lapsed::handed_back
+                                 ? !has_lapsed(e)
+                                 : kept.empty() || (rest.empty() && !has_lapsed(e) && !has_lapsed(kept.front()));
+        (is_kept ? kept : rest).push_back(std::move(e));
+    }
+    claimed = std::move(kept);
     return rest;
 }
 
@@ -6441,11 +6452,12 @@ template <class Writer>
     if (rest.empty()) {
         return out;
     }
-    std::vector<settle> releases;
-    releases.reserve(rest.size());
-    for (const auto& e : rest) {
+    std::vector<settle> releases(rest.size());
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+        const auto& e = rest[i];
         out.hands_back = out.hands_back || has_lapsed(e);
-        releases.push_back({ticket_of(e), release{.at = has_lapsed(e) ? plan.until : std::nullopt}});
+        releases[i].ticket = ticket_of(e);
+        releases[i].outcome = release{.at = has_lapsed(e) ? plan.until : std::nullopt};
     }
     for (const auto& s : tx.settle(releases, request.now)) {
         if (s.verdict != verdict::applied) {
@@ -7061,10 +7073,9 @@ class batch_settler {
             }
         });
         for_each(unsettled, part::hook, [&](auto& h) { audit_outcome(tx, h, now); });
-        std::vector<settle> settles;
-        settles.reserve(unsettled.size());
-        for (const auto* const h : unsettled) {
-            settles.push_back({ticket_of(h->entry), h->outcome});
+        std::vector<settle> settles(unsettled.size());
+        for (std::size_t i = 0; i < settles.size(); ++i) {
+            settles[i] = {ticket_of(unsettled[i]->entry), unsettled[i]->outcome};
         }
         const auto settlements = tx.settle(settles, now);
         attempt out;
@@ -7379,11 +7390,11 @@ class phases {
         }
         const auto rules = dispatch();
         batch_settler<Store> settler(outbox_.store(), outbox_.clock(), rules, hooks_, calls_handlers);
-        std::optional<next_claim> wanted;
+        next_claim wanted;
         if (next != nullptr) {
             wanted = {.request = request(next->limit, outbox_.now()), .plan = *next};
         }
-        auto got = settler(std::span(done), wanted ? &*wanted : nullptr);
+        auto got = settler(std::span(done), next != nullptr ? &wanted : nullptr);
         settled out{.report = report_all(done)};
         if (got) {
             out.claims = reported(std::move(*got));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <vouch/contract/detail/field_text.hpp>
 #include <vouch/contract/draft.hpp>
@@ -109,26 +110,26 @@ Stream& operator<<(Stream& out, const entry& e) {
 
 /// The entry that a draft becomes at `now`: pending, or succeeded if the draft carries a result. The store sets the
 /// sequence and, for a successor, the generation, key, group and lane.
-[[nodiscard]] inline entry born(const draft& d, time_point now) {
+[[nodiscard]] inline entry born(draft d, time_point now) {
     entry e;
     e.id = d.id;
-    e.queue = d.queue;
-    e.topic = d.topic;
-    e.payload = d.payload;
-    e.key = d.key;
-    e.group = d.group;
-    e.lane = d.lane;
+    e.queue = std::move(d.queue);
+    e.topic = std::move(d.topic);
+    e.payload = std::move(d.payload);
+    e.key = std::move(d.key);
+    e.group = std::move(d.group);
+    e.lane = std::move(d.lane);
     e.parent = d.parent;
     e.predecessor = d.predecessor;
     e.expires_at = d.expires_at;
     e.attempts_max = d.attempts_max;
-    e.trail = d.trail;
-    e.headers = d.headers;
+    e.trail = std::move(d.trail);
+    e.headers = std::move(d.headers);
     e.created_at = now;
     e.state = d.result ? state::succeeded : state::pending;
     e.due_at = d.due_at.value_or(now);
-    e.result = d.result;
-    e.progress = d.progress;
+    e.result = std::move(d.result);
+    e.progress = std::move(d.progress);
     e.updated_at = now;
     return e;
 }

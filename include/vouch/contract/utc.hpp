@@ -16,12 +16,12 @@ inline namespace v0 {
 [[nodiscard]] inline std::string to_utc(time_point at) {
     const auto day = std::chrono::floor<std::chrono::days>(at);
     const std::chrono::year_month_day date{day};
-    const std::chrono::hh_mm_ss<duration> time{at - day};
+    const auto since = (at - std::chrono::time_point_cast<duration>(day)).count();
+    const auto second = static_cast<int>(since / 1'000'000);
     std::array<char, 64> text{};
     std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%06dZ", static_cast<int>(date.year()),
-                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                  static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
-                  static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), second / 3600,
+                  second / 60 % 60, second % 60, static_cast<int>(since % 1'000'000));
     return text.data();
 }
 

@@ -22,7 +22,7 @@ class bindings {
     /// invalid pattern or name.
     bindings& bind(std::string pattern, std::string queue) {
         detail::check_required_name({"binding", "queue"}, queue, limits{}.name_max);
-        bound_.emplace_back(topic_pattern(std::move(pattern)), std::move(queue));
+        bound_.push_back({topic_pattern(std::move(pattern)), std::move(queue)});
         return *this;
     }
 
@@ -40,7 +40,11 @@ class bindings {
     }
 
   private:
-    std::vector<std::pair<topic_pattern, std::string>> bound_;
+    struct binding {
+        topic_pattern pattern;
+        std::string queue{};
+    };
+    std::vector<binding> bound_;
 };
 
 } // namespace v0

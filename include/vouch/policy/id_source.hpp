@@ -17,7 +17,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include <vouch/contract/detail/mix.hpp>
@@ -48,7 +47,7 @@ namespace detail {
 #endif
 }
 
-/// Differs between a process and its forked child.
+/// Differs between a process and its forked child; 0 where that cannot be known.
 [[nodiscard]] inline std::int64_t process_id() noexcept {
 #if __has_include(<sys/random.h>)
     return getpid();
@@ -68,7 +67,7 @@ class uuid7_source {
         : shared_(std::make_shared<shared>(std::move(now), detail::system_seed(), detail::process_id())) {}
     /// Repeatable: the same clock and seed give the same ids.
     uuid7_source(clock now, std::uint64_t seed)
-        : shared_(std::make_shared<shared>(std::move(now), seed, std::nullopt)) {}
+        : shared_(std::make_shared<shared>(std::move(now), seed, std::int64_t{0})) {}
 
     [[nodiscard]] id operator()() const {
         const std::lock_guard lock(shared_->mutex);
@@ -77,8 +76,7 @@ class uuid7_source {
 
   private:
     struct shared {
-        shared(clock c, std::uint64_t seed, std::optional<std::int64_t> p)
-            : now(std::move(c)), state(seed), process(p) {}
+        shared(clock c, std::uint64_t seed, std::int64_t p) : now(std::move(c)), state(seed), process(p) {}
 
         [[nodiscard]] id next() {
             const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now().time_since_epoch()).count();
@@ -91,7 +89,7 @@ class uuid7_source {
 
         /// SplitMix64. Ids must differ; they need not be secret.
         [[nodiscard]] std::uint64_t random() {
-            if (process && *process != detail::process_id()) {
+            if (process != 0 && process != detail::process_id()) {
                 process = detail::process_id();
                 state = detail::system_seed();
             }
@@ -101,7 +99,7 @@ class uuid7_source {
         std::mutex mutex;
         clock now;
         std::uint64_t state;
-        std::optional<std::int64_t> process; ///< unset: the caller gave the seed
+        std::int64_t process; ///< 0: the caller gave the seed
         std::uint64_t last = 0;
     };
 
@@ -111,11 +109,14 @@ class uuid7_source {
 /// Ids for tests: 1, 2, 3 and so on. Copies share one count. Thread-safe.
 class counting_ids {
   public:
-    explicit counting_ids(std::uint64_t first = 1) : next_(std::make_shared<std::atomic<std::uint64_t>>(first)) {}
-    [[nodiscard]] id operator()() const noexcept { return {.high = 0, .low = next_->fetch_add(1)}; }
+    explicit counting_ids(std::uint64_t first = 1)
+        : next_(std::make_shared<std::atomic<std::int64_t>>(static_cast<std::int64_t>(first))) {}
+    [[nodiscard]] id operator()() const noexcept {
+        return {.high = 0, .low = static_cast<std::uint64_t>(next_->fetch_add(1))};
+    }
 
   private:
-    std::shared_ptr<std::atomic<std::uint64_t>> next_;
+    std::shared_ptr<std::atomic<std::int64_t>> next_; // as in manual_clock: a second type takes longer to compile
 };
 
 } // namespace v0

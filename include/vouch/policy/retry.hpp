@@ -54,8 +54,8 @@ struct retry_policy {
 /// attempts.
 [[nodiscard]] inline retry_policy with_fallback(retry_policy own, const retry_policy& fallback) {
     const bool is_counted = own.backoff && own.backoff->attempts();
-    if (!own.backoff) {
-        own.backoff = fallback.backoff;
+    if (!own.backoff && fallback.backoff) {
+        own.backoff.emplace(*fallback.backoff);
     }
     if (own.attempts_max == 0 && !is_counted) {
         own.attempts_max = fallback.attempts_max;

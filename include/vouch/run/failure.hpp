@@ -16,7 +16,6 @@
 #if defined(__has_include)
 #if __has_include(<cxxabi.h>)
 #include <cstdlib>
-#include <memory>
 
 #include <cxxabi.h>
 #endif
@@ -68,9 +67,12 @@ class reject : public failure {
 #if defined(__has_include)
 #if __has_include(<cxxabi.h>)
     int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(raw, nullptr, nullptr, &status), std::free);
-    if (status == 0 && plain) {
-        return error_code(plain.get());
+    const struct freed { // std::unique_ptr with a deleter of its own takes longer to compile
+        char* text;
+        ~freed() { std::free(text); }
+    } plain{abi::__cxa_demangle(raw, nullptr, nullptr, &status)};
+    if (status == 0 && plain.text != nullptr) {
+        return error_code(plain.text);
     }
 #endif
 #endif

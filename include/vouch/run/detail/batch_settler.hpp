@@ -274,10 +274,9 @@ class batch_settler {
             }
         });
         for_each(unsettled, part::hook, [&](auto& h) { audit_outcome(tx, h, now); });
-        std::vector<settle> settles;
-        settles.reserve(unsettled.size());
-        for (const auto* const h : unsettled) {
-            settles.push_back({ticket_of(h->entry), h->outcome});
+        std::vector<settle> settles(unsettled.size());
+        for (std::size_t i = 0; i < settles.size(); ++i) {
+            settles[i] = {ticket_of(unsettled[i]->entry), unsettled[i]->outcome};
         }
         const auto settlements = tx.settle(settles, now);
         attempt out;

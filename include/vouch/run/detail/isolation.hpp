@@ -46,15 +46,18 @@ struct claims {
 /// Splits off the entries that are not to be kept. Kept are the entries before the first one with a lapse, or that one
 /// alone. The order is kept, so no entry with a lapse waits for ever behind others.
 [[nodiscard]] inline std::vector<entry> split_lapsed(std::vector<entry>& claimed, claim_plan::lapsed rule) {
-    const auto first = std::find_if(claimed.begin(), claimed.end(), has_lapsed);
-    auto kept_end = claimed.end();
-    if (rule == claim_plan::lapsed::handed_back) {
-        kept_end = std::stable_partition(first, claimed.end(), [](const entry& e) { return !has_lapsed(e); });
-    } else if (first != claimed.end()) {
-        kept_end = first == claimed.begin() ? first + 1 : first;
+    if (std::none_of(claimed.begin(), claimed.end(), has_lapsed)) {
+        return {};
     }
-    std::vector<entry> rest(std::make_move_iterator(kept_end), std::make_move_iterator(claimed.end()));
-    claimed.erase(kept_end, claimed.end());
+    std::vector<entry> kept;
+    std::vector<entry> rest;
+    for (auto& e : claimed) {
+        const bool is_kept = rule == claim_plan::lapsed::handed_back
+                                 ? !has_lapsed(e)
+                                 : kept.empty() || (rest.empty() && !has_lapsed(e) && !has_lapsed(kept.front()));
+        (is_kept ? kept : rest).push_back(std::move(e));
+    }
+    claimed = std::move(kept);
     return rest;
 }
 
@@ -66,11 +69,12 @@ template <class Writer>
     if (rest.empty()) {
         return out;
     }
-    std::vector<settle> releases;
-    releases.reserve(rest.size());
-    for (const auto& e : rest) {
+    std::vector<settle> releases(rest.size());
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+        const auto& e = rest[i];
         out.hands_back = out.hands_back || has_lapsed(e);
-        releases.push_back({ticket_of(e), release{.at = has_lapsed(e) ? plan.until : std::nullopt}});
+        releases[i].ticket = ticket_of(e);
+        releases[i].outcome = release{.at = has_lapsed(e) ? plan.until : std::nullopt};
     }
     for (const auto& s : tx.settle(releases, request.now)) {
         if (s.verdict != verdict::applied) {

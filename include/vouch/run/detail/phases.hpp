@@ -108,11 +108,11 @@ class phases {
         }
         const auto rules = dispatch();
         batch_settler<Store> settler(outbox_.store(), outbox_.clock(), rules, hooks_, calls_handlers);
-        std::optional<next_claim> wanted;
+        next_claim wanted;
         if (next != nullptr) {
             wanted = {.request = request(next->limit, outbox_.now()), .plan = *next};
         }
-        auto got = settler(std::span(done), wanted ? &*wanted : nullptr);
+        auto got = settler(std::span(done), next != nullptr ? &wanted : nullptr);
         settled out{.report = report_all(done)};
         if (got) {
             out.claims = reported(std::move(*got));
