@@ -364,6 +364,8 @@ enum class defect : std::uint16_t {
     wait_ignores_wakes,
     wait_ignores_stop,
     wait_gives_up_early,
+    names_may_be_any_bytes,
+    names_may_have_control_beyond_ascii,
 };
 
 } // namespace mutants

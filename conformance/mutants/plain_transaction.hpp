@@ -61,6 +61,28 @@ class plain_transaction {
         }
     }
 
+    [[nodiscard]] bool check_names_loosely() const {
+        return variant_.is(defect::names_may_be_any_bytes) || variant_.is(defect::names_may_have_control_beyond_ascii);
+    }
+
+    /// The drafts as the validation of this store sees them.
+    [[nodiscard]] std::vector<vouch::draft> as_checked(std::span<const vouch::draft> drafts) const {
+        std::vector<vouch::draft> seen(drafts.begin(), drafts.end());
+        for (auto& d : seen) {
+            for (auto* const name : {&d.queue, &d.topic, &d.key, &d.group, &d.lane}) {
+                if (variant_.is(defect::names_may_be_any_bytes)) {
+                    std::replace_if(
+                        name->begin(), name->end(), [](char c) { return static_cast<unsigned char>(c) > 0x7f; }, 'x');
+                }
+                const auto control = name->find("\xc2\x9f");
+                if (variant_.is(defect::names_may_have_control_beyond_ascii) && control != std::string::npos) {
+                    name->replace(control, 2, "xx");
+                }
+            }
+        }
+        return seen;
+    }
+
     /// The delays, faults and conflicts that may affect any call.
     void disturb(open_transaction& in) const {
         if (variant_.is(trait::slow)) {
@@ -149,8 +171,9 @@ class plain_transaction {
             now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
         }
         const bool one_by_one = variant_.is(defect::batch_is_written_up_to_the_invalid_item);
-        check(one_by_one ? variant_.defect : defect::enqueue_checks_nothing,
-              [&](const auto& can) { validate(drafts, can); });
+        check(one_by_one ? variant_.defect : defect::enqueue_checks_nothing, [&](const auto& can) {
+            check_names_loosely() ? validate(as_checked(drafts), can) : validate(drafts, can);
+        });
         return each(drafts, [=, can = accepted_by(variant_)](workspace&, enqueuer& on, const vouch::draft& d) {
             if (one_by_one) {
                 validate(d, can);

@@ -44,7 +44,7 @@ vouch::draft full_draft(std::uint64_t n) {
     d.payload = std::string("a\0b\xff\xfe", 5);
     d.key = "k\xc3\xa4";
     d.group = "g";
-    d.lane = "lane \xff";
+    d.lane = "lane \xf0\x9f\x93\xa6";
     d.parent = id_of(77);
     d.due_at = t0 - 5s;
     d.expires_at = t0 + 5h;

@@ -48,6 +48,14 @@ const std::vector<refusal>& refused_drafts() {
         {"NUL in key", [](draft& d) { d.key = with_control('\0'); }, {"key", "control", "byte 6"}},
         {"DEL in group", [](draft& d) { d.group = with_control('\x7f'); }, {"group", "control", "byte 6"}},
         {"control in lane", [](draft& d) { d.lane = with_control('\x1f'); }, {"lane", "control", "byte 6"}},
+        {"bytes that are not UTF-8", [](draft& d) { d.queue = "secret\xff"; }, {"queue", "UTF-8", "byte 6"}},
+        {"a character cut off", [](draft& d) { d.topic = "secret\xc3"; }, {"topic", "UTF-8", "byte 6"}},
+        {"an overlong character", [](draft& d) { d.key = "secret\xc0\xaf"; }, {"key", "UTF-8", "byte 6"}},
+        {"an overlong character of three bytes", [](draft& d) { d.key = "secret\xe0\x80\xaf"; }, {"key", "UTF-8"}},
+        {"half a surrogate pair", [](draft& d) { d.group = "secret\xed\xa0\x80"; }, {"group", "UTF-8", "byte 6"}},
+        {"a character above U+10FFFF", [](draft& d) { d.lane = "secret\xf4\x90\x80\x80"; }, {"lane", "UTF-8"}},
+        {"a lone continuation byte", [](draft& d) { d.headers = headers(1, "secret\x80"); }, {"header name", "UTF-8"}},
+        {"control beyond ASCII", [](draft& d) { d.lane = "secret\xc2\x9b"; }, {"lane", "control", "byte 6"}},
         {"large payload", [](draft& d) { d.payload = bytes(1048577); }, {"payload", "1048577 bytes", "1048576"}},
         {"large progress", [](draft& d) { d.progress = bytes(1048577); }, {"progress", "1048577 bytes", "1048576"}},
         {"large result", [](draft& d) { d.result = bytes(1048577); }, {"result", "1048577 bytes", "1048576"}},
@@ -131,9 +139,9 @@ TEST_CASE("validate: payloads, progress, results and header values may be any by
     CHECK(e->result == all);
 }
 
-TEST_CASE("validate: names may contain non-ASCII bytes") {
+TEST_CASE("validate: names may contain characters beyond ASCII") {
     vouch::memory::store store;
-    auto d = draft_of(1, "Größe \xff\xfe ~");
+    auto d = draft_of(1, "Größe \xc2\xa0 \xf0\x9f\x93\xa6 \xf4\x8f\xbf\xbf ~");
     d.topic = d.key = d.group = d.lane = d.queue;
     CHECK(put(store, d).what == vouch::receipt::kind::inserted);
     CHECK(store.list(vouch::query::keyed(d.queue, d.queue)).size() == 1);

@@ -86,15 +86,20 @@ TEST_CASE("reject: the entry is dead at once, with the handler's code") {
     CHECK(e.failures == 1);
 }
 
-TEST_CASE("failure: error codes are cut to the limit, not inside a character, and have no control characters") {
+TEST_CASE("failure: error codes are cut to the limit, not inside a character, and are valid names") {
     const std::string two_bytes = "\xc3\xa9";
     CHECK(vouch::error_code(std::string(100, 'a')) == std::string(100, 'a'));
     CHECK(vouch::error_code(std::string(101, 'a')) == std::string(100, 'a'));
     CHECK(vouch::error_code(std::string(99, 'a') + two_bytes) == std::string(99, 'a'));
     CHECK(vouch::error_code(std::string(98, 'a') + two_bytes + "b") == std::string(98, 'a') + two_bytes);
     CHECK(vouch::error_code("a\nb\x7f") == "a?b?");
+    CHECK(vouch::error_code("a\xc2\x9b"
+                            "b") == "a?b");
+    CHECK(vouch::error_code("\xff\xc3") == "??");
     const auto e = entry_after([](delivery&) { throw vouch::reject(std::string(500, 'x') + '\n'); });
     CHECK(e.last_error == std::string(100, 'x'));
+    const auto bytes = entry_after([](delivery&) { throw vouch::reject("code \xfe"); });
+    CHECK(bytes.last_error == "code ?");
     const auto r = entry_after([](delivery& d) { return vouch::retry{std::string(500, 'y'), d.now()}; });
     CHECK(r.last_error == std::string(100, 'y'));
 }

@@ -24,31 +24,6 @@ inline void print(std::string_view text) { std::fwrite(text.data(), 1, text.size
 /// Whether all output so far could be written.
 [[nodiscard]] inline bool is_written() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
-/// A UTF-8 character outside ASCII.
-struct character {
-    std::uint32_t point = 0;
-    std::size_t length = 0; ///< in bytes; 0: the text does not begin with such a character
-};
-
-[[nodiscard]] inline character character_of(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : '\0'); };
-    const auto first = byte(0);
-    const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
-    if (length == 0 || first > 0xf4) {
-        return {};
-    }
-    std::uint32_t point = first & (0x7fU >> length);
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0U) != 0x80U) {
-            return {};
-        }
-        point = (point << 6U) | (byte(i) & 0x3fU);
-    }
-    const std::uint32_t least = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0x80;
-    const bool surrogate = point >= 0xd800 && point < 0xe000;
-    return point >= least && point <= 0x10ffff && !surrogate ? character{point, length} : character{};
-}
-
 /// Whether a character is visible as itself: not a control character, a line separator, a change of direction, or a
 /// character without width.
 [[nodiscard]] inline bool is_visible(std::uint32_t point) {
@@ -94,7 +69,7 @@ inline void append_json_escape(std::string& to, std::uint32_t point) {
     for (std::size_t i = 0; i < text.size();) {
         const char c = text[i];
         const auto byte = static_cast<unsigned char>(c);
-        const auto beyond = character_of(text.substr(i));
+        const auto beyond = vouch::detail::utf8_character_of(text.substr(i));
         const auto length = beyond.length > 0 ? beyond.length : 1;
         if (beyond.length > 0 ? is_visible(beyond.point) : byte >= 0x20 && byte < 0x7f) {
             out += is_json && (c == '"' || c == '\\') ? "\\" : "";

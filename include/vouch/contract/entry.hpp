@@ -55,7 +55,7 @@ struct entry : life {
     std::uint32_t attempts_max = 0;
     id_list trail{};
     header_list headers{};
-    std::uint64_t sequence = 0;   ///< order within the store; never reused, may have gaps
+    std::uint64_t sequence = 0;   ///< orders the entries of a lane by commit; never reused, may have gaps
     std::uint32_t generation = 1; ///< 1, or one more than the predecessor's
     time_point created_at{};      ///< the `now` of the enqueue
 

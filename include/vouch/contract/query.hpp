@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Reading several entries. A query names one path, which a store can usually serve from an index, then filters, then a page of
-// ascending sequences:
+// Reading several entries. A query names one path, which a store can usually serve from an index, then filters, then a
+// page of ascending sequences:
 //
 //   auto page = vouch::query::dead("mail");
 //   for (auto found = store.list(page); !found.empty(); found = store.list(page)) {
 //       show(found);
 //       page.after = found.back().sequence;
 //   }
+//
+// The pages contain every entry that was committed before the first page was read. They are no way to follow new
+// entries: in a store with several writers an entry may be committed after others with a greater sequence.
 #pragma once
 
 #include <cstddef>

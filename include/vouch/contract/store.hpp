@@ -5,8 +5,10 @@
 //
 // Rules for all operations:
 //  1. Time and ids are arguments. A store never reads a clock and never makes an id.
-//  2. Every write is conditional and returns a verdict. A store that reads rows before it writes them
-//     repeats the condition (epoch, state) in the write.
+//  2. Every write is conditional and returns a verdict. What a verdict rests on, `repeated` included, is protected until
+//     the transaction ends: a store with several writers locks the row that it reads, or finds out at commit that the
+//     row has changed and throws `conflict`. To repeat the condition in the write is not enough, because a nudge changes
+//     neither epoch nor state, and `repeated` writes nothing.
 //  3. A batch returns one answer per item, in order. If one item is invalid, the whole batch throws before anything is
 //     written.
 //  4. Facts of the domain are return values. Faults throw `vouch::error`.
@@ -20,8 +22,15 @@
 //     - repeats its settles, all of them, with the same tickets: `repeated` or `unknown` means that the first commit
 //       took effect, `stale` that another claim has taken over;
 //     - repeats its enqueues, all of them, with the same ids: a duplicate of the same id means that it is stored.
-//  8. What a verdict rests on stays true until the transaction ends. Lists, counts, `next_due` and the absence of an
-//     entry are true at the time of the call.
+//  8. Transactions are serializable in what they answer about stored entries that they name. Everything else is true at
+//     the moment of the call, and other transactions may commit before this one does: that an entry, a key or an id is
+//     absent (`unknown`, `refused`, `inserted`), which entries a purge leaves, lists, counts and `next_due`. A store may
+//     be stricter.
+//  9. An open transaction touches the entries that it names and those that its verbs reach: the parent and the next
+//     entry of the lane of an entry that ends, and the entry of which a draft is a duplicate. If it ends with `conflict`,
+//     it may have touched everything in the queue of its claim or purge.
+// 10. Names (queue, topic, key, group, lane, worker, error code, header name) are valid UTF-8 without control
+//     characters, and two names are equal only if their bytes are. Payload, progress, result and header values are bytes.
 //
 // Not required: priorities, fairness between lanes, sequences without gaps, transactions across stores.
 #pragma once
@@ -69,7 +78,7 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
 ///     Within a batch, later drafts see earlier ones.
 ///  2. `claim` takes the entries whose gate is at or before `now`, the first `limit` by (gate, sequence). It returns
 ///     them by (due_at, sequence), as they are after the claim. It may pass over an entry that another open transaction
-///     has changed, and over no other. A claim is an attempt, unless it takes over after the first lapse in a row. Its
+///     touches, and over no other. A claim is an attempt, unless it takes over after the first lapse in a row. Its
 ///     cost must not grow with the number of future, blocked, claimed or terminal entries.
 ///  3. `settle` is decided by the ticket alone, never by the time. When an entry becomes terminal, by any verb, the
 ///     same transaction nudges its parent and gives the next entry of its lane a gate.
@@ -109,7 +118,7 @@ concept store = reader<S> && transaction<typename S::transaction> && requires(S&
 };
 
 /// A store with the capability `wakes`. Each queue has a number that changes with every commit that may have made work
-/// due sooner.
+/// due sooner, at the commit or a moment later.
 ///  1. `wakes` returns the number.
 ///  2. `wait` returns it as soon as it differs from `seen`, after `at_most`, or when `stop` is requested.
 /// A wake-up is only a hint: a store that drops every one loses no work, because workers poll as well.

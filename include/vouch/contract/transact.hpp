@@ -63,7 +63,7 @@ auto transact_in_doubt(Store& store, const Work& work) {
         } catch (const error& e) {
             if (in_doubt && !e.is_in_doubt()) {
                 // The repeat says nothing about the commit that it was to resolve.
-                throw error(e.kind(), e.what(), {.in_doubt = true, .code = e.code()});
+                throw error(e.kind(), e.what(), {.in_doubt = true, .code = e.code(), .text_code = e.text_code()});
             }
             if (!e.is_in_doubt() || left == 0) {
                 throw;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include <vouch/contract/detail/utf8.hpp>
 #include <vouch/contract/limits.hpp>
 
 #if defined(__GXX_RTTI) || defined(__cpp_rtti) || defined(_CPPRTTI)
@@ -43,19 +44,21 @@ class reject : public failure {
     explicit reject(std::string code = "rejected") : failure(std::move(code)) {}
 };
 
-/// Makes a text fit to be stored as an error code: within the limit, without control characters, not cut inside a UTF-8
-/// character.
+/// Makes a text fit to be stored as an error code: within the limit and not cut inside a character. Control characters
+/// and bytes that are not valid UTF-8 become `?`.
 [[nodiscard]] inline std::string error_code(std::string_view text) {
-    auto size = text.size() < limits{}.error_max ? text.size() : limits{}.error_max;
-    if (size < text.size()) {
-        while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0U) == 0x80U) {
-            --size;
+    std::string code;
+    for (std::size_t i = 0; i < text.size();) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const auto beyond = detail::utf8_character_of(text.substr(i));
+        const bool is_kept = beyond.length > 0 ? !beyond.is_control() : byte >= 0x20 && byte < 0x7f;
+        const auto length = beyond.length > 0 ? beyond.length : 1;
+        const auto part = is_kept ? text.substr(i, length) : std::string_view("?");
+        if (code.size() + part.size() > limits{}.error_max) {
+            break;
         }
-    }
-    std::string code(text.substr(0, size));
-    for (auto& c : code) {
-        const auto byte = static_cast<unsigned char>(c);
-        c = byte < 0x20 || byte == 0x7f ? '?' : c;
+        code += part;
+        i += length;
     }
     return code;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <vouch/contract/detail/utf8.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/limits.hpp>
 #include <vouch/contract/time.hpp>
@@ -47,6 +48,18 @@ struct field {
     refuse(f, "has a control character at byte " + std::to_string(at));
 }
 
+/// Checks the character outside ASCII that begins at byte `at`. Returns its length.
+inline std::size_t check_beyond_ascii(const field& f, std::string_view name, std::size_t at) {
+    const auto c = utf8_character_of(name.substr(at));
+    if (c.length == 0) {
+        refuse(f, "is not valid UTF-8 at byte " + std::to_string(at));
+    }
+    if (c.is_control()) {
+        refuse_control_character(f, at);
+    }
+    return c.length;
+}
+
 // The messages are made outside the checks: each draft passes a dozen checks, so these must stay small enough to
 // inline.
 
@@ -58,11 +71,12 @@ inline void check_size(const field& f, std::size_t given, std::size_t limit, std
 
 inline void check_name(const field& f, std::string_view name, std::size_t limit) {
     check_size(f, name.size(), limit, "bytes");
-    for (std::size_t i = 0; i < name.size(); ++i) {
+    for (std::size_t i = 0; i < name.size();) {
         const auto c = static_cast<unsigned char>(name[i]);
         if (c < 0x20 || c == 0x7f) {
             refuse_control_character(f, i);
         }
+        i += c < 0x80 ? 1 : check_beyond_ascii(f, name, i);
     }
 }
 

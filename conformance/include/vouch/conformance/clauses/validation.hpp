@@ -116,12 +116,24 @@ inline void names_without_control(trial& t) {
         for (const char c : {'\0', '\x01', '\n', '\x1f', '\x7f'}) {
             refuses_draft(store, {std::string(field.name)}, [&](draft& d) { d.*field.of = std::string("a") + c; });
         }
+        refuses_draft(store, {std::string(field.name)}, [&](draft& d) { d.*field.of = "a\xc2\x9f"; });
     }
     auto plain = draft_of(9);
     for (const auto& field : name_fields(t.can())) {
-        plain.*field.of = " ~\x80\xff ";
+        plain.*field.of = " ~\xc2\xa0\xf4\x8f\xbf\xbf "; // U+00A0, U+10FFFF
     }
-    t.equal(put(store, plain), inserted(9), "names with the bytes next to the control characters");
+    t.equal(put(store, plain), inserted(9), "names with the characters next to the control characters");
+}
+
+/// Bytes that are not UTF-8: alone, cut off, overlong, half a surrogate pair, above U+10FFFF.
+inline void names_in_utf8(trial& t) {
+    auto store = furnished(t);
+    for (const auto& field : name_fields(t.can())) {
+        for (const std::string_view bad :
+             {"\xff", "\x80", "\xc3", "\xe2\x82", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80"}) {
+            refuses_draft(store, {std::string(field.name)}, [&](draft& d) { d.*field.of = "a" + std::string(bad); });
+        }
+    }
 }
 
 struct content_field {
@@ -223,7 +235,7 @@ inline constexpr std::array validation{
         "A draft's queue, topic, key, group and lane may have up to name_max bytes; queue and topic must not be empty.",
         validation_checks::names_bounded},
     clause{"VALID-03", layer::examples, level::must, needs::nothing,
-           "A name with a control character is refused; all other characters are allowed.",
+           "A name with a control character, of ASCII or beyond, is refused; all other characters are allowed.",
            validation_checks::names_without_control},
     clause{"VALID-04", layer::examples, level::must, needs::nothing,
            "A draft's payload, progress and result may have as many bytes as the store's limits say, and not one more.",
@@ -241,6 +253,8 @@ inline constexpr std::array validation{
            validation_checks::predecessor_excludes},
     clause{"VALID-09", layer::examples, level::must, needs::nothing,
            "A batch of drafts, settles or tickets may have up to batch_max items.", validation_checks::batches_bounded},
+    clause{"VALID-20", layer::examples, level::must, needs::nothing, "A name that is not valid UTF-8 is refused.",
+           validation_checks::names_in_utf8},
 };
 
 } // namespace conformance::clauses
