@@ -99,7 +99,7 @@ inline void lists_members(trial& t) {
 inline void names_are_bytes(trial& t) {
     auto store = t.open();
     std::uint64_t n = 0;
-    for (const std::string name : {"q", "Q", "q ", "qq", "\xc3\xa9", "e\xcc\x81", "\xff", "7", "07"}) {
+    for (const std::string name : {"q", "Q", "q ", "qq", "\xc3\xa9", "e\xcc\x81", "\xf0\x9f\x93\xa6", "7", "07"}) {
         put(store, draft_of(++n, {.queue = name}));
         put(store, draft_of(n + 10, {.queue = "one", .topic = name}));
         t.equal(numbers(store.list(query::all(name))), list_of{n}, "listed of a queue named like others");
