@@ -64,7 +64,8 @@ inline void other_keys_are_free(trial& t) {
 inline void keys_are_bytes(trial& t) {
     auto store = t.open();
     std::uint64_t n = 0;
-    for (const std::string key : {"k", "K", "k ", " k", "kk", "\xc3\xa9", "e\xcc\x81", "\xf0\x9f\x93\xa6", "1", "01", "1.0"}) {
+    for (const std::string key :
+         {"k", "K", "k ", " k", "kk", "\xc3\xa9", "e\xcc\x81", "\xf0\x9f\x93\xa6", "1", "01", "1.0"}) {
         ++n;
         t.equal(put(store, draft_of(n, {.key = key})), inserted(n), "a key that differs from another one");
         t.equal(put(store, draft_of(20, {.key = key})), duplicate(n), "the same key again");
