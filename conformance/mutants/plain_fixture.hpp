@@ -35,9 +35,16 @@ class plain_fixture {
         return {on, handle};
     }
 
+    /// The handles that are open keep the state of the process that died; the next ones get what it has left.
     void crash(const location& at) {
         const std::lock_guard lock(mutex_);
-        state_at(at)->crash();
+        const auto dead = state_at(at);
+        for (auto& k : states_) {
+            if (k.on == dead) {
+                k.on = std::make_shared<shared_state>(variant_, hooks_);
+                k.on->inherit(*dead);
+            }
+        }
     }
     void seam(test_hooks::callback f) { hooks_->set_seam(std::move(f)); }
     bool fail_at(std::size_t n) { return hooks_->fail_at(n); }

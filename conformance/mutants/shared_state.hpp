@@ -88,8 +88,10 @@ struct shared_state {
         was_open = true;
     }
 
-    void crash() {
-        const std::lock_guard lock(mutex);
+    /// Takes over what the death of the process that used `dead` leaves.
+    void inherit(shared_state& dead) {
+        const std::lock_guard lock(dead.mutex);
+        committed = is(defect::crash_loses_the_last_commit) ? dead.synced : dead.committed;
         if (is(defect::crash_loses_claimed)) {
             for (const auto& r : committed.all_rows()) {
                 if (r->entry.state == vouch::state::claimed) {
@@ -97,10 +99,11 @@ struct shared_state {
                 }
             }
         }
-        if (is(defect::crash_loses_the_last_commit)) {
-            committed = synced;
-        }
+        synced = dead.synced;
         shown = committed;
+        sequences = dead.sequences.load();
+        leaked = dead.leaked;
+        was_open = dead.was_open;
     }
 
   private:

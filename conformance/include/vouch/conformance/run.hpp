@@ -81,7 +81,8 @@ template <class Number>
     } else if (name == "--layer") {
         out.options.layer =
             by_name(value, {layer::fixture, layer::examples, layer::model, layer::interleavings, layer::histories,
-                            layer::crashes, layer::faults, layer::simulation, layer::cost});
+                            layer::threads, layer::crashes, layer::processes, layer::faults, layer::simulation,
+                            layer::cost});
         return out.options.layer.has_value();
     } else {
         return false;

@@ -32,6 +32,7 @@
 #include <vouch/conformance/clauses/settle.hpp>
 #include <vouch/conformance/clauses/settle_tickets.hpp>
 #include <vouch/conformance/clauses/simulation.hpp>
+#include <vouch/conformance/clauses/threads.hpp>
 #include <vouch/conformance/clauses/transaction.hpp>
 #include <vouch/conformance/clauses/transaction_use.hpp>
 #include <vouch/conformance/clauses/validation.hpp>
@@ -75,6 +76,7 @@ namespace conformance {
         add(clauses::model_runs);
         add(clauses::interleavings);
         add(clauses::histories);
+        add(clauses::threads);
         add(clauses::crashes);
         add(clauses::cost);
         add(clauses::faults);
