@@ -364,6 +364,15 @@ enum class defect : std::uint16_t {
     wait_ignores_wakes,
     wait_ignores_stop,
     wait_gives_up_early,
+
+    // threads
+    store_takes_no_lock,
+    reads_take_no_lock,
+    begin_does_not_wait,
+    handle_is_for_one_thread,
+    transaction_stays_on_its_thread,
+    commit_stays_on_its_thread,
+    rollback_stays_on_its_thread,
 };
 
 } // namespace mutants

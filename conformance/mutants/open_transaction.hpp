@@ -35,6 +35,7 @@ class open_transaction {
             }
             shared_->wait_for_turn(lock);
         }
+        begun_on_ = std::this_thread::get_id();
         base_ = shared_->is(defect::begin_sees_uncommitted) ? shared_->shown : shared_->committed;
         version_ = shared_->version;
         is_spared_ = hooks().take_spared();
@@ -55,6 +56,12 @@ class open_transaction {
         return variant().is(defect::own_writes_are_invisible) ? base_ : workspace_.snapshot;
     }
 
+    void expect_own_thread(defect d) const {
+        if (variant().is(d) && begun_on_ != std::this_thread::get_id()) {
+            throw vouch::error(vouch::error_kind::misuse, "plain: this transaction was begun on another thread");
+        }
+    }
+
     void conflict_at_random() const {
         if (variant().is(trait::conflicts_at_random) && !is_spared_ && hooks().conflict_is_due()) {
             throw vouch::error(vouch::error_kind::conflict, "plain: a random conflict; repeat the transaction");
@@ -64,6 +71,7 @@ class open_transaction {
     /// Runs `operation(workspace)` and logs it, in case commit has to repeat it.
     template <class Operation>
     auto use(const Operation& operation) {
+        expect_own_thread(defect::transaction_stays_on_its_thread);
         {
             const std::lock_guard lock(shared_->mutex);
             shared_->writer = std::this_thread::get_id();
@@ -96,6 +104,7 @@ class open_transaction {
     }
 
     void commit() {
+        expect_own_thread(defect::commit_stays_on_its_thread);
         try {
             hooks().step("the start of a commit");
         } catch (...) {
@@ -270,6 +279,9 @@ class open_transaction {
     /// Requires the mutex.
     void end() noexcept {
         is_over_ = true;
+        if (variant().is(defect::rollback_stays_on_its_thread) && begun_on_ != std::this_thread::get_id()) {
+            return; // as a mutex would that only its own thread can unlock
+        }
         if (!variant().is(defect::claim_skips_touched_forever)) {
             shared_->touched.erase(this);
         }
@@ -280,6 +292,7 @@ class open_transaction {
     }
 
     std::shared_ptr<shared_state> shared_;
+    std::thread::id begun_on_{};
     snapshot base_{};
     std::uint64_t version_ = 0;
     workspace workspace_{};

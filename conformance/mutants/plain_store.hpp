@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,9 @@ class plain_store {
 
     template <class Read>
     auto read(const Read& read) const {
+        if (shared_->is(defect::reads_take_no_lock)) {
+            return read(snapshot_reader(shared_->committed, shared_->variant));
+        }
         snapshot seen;
         {
             std::unique_lock lock(shared_->mutex);
@@ -54,6 +58,7 @@ class plain_store {
     std::shared_ptr<shared_state> shared_;
     std::shared_ptr<int> handle_; ///< expires with the last handle
     snapshot first_view_{};
+    mutable id asked_for_{}; ///< in one mutant, the argument of `find`
 
   public:
     using transaction = plain_transaction;
@@ -82,6 +87,11 @@ class plain_store {
     }
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        if (shared_->is(defect::handle_is_for_one_thread)) {
+            asked_for_ = wanted; // as a statement that all threads bind and step would
+            std::this_thread::yield();
+            return read([&](const snapshot_reader& r) { return r.find(asked_for_); });
+        }
         return read([&](const snapshot_reader& r) { return r.find(wanted); });
     }
     [[nodiscard]] std::vector<entry> list(const vouch::query& q) const {

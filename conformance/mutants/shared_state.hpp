@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -17,7 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/contract/error.hpp>
+
 #include "snapshot.hpp"
+#include "state_mutex.hpp"
 #include "test_hooks.hpp"
 #include "variant.hpp"
 
@@ -25,13 +29,13 @@ namespace mutants {
 
 struct shared_state {
     shared_state(mutants::variant how, std::shared_ptr<mutants::test_hooks> below)
-        : variant(how), hooks(std::move(below)) {}
+        : variant(how), hooks(std::move(below)), mutex(!how.is(defect::store_takes_no_lock)) {}
 
     const mutants::variant variant;
     const std::shared_ptr<mutants::test_hooks> hooks;
 
-    std::mutex mutex{};
-    std::condition_variable turn_over{};
+    state_mutex mutex;
+    std::condition_variable_any turn_over{};
     std::condition_variable_any wakes_changed{};
     snapshot committed{};
     snapshot synced{}; ///< one commit behind; what some mutants read or restore
@@ -53,8 +57,14 @@ struct shared_state {
 
     // The turn to write. These require the mutex.
 
-    void wait_for_turn(std::unique_lock<std::mutex>& lock) {
-        turn_over.wait(lock, [&] { return !is_writing; });
+    void wait_for_turn(std::unique_lock<state_mutex>& lock) {
+        const bool waits = !is(defect::store_takes_no_lock) && !is(defect::begin_does_not_wait);
+        const auto is_free = [&] { return !is_writing || !waits; };
+        if (!is(defect::rollback_stays_on_its_thread)) {
+            turn_over.wait(lock, is_free);
+        } else if (!turn_over.wait_for(lock, std::chrono::milliseconds{200}, is_free)) {
+            throw vouch::error(vouch::error_kind::busy, "plain: another transaction is open");
+        }
         is_writing = true;
         writer = std::this_thread::get_id();
     }

@@ -45,12 +45,21 @@ class start_line {
     std::atomic<bool> is_broken_ = false;
 };
 
-/// While it exists, the store gives up the processor at each of its seams, if it has any.
+/// Gives up the processor at every fourth call, so that another thread runs meanwhile. Always would be slow on a machine
+/// that has other work.
+inline void yield_sometimes() {
+    thread_local unsigned calls = 0;
+    if (++calls % 4 == 0) {
+        std::this_thread::yield();
+    }
+}
+
+/// While it exists, the store gives up the processor at some of its seams, if it has any.
 class yielding_seam {
   public:
     explicit yielding_seam(trial& t) : trial_(t) {
         if (t.hooks().seam) {
-            t.hooks().seam([](std::string_view) { std::this_thread::yield(); });
+            t.hooks().seam([](std::string_view) { yield_sometimes(); });
         }
     }
     yielding_seam(const yielding_seam&) = delete;
@@ -131,18 +140,13 @@ void on_another_thread(const Work& work) {
     }
 }
 
-/// Runs `work(tx)` and commits. After a conflict it is repeated from `begin`, like `transact` but oftener, because the
-/// other threads do not rest.
+/// Calls `work`, and again after a conflict, like `transact` but oftener, because the other threads do not rest.
 template <class Work>
-void commit_freely(any_store& store, const Work& work) {
+void repeat_after_conflict(const Work& work) {
     constexpr int tries = 5'000;
     for (int left = tries;; --left) {
         try {
-            auto tx = store.begin();
-            std::this_thread::yield();
-            work(tx);
-            std::this_thread::yield();
-            tx.commit();
+            work();
             return;
         } catch (const error& e) {
             const bool is_worth_another = e.kind() == error_kind::conflict || e.kind() == error_kind::busy;
@@ -152,6 +156,18 @@ void commit_freely(any_store& store, const Work& work) {
         }
         std::this_thread::yield();
     }
+}
+
+/// Runs `work(tx)` and commits. Repeats it from `begin` after a conflict.
+template <class Work>
+void commit_freely(any_store& store, const Work& work) {
+    repeat_after_conflict([&] {
+        auto tx = store.begin();
+        yield_sometimes();
+        work(tx);
+        yield_sometimes();
+        tx.commit();
+    });
 }
 
 /// The handles of the threads: copies of one, or one each if the store is shared.

@@ -48,7 +48,6 @@ struct mixed_state {
     std::atomic<std::uint64_t> stored = 0;  ///< entries that commits have stored
     std::atomic<std::uint64_t> ending = 0;
     std::atomic<std::uint64_t> ended = 0;
-    std::atomic<std::size_t> writers = 0; ///< threads that have not finished writing
     std::array<lane_gate, 2> lanes{};
 
     [[nodiscard]] lane_gate& lane(const std::string& name) { return lanes[name == "x" ? 0 : 1]; }
@@ -247,7 +246,7 @@ class mixed_worker {
             auto tx = store_.begin();
             tx.enqueue(std::span(&d, 1), at(0));
             std::ignore = tx.claim(numbered_claim(next_number(), 2));
-            std::this_thread::yield();
+            yield_sometimes();
         } catch (const error& e) {
             if (e.kind() != error_kind::conflict && e.kind() != error_kind::busy) {
                 throw;
