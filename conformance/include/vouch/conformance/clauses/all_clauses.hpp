@@ -25,6 +25,7 @@
 #include <vouch/conformance/clauses/model.hpp>
 #include <vouch/conformance/clauses/nudge.hpp>
 #include <vouch/conformance/clauses/parent.hpp>
+#include <vouch/conformance/clauses/processes.hpp>
 #include <vouch/conformance/clauses/purge.hpp>
 #include <vouch/conformance/clauses/reads.hpp>
 #include <vouch/conformance/clauses/reads_filters.hpp>
@@ -78,6 +79,7 @@ namespace conformance {
         add(clauses::histories);
         add(clauses::threads);
         add(clauses::crashes);
+        add(clauses::processes);
         add(clauses::cost);
         add(clauses::faults);
         add(clauses::simulation);

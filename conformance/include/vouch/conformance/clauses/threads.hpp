@@ -50,15 +50,10 @@ inline std::vector<draft> members(const vouch::capabilities& can) {
     return out;
 }
 
-/// Requires that everything can be ended, and that the store then has what the commits of all threads imply.
-inline void end_all(trial& t, mixed_worker& last, const std::vector<std::unique_ptr<mixed_worker>>& workers,
-                    const any_store& store) {
+/// Requires that everything can be ended, and that the store then has what all commits imply.
+inline void end_all(trial& t, mixed_worker& last, acknowledged all, const any_store& store) {
     last.drain();
-    acknowledged all;
-    all.stored = members(t.can());
-    for (const auto& w : workers) {
-        all.add(w->acknowledgements());
-    }
+    all.add({.stored = members(t.can())});
     all.add(last.acknowledgements());
     require_implied(store, all);
     t.equal(store.counts("q").live(), std::size_t{0}, "live entries after everything that is due was claimed and ended");
@@ -91,7 +86,11 @@ inline void mix(trial& t, bool separate, std::size_t readers) {
                 workers[n]->finish();
             });
             mixed_worker last(handles.front(), t.can(), shared, threads_count, seed);
-            end_all(t, last, workers, handles.front());
+            acknowledged all;
+            for (const auto& w : workers) {
+                all.add(w->acknowledgements());
+            }
+            end_all(t, last, std::move(all), handles.front());
         }
         t.abandon(p);
     }
