@@ -373,6 +373,17 @@ enum class defect : std::uint16_t {
     transaction_stays_on_its_thread,
     commit_stays_on_its_thread,
     rollback_stays_on_its_thread,
+
+    // processes
+    durable_work_stays_in_memory,
+    file_is_written_when_closed,
+    file_is_one_commit_behind,
+    file_has_uncommitted_work,
+    file_is_written_in_halves,
+    file_is_read_only_when_opened,
+    file_is_read_once_per_transaction,
+    processes_do_not_exclude_each_other,
+    wakes_stay_in_the_process,
 };
 
 } // namespace mutants

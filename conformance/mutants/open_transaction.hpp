@@ -34,6 +34,8 @@ class open_transaction {
                                    "plain: this thread has a transaction open; begin would wait forever");
             }
             shared_->wait_for_turn(lock);
+        } else {
+            shared_->load();
         }
         begun_on_ = std::this_thread::get_id();
         base_ = shared_->is(defect::begin_sees_uncommitted) ? shared_->shown : shared_->committed;
@@ -96,6 +98,9 @@ class open_transaction {
         shared_->touched[this] = workspace_.written;
         if (variant().is(defect::uncommitted_is_visible) || variant().is(defect::begin_sees_uncommitted)) {
             shared_->shown = workspace_.snapshot;
+        }
+        if (variant().is(defect::file_has_uncommitted_work)) {
+            shared_->save(workspace_.snapshot);
         }
         if (variant().is(defect::wake_comes_before_commit)) {
             shared_->wake(std::exchange(workspace_.woken_queues, {}));
@@ -222,6 +227,8 @@ class open_transaction {
         shared_->synced = shared_->committed;
         auto next = workspace_.snapshot;
         if (variant().is_optimistic()) {
+            shared_->lock_file();
+            shared_->load();
             next = merged(); // throws `conflict`: the destructor rolls back
         }
         if (variant().is(defect::commit_shows_half) && workspace_.written.size() > 1) {
@@ -241,6 +248,13 @@ class open_transaction {
         if (!variant().is(defect::wake_comes_before_commit)) {
             shared_->wake(workspace_.woken_queues);
         }
+        if (shared_->file && variant().is(defect::file_is_written_in_halves) && !workspace_.written.empty()) {
+            auto half = shared_->committed;
+            half.remove(*workspace_.written.rbegin());
+            shared_->save(half);
+            hooks().pause("half a file");
+        }
+        shared_->save(shared_->committed);
         end();
     }
 
@@ -288,6 +302,8 @@ class open_transaction {
         shared_->shown = shared_->committed;
         if (!variant().is_optimistic()) {
             shared_->leave_turn();
+        } else {
+            shared_->unlock_file();
         }
     }
 

@@ -46,6 +46,9 @@ class plain_store {
             if (shared_->is(defect::reads_wait_for_writers)) {
                 shared_->turn_over.wait(lock, [&] { return !shared_->is_writing; });
             }
+            if (!shared_->is_writing && !shared_->is(defect::file_is_read_once_per_transaction)) {
+                shared_->load();
+            }
             seen = shared_->is(defect::uncommitted_is_visible) ? shared_->shown : shared_->committed;
             if (shared_->is(defect::reads_are_one_commit_behind)) {
                 seen = shared_->synced;
@@ -113,6 +116,7 @@ class plain_store {
         if (shared_->is(defect::wakes_stay_in_the_handle) && shared_->last_writer != this) {
             return 0;
         }
+        shared_->load();
         return shared_->wakes[std::string(queue)];
     }
 
@@ -127,6 +131,14 @@ class plain_store {
         std::unique_lock lock(shared_->mutex);
         auto& wakes = shared_->wakes[std::string(queue)];
         const auto is_different = [&] { return wakes != seen; };
+        const auto until = std::chrono::steady_clock::now() + at_most;
+        while (shared_->file && !is_different() && std::chrono::steady_clock::now() < until && !stop.stop_requested()) {
+            shared_->wakes_changed.wait_for(lock, std::chrono::milliseconds{1}); // other processes cannot notify
+            shared_->load();
+        }
+        if (shared_->file) {
+            return wakes;
+        }
         if (shared_->is(defect::wait_ignores_wakes)) {
             shared_->wakes_changed.wait_for(lock, stop, at_most, [] { return false; });
         } else {

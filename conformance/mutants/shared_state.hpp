@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 #include <vouch/contract/error.hpp>
 
 #include "snapshot.hpp"
+#include "state_file.hpp"
 #include "state_mutex.hpp"
 #include "test_hooks.hpp"
 #include "variant.hpp"
@@ -55,6 +57,60 @@ struct shared_state {
     [[nodiscard]] bool is(defect d) const noexcept { return variant.is(d); }
     [[nodiscard]] bool is(trait h) const noexcept { return variant.is(h); }
 
+    // The file that other processes see, if they may. These require the mutex.
+
+    std::unique_ptr<state_file> file{};
+    std::string unwritten{}; ///< in some mutants, what the file should have
+
+    void share_through(const std::filesystem::path& folder) {
+        file = std::make_unique<state_file>(folder);
+        if (!state_file::is_in(folder)) {
+            file->save(state_file::bytes_of(committed, version, wakes));
+        }
+        file->load(committed, version, wakes);
+        shown = synced = committed;
+    }
+    ~shared_state() {
+        if (file && !unwritten.empty()) {
+            file->save(unwritten);
+        }
+    }
+    void load() {
+        if (file && !is(defect::file_is_read_only_when_opened)) {
+            const auto own_wakes = wakes;
+            file->load(committed, version, wakes);
+            sequences = std::max(sequences.load(), committed.last_sequence);
+            shown = committed;
+            wakes = is(defect::wakes_stay_in_the_process) ? own_wakes : wakes;
+        }
+    }
+    void save(const snapshot& what) {
+        if (!file) {
+            return;
+        }
+        auto bytes = state_file::bytes_of(what, version, wakes);
+        if (is(defect::file_is_written_when_closed)) {
+            unwritten = std::move(bytes);
+        } else if (is(defect::file_is_one_commit_behind)) {
+            if (!unwritten.empty()) {
+                file->save(unwritten);
+            }
+            unwritten = std::move(bytes);
+        } else {
+            file->save(bytes);
+        }
+    }
+    void lock_file() {
+        if (file && !is(defect::processes_do_not_exclude_each_other)) {
+            file->lock();
+        }
+    }
+    void unlock_file() {
+        if (file) {
+            file->unlock();
+        }
+    }
+
     // The turn to write. These require the mutex.
 
     void wait_for_turn(std::unique_lock<state_mutex>& lock) {
@@ -67,8 +123,11 @@ struct shared_state {
         }
         is_writing = true;
         writer = std::this_thread::get_id();
+        lock_file();
+        load();
     }
     void leave_turn() {
+        unlock_file();
         is_writing = false;
         turn_over.notify_all();
     }
