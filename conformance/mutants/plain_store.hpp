@@ -38,6 +38,7 @@ class plain_store {
     template <class Read>
     auto read(const Read& read) const {
         if (shared_->is(defect::reads_take_no_lock)) {
+            shared_->load();
             return read(snapshot_reader(shared_->committed, shared_->variant));
         }
         snapshot seen;

@@ -64,9 +64,11 @@ struct shared_state {
 
     void share_through(const std::filesystem::path& folder) {
         file = std::make_unique<state_file>(folder);
+        file->lock();
         if (!state_file::is_in(folder)) {
             file->save(state_file::bytes_of(committed, version, wakes));
         }
+        file->unlock();
         file->load(committed, version, wakes);
         shown = synced = committed;
     }

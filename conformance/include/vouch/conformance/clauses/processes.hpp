@@ -257,24 +257,15 @@ inline void work_together(trial& t) {
                     }
                     const yielding_seam seam(t);
                     mixed_worker one(store, t.can(), *shared, n, seed);
-                    const auto found = failure_of([&] {
-                        for (std::size_t i = 0; i < steps && (i % 8 != 0 || line->wait()); ++i) {
-                            one.step();
-                        }
-                        one.finish();
-                    });
-                    if (!found.what.empty()) {
-                        line->give_up();
-                        throw found;
+                    for (std::size_t i = 0; i < steps && (i % 8 != 0 || line->wait()); ++i) {
+                        one.step();
                     }
+                    one.finish();
                     parent.send(bytes_of(one.acknowledgements()));
                 }));
             }
+            const auto messages = answers_of(children, [&] { line->give_up(); });
             acknowledged all;
-            std::vector<std::string> messages;
-            for (const auto& child : children) {
-                messages.push_back(child->talk().receive().value_or(""));
-            }
             for (std::size_t n = 0; n < count; ++n) {
                 children[n]->join(messages[n]);
                 all.add(acknowledged_in(messages[n]));

@@ -17,10 +17,13 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <csignal>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,6 +68,8 @@ class channel {
         return fill(out.data(), size) ? std::optional(std::move(out)) : std::nullopt;
     }
 
+    [[nodiscard]] int descriptor() const noexcept { return from_; }
+
   private:
     [[nodiscard]] bool fill(char* to, std::size_t size) const {
         while (size > 0) {
@@ -84,6 +89,8 @@ class channel {
 
 class child_process {
   public:
+    static constexpr std::string_view fails = "failure: "; ///< how the last message of a child that fails begins
+
     /// Forks, and calls `work(channel)` in the child.
     template <class Work>
     child_process(const trial& t, const Work& work) {
@@ -141,7 +148,7 @@ class child_process {
         alarm(static_cast<unsigned>(t.options().seconds_per_clause)); // the watchdog belongs to the parent
         const auto found = failure_of([&] { work(*channel_); });
         if (!found.what.empty()) {
-            talk().send(found.what + "; seen: " + found.seen + "; expected: " + found.expected);
+            talk().send(std::string(fails) + found.what + "; seen: " + found.seen + "; expected: " + found.expected);
             _exit(exit_fails);
         }
         _exit(0);
@@ -150,6 +157,31 @@ class child_process {
     pid_t pid_ = 0;
     std::optional<channel> channel_{};
 };
+
+/// One message from each child, as they come. Calls `one_has_failed` when the first of them ends without success, so that
+/// the others need not wait for it.
+template <class Children, class OnFailure>
+[[nodiscard]] std::vector<std::string> answers_of(const Children& children, const OnFailure& one_has_failed) {
+    std::vector<std::string> out(children.size());
+    std::vector<pollfd> open;
+    for (const auto& c : children) {
+        open.push_back({c->talk().descriptor(), POLLIN, 0});
+    }
+    for (auto left = out.size(); left > 0;) {
+        poll(open.data(), open.size(), -1);
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            if (open[i].fd >= 0 && open[i].revents != 0) {
+                out[i] = children[i]->talk().receive().value_or("");
+                if (out[i].empty() || out[i].starts_with(child_process::fails)) {
+                    one_has_failed();
+                }
+                open[i].fd = -1; // poll ignores it
+                left -= 1;
+            }
+        }
+    }
+    return out;
+}
 
 /// An object in memory that children share with their parent. Its members are atomic.
 template <class T>
