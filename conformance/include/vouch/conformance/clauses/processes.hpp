@@ -39,7 +39,8 @@ void transaction_of_chain(any_store& store, std::uint64_t n, const Between& betw
     repeat_after_conflict([&] {
         auto tx = store.begin();
         between();
-        tx.enqueue(std::vector{numbered_draft(2 * n, {.key = "k" + std::to_string(n)}), numbered_draft(2 * n + 1)}, at(0));
+        tx.enqueue(std::vector{numbered_draft(2 * n, {.key = "k" + std::to_string(n)}), numbered_draft(2 * n + 1)},
+                   at(0));
         between();
         for (const auto which : {2 * n - 2, 2 * n - 1}) {
             if (n > 1) {
@@ -65,8 +66,8 @@ void transaction_of_chain(any_store& store, std::uint64_t n, const Between& betw
     std::vector<entry> out;
     for (std::uint64_t i = 2; i < 2 * n + 2; ++i) {
         const auto made = i / 2;
-        auto& e = out.emplace_back(
-            born(numbered_draft(i, {.key = i % 2 == 0 ? "k" + std::to_string(made) : ""}), at(0)));
+        auto& e =
+            out.emplace_back(born(numbered_draft(i, {.key = i % 2 == 0 ? "k" + std::to_string(made) : ""}), at(0)));
         if (made < n) {
             apply(e, numbered_claim(made + 1, 1));
         }
@@ -124,7 +125,7 @@ void after_the_end_of(trial& t, bool maybe_more, const Child& in_child, std::uin
 }
 
 inline void stored_at_exit(trial& t) {
-    for (const std::uint64_t transactions : {1, 4}) {
+    for (const std::uint64_t transactions : {1U, 4U}) {
         after_the_end_of(t, false, [&](any_store& store, const auto& acknowledge) {
             for (std::uint64_t n = 1; n <= transactions; ++n) {
                 transaction_of_chain(store, n, [] {});
@@ -209,7 +210,8 @@ inline void see_each_other(trial& t) {
     beside_another(t, [&](any_store& store, const auto& store_there) {
         std::vector<id> all{id_of(1)};
         for (std::uint64_t n = 2; n < 12; n += 2) {
-            t.equal(ids_of(store.list(query::all("q"))), all, "the commits of another process, when they have returned");
+            t.equal(ids_of(store.list(query::all("q"))), all,
+                    "the commits of another process, when they have returned");
             const auto mine = draft_of(n);
             commit_freely(store, [&](auto& tx) { tx.enqueue(std::span(&mine, 1), at(0)); });
             all.insert(all.end(), {id_of(n), id_of(n + 1)});
@@ -230,7 +232,8 @@ inline void wake_each_other(trial& t) {
         for (std::uint64_t n = 2; n < 4; ++n) {
             const auto seen = store.wakes("q");
             static_cast<void>(store_there(n));
-            t.expect(store.wait("q", seen, patience, {}) != seen, "a wait ends when another process has committed work");
+            t.expect(store.wait("q", seen, patience, {}) != seen,
+                     "a wait ends when another process has committed work");
         }
     });
 }
@@ -296,7 +299,8 @@ inline constexpr std::array processes{
            "What a process has committed is stored for others when the process ends and destroys nothing.",
            processes_checks::stored_at_exit},
     clause{"PROC-02", layer::processes, level::may, needs::durable,
-           "If a process is killed at any point, what it was told is committed is stored, and an unfinished transaction is "
+           "If a process is killed at any point, what it was told is committed is stored, and an unfinished "
+           "transaction is "
            "stored as a whole or not at all.",
            processes_checks::stored_at_death},
     clause{"PROC-03", layer::processes, level::may, needs::durable,

@@ -56,7 +56,8 @@ inline void end_all(trial& t, mixed_worker& last, acknowledged all, const any_st
     all.add({.stored = members(t.can())});
     all.add(last.acknowledgements());
     require_implied(store, all);
-    t.equal(store.counts("q").live(), std::size_t{0}, "live entries after everything that is due was claimed and ended");
+    t.equal(store.counts("q").live(), std::size_t{0},
+            "live entries after everything that is due was claimed and ended");
     t.equal(store.next_due("q"), std::optional<time_point>{}, "next_due when no entry is live");
     std::sort(all.groups.begin(), all.groups.end());
     t.equal(all.groups, t.can().groups ? std::vector<std::string>{"g", "h"} : std::vector<std::string>{},
@@ -139,7 +140,8 @@ inline void key_once(trial& t) {
         },
         [&](std::size_t i, any_store& store) {
             const auto stored = store.list(query::keyed("q", "k" + std::to_string(i)));
-            trial::equal(stored.size(), std::size_t{1}, "entries with a key that all threads enqueued at the same time");
+            trial::equal(stored.size(), std::size_t{1},
+                         "entries with a key that all threads enqueued at the same time");
             std::size_t inserted = 0;
             for (const auto& r : said) {
                 trial::equal(r.id, stored.front().id, "the entry that each thread was told of");
@@ -223,7 +225,8 @@ inline void wake_is_kept(trial& t) {
     in_rounds(
         t,
         [&](std::size_t i, any_store& store) {
-            const std::vector<draft> drafts{draft_of(1 + 2 * i), draft_of(2 + 2 * i, {.queue = "r", .parent = id_of(1 + 2 * i)})};
+            const std::vector<draft> drafts{draft_of(1 + 2 * i),
+                                            draft_of(2 + 2 * i, {.queue = "r", .parent = id_of(1 + 2 * i)})};
             commit_freely(store, [&](auto& tx) {
                 tx.enqueue(drafts, at(0));
                 child = tx.claim(request(at(0), {.queue = "r"}));
@@ -293,16 +296,18 @@ inline void moves_between_threads(trial& t) {
 } // namespace threads_checks
 
 inline constexpr std::array threads{
-    clause{"THREAD-01", layer::threads, level::must, needs::nothing,
-           "Any number of threads may use one handle at the same time: every commit that has returned takes effect once, "
-           "as a whole.",
-           threads_checks::one_handle},
+    clause{
+        "THREAD-01", layer::threads, level::must, needs::nothing,
+        "Any number of threads may use one handle at the same time: every commit that has returned takes effect once, "
+        "as a whole.",
+        threads_checks::one_handle},
     clause{"THREAD-02", layer::threads, level::may, needs::shared,
            "Threads may use several handles of one location at the same time, as they may use one.",
            threads_checks::several_handles},
-    clause{"THREAD-03", layer::threads, level::must, needs::nothing,
-           "Reads on the store while other threads write see entries as commits left them, and transactions as a whole.",
-           threads_checks::reads_beside_writes},
+    clause{
+        "THREAD-03", layer::threads, level::must, needs::nothing,
+        "Reads on the store while other threads write see entries as commits left them, and transactions as a whole.",
+        threads_checks::reads_beside_writes},
     clause{"THREAD-04", layer::threads, level::must, needs::nothing,
            "A key that several threads enqueue at the same time is stored once, and all are told of the same entry.",
            threads_checks::key_once},

@@ -9,6 +9,7 @@
 #define VOUCH_HAS_FORK 1
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +23,6 @@
 #include <utility>
 #include <vector>
 
-#include <csignal>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -49,7 +49,7 @@ class channel {
     void send(const std::string& message) const {
         const std::uint64_t size = message.size();
         std::string bytes(reinterpret_cast<const char*>(&size), sizeof size); // NOLINT(*-reinterpret-cast): the same
-        bytes += message;                                                    // program reads it
+        bytes += message;                                                     // program reads it
         for (std::size_t sent = 0; sent < bytes.size();) {
             const auto n = write(to_, bytes.data() + sent, bytes.size() - sent);
             if (n < 0 && errno != EINTR) {

@@ -117,8 +117,9 @@ void run_freely(trial& t, std::size_t count, const Work& work) {
     }
     for (auto& f : failures) {
         if (!f.what.empty()) {
-            f.transcript = "The threads ran freely, so their calls cannot be repeated in the same order. Run the clause "
-                           "again, or compile\nthe program with -fsanitize=thread and run it with --layer threads.\n";
+            f.transcript =
+                "The threads ran freely, so their calls cannot be repeated in the same order. Run the clause "
+                "again, or compile\nthe program with -fsanitize=thread and run it with --layer threads.\n";
             throw std::move(f);
         }
     }

@@ -58,7 +58,8 @@ inline constexpr std::uint64_t members_max = 100;
 
 class mixed_worker {
   public:
-    mixed_worker(any_store store, const vouch::capabilities& can, mixed_state& shared, std::size_t n, std::uint64_t seed)
+    mixed_worker(any_store store, const vouch::capabilities& can, mixed_state& shared, std::size_t n,
+                 std::uint64_t seed)
         : store_(std::move(store)), can_(can), shared_(shared), number_(n), random_(seed + n) {}
 
     /// One transaction, or some reads.

@@ -80,8 +80,8 @@ inline void require_whole(const entry& e, bool has_payload) {
 /// What one thread was told about commits that have returned.
 struct acknowledged {
     struct claimed {
-        entry as{};                ///< as the claim returned it
-        std::uint64_t number = 0;  ///< of the claim
+        entry as{};               ///< as the claim returned it
+        std::uint64_t number = 0; ///< of the claim
         std::optional<outcome> end{};
     };
     std::vector<draft> stored{};
@@ -113,8 +113,9 @@ struct acknowledged {
             trial::expect(found != out.end(), "a claim returned an entry that no commit has stored");
             auto& e = found->second;
             if (c.as.epoch != e.epoch + 1) {
-                trial::fail("each commit that claims an entry raises its epoch by one, so that no ticket is given twice",
-                            show(ticket_of(c.as)), show(ticket{e.id, e.epoch + 1}));
+                trial::fail(
+                    "each commit that claims an entry raises its epoch by one, so that no ticket is given twice",
+                    show(ticket_of(c.as)), show(ticket{e.id, e.epoch + 1}));
             }
             apply(e, numbered_claim(c.number, 1));
             if (c.end) {
@@ -148,7 +149,8 @@ inline void require_implied(const any_store& store, const acknowledged& all) {
         trial::equal(store.find(e.id), std::optional(e), "the same entry, found by its id");
         counts[e.state] += 1;
     }
-    trial::equal(found.size(), implied.size(), "the number of entries at the end, as the acknowledged commits imply it");
+    trial::equal(found.size(), implied.size(),
+                 "the number of entries at the end, as the acknowledged commits imply it");
     trial::equal(store.counts("q"), counts, "the counts at the end, compared with the list");
     for (const auto& [key, owner] : all.duplicates) {
         const auto has_key = implied.find(owner);
