@@ -366,6 +366,26 @@ enum class defect : std::uint16_t {
     wait_gives_up_early,
     names_may_be_any_bytes,
     names_may_have_control_beyond_ascii,
+
+    // threads
+    store_takes_no_lock,
+    reads_take_no_lock,
+    begin_does_not_wait,
+    handle_is_for_one_thread,
+    transaction_stays_on_its_thread,
+    commit_stays_on_its_thread,
+    rollback_stays_on_its_thread,
+
+    // processes
+    durable_work_stays_in_memory,
+    file_is_written_when_closed,
+    file_is_one_commit_behind,
+    file_has_uncommitted_work,
+    file_is_written_in_halves,
+    file_is_read_only_when_opened,
+    file_is_read_once_per_transaction,
+    processes_do_not_exclude_each_other,
+    wakes_stay_in_the_process,
 };
 
 } // namespace mutants

@@ -18,6 +18,7 @@
 #include "relation_mutants.hpp"
 #include "settle_mutants.hpp"
 #include "sqlite_rewrites.hpp"
+#include "thread_mutants.hpp"
 #include "transaction_mutants.hpp"
 #include "violation.hpp"
 
@@ -101,8 +102,8 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
 
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
-    for (const auto* const some :
-         {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants, &transaction_mutants, &read_mutants}) {
+    for (const auto* const some : {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants,
+                                   &transaction_mutants, &read_mutants, &thread_mutants}) {
         detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);

@@ -34,7 +34,10 @@ class open_transaction {
                                    "plain: this thread has a transaction open; begin would wait forever");
             }
             shared_->wait_for_turn(lock);
+        } else {
+            shared_->load();
         }
+        begun_on_ = std::this_thread::get_id();
         base_ = shared_->is(defect::begin_sees_uncommitted) ? shared_->shown : shared_->committed;
         version_ = shared_->version;
         is_spared_ = hooks().take_spared();
@@ -55,6 +58,12 @@ class open_transaction {
         return variant().is(defect::own_writes_are_invisible) ? base_ : workspace_.snapshot;
     }
 
+    void expect_own_thread(defect d) const {
+        if (variant().is(d) && begun_on_ != std::this_thread::get_id()) {
+            throw vouch::error(vouch::error_kind::misuse, "plain: this transaction was begun on another thread");
+        }
+    }
+
     void conflict_at_random() const {
         if (variant().is(trait::conflicts_at_random) && !is_spared_ && hooks().conflict_is_due()) {
             throw vouch::error(vouch::error_kind::conflict, "plain: a random conflict; repeat the transaction");
@@ -64,6 +73,7 @@ class open_transaction {
     /// Runs `operation(workspace)` and logs it, in case commit has to repeat it.
     template <class Operation>
     auto use(const Operation& operation) {
+        expect_own_thread(defect::transaction_stays_on_its_thread);
         {
             const std::lock_guard lock(shared_->mutex);
             shared_->writer = std::this_thread::get_id();
@@ -89,6 +99,9 @@ class open_transaction {
         if (variant().is(defect::uncommitted_is_visible) || variant().is(defect::begin_sees_uncommitted)) {
             shared_->shown = workspace_.snapshot;
         }
+        if (variant().is(defect::file_has_uncommitted_work)) {
+            shared_->save(workspace_.snapshot);
+        }
         if (variant().is(defect::wake_comes_before_commit)) {
             shared_->wake(std::exchange(workspace_.woken_queues, {}));
         }
@@ -96,6 +109,7 @@ class open_transaction {
     }
 
     void commit() {
+        expect_own_thread(defect::commit_stays_on_its_thread);
         try {
             hooks().step("the start of a commit");
         } catch (...) {
@@ -213,6 +227,8 @@ class open_transaction {
         shared_->synced = shared_->committed;
         auto next = workspace_.snapshot;
         if (variant().is_optimistic()) {
+            shared_->lock_file();
+            shared_->load();
             next = merged(); // throws `conflict`: the destructor rolls back
         }
         if (variant().is(defect::commit_shows_half) && workspace_.written.size() > 1) {
@@ -232,6 +248,13 @@ class open_transaction {
         if (!variant().is(defect::wake_comes_before_commit)) {
             shared_->wake(workspace_.woken_queues);
         }
+        if (shared_->file && variant().is(defect::file_is_written_in_halves) && !workspace_.written.empty()) {
+            auto half = shared_->committed;
+            half.remove(*workspace_.written.rbegin());
+            shared_->save(half);
+            hooks().pause("half a file");
+        }
+        shared_->save(shared_->committed);
         end();
     }
 
@@ -270,16 +293,22 @@ class open_transaction {
     /// Requires the mutex.
     void end() noexcept {
         is_over_ = true;
+        if (variant().is(defect::rollback_stays_on_its_thread) && begun_on_ != std::this_thread::get_id()) {
+            return; // as a mutex would that only its own thread can unlock
+        }
         if (!variant().is(defect::claim_skips_touched_forever)) {
             shared_->touched.erase(this);
         }
         shared_->shown = shared_->committed;
         if (!variant().is_optimistic()) {
             shared_->leave_turn();
+        } else {
+            shared_->unlock_file();
         }
     }
 
     std::shared_ptr<shared_state> shared_;
+    std::thread::id begun_on_{};
     snapshot base_{};
     std::uint64_t version_ = 0;
     workspace workspace_{};

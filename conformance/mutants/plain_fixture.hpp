@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Opens plain stores of one variant for the suite and keeps what they have committed, per location. Has every hook that
-// a fixture may have. Safe for concurrent use.
+// Opens plain stores of one variant for the suite and keeps what they have committed, per location: in memory, or in a
+// file if a child process uses the location. Has every hook that a fixture may have. Safe for concurrent use.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,8 @@
 #include <mutex>
 #include <string_view>
 #include <utility>
+
+#include <unistd.h>
 
 #include <vouch/conformance/location.hpp>
 
@@ -35,9 +37,16 @@ class plain_fixture {
         return {on, handle};
     }
 
+    /// The handles that are open keep the state of the process that died; the next ones get what it has left.
     void crash(const location& at) {
         const std::lock_guard lock(mutex_);
-        state_at(at)->crash();
+        const auto dead = state_at(at);
+        for (auto& k : states_) {
+            if (k.on == dead) {
+                k.on = std::make_shared<shared_state>(variant_, hooks_);
+                k.on->inherit(*dead);
+            }
+        }
     }
     void seam(test_hooks::callback f) { hooks_->set_seam(std::move(f)); }
     bool fail_at(std::size_t n) { return hooks_->fail_at(n); }
@@ -60,9 +69,14 @@ class plain_fixture {
             k = k->on->handles.expired() ? states_.erase(k) : std::next(k);
         }
         states_.push_back({at, std::make_shared<shared_state>(variant_, hooks_)});
+        const bool has_others = getpid() != home_ || state_file::is_in(at.directory());
+        if (has_others && !variant_.is(defect::durable_work_stays_in_memory)) {
+            states_.back().on->share_through(at.directory());
+        }
         return states_.back().on;
     }
 
+    const pid_t home_ = getpid(); ///< the process that keeps work in memory; its children share it through files
     variant variant_;
     std::shared_ptr<test_hooks> hooks_ = std::make_shared<test_hooks>();
     std::mutex mutex_{};

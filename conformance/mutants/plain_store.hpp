@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,11 +37,18 @@ class plain_store {
 
     template <class Read>
     auto read(const Read& read) const {
+        if (shared_->is(defect::reads_take_no_lock)) {
+            shared_->load();
+            return read(snapshot_reader(shared_->committed, shared_->variant));
+        }
         snapshot seen;
         {
             std::unique_lock lock(shared_->mutex);
             if (shared_->is(defect::reads_wait_for_writers)) {
                 shared_->turn_over.wait(lock, [&] { return !shared_->is_writing; });
+            }
+            if (!shared_->is_writing && !shared_->is(defect::file_is_read_once_per_transaction)) {
+                shared_->load();
             }
             seen = shared_->is(defect::uncommitted_is_visible) ? shared_->shown : shared_->committed;
             if (shared_->is(defect::reads_are_one_commit_behind)) {
@@ -54,6 +62,7 @@ class plain_store {
     std::shared_ptr<shared_state> shared_;
     std::shared_ptr<int> handle_; ///< expires with the last handle
     snapshot first_view_{};
+    mutable id asked_for_{}; ///< in one mutant, the argument of `find`
 
   public:
     using transaction = plain_transaction;
@@ -82,6 +91,11 @@ class plain_store {
     }
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        if (shared_->is(defect::handle_is_for_one_thread)) {
+            asked_for_ = wanted; // as a statement that all threads bind and step would
+            std::this_thread::yield();
+            return read([&](const snapshot_reader& r) { return r.find(asked_for_); });
+        }
         return read([&](const snapshot_reader& r) { return r.find(wanted); });
     }
     [[nodiscard]] std::vector<entry> list(const vouch::query& q) const {
@@ -103,6 +117,7 @@ class plain_store {
         if (shared_->is(defect::wakes_stay_in_the_handle) && shared_->last_writer != this) {
             return 0;
         }
+        shared_->load();
         return shared_->wakes[std::string(queue)];
     }
 
@@ -117,6 +132,14 @@ class plain_store {
         std::unique_lock lock(shared_->mutex);
         auto& wakes = shared_->wakes[std::string(queue)];
         const auto is_different = [&] { return wakes != seen; };
+        const auto until = std::chrono::steady_clock::now() + at_most;
+        while (shared_->file && !is_different() && std::chrono::steady_clock::now() < until && !stop.stop_requested()) {
+            shared_->wakes_changed.wait_for(lock, std::chrono::milliseconds{1}); // other processes cannot notify
+            shared_->load();
+        }
+        if (shared_->file) {
+            return wakes;
+        }
         if (shared_->is(defect::wait_ignores_wakes)) {
             shared_->wakes_changed.wait_for(lock, stop, at_most, [] { return false; });
         } else {

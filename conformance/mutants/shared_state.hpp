@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,7 +19,11 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/contract/error.hpp>
+
 #include "snapshot.hpp"
+#include "state_file.hpp"
+#include "state_mutex.hpp"
 #include "test_hooks.hpp"
 #include "variant.hpp"
 
@@ -25,13 +31,13 @@ namespace mutants {
 
 struct shared_state {
     shared_state(mutants::variant how, std::shared_ptr<mutants::test_hooks> below)
-        : variant(how), hooks(std::move(below)) {}
+        : variant(how), hooks(std::move(below)), mutex(!how.is(defect::store_takes_no_lock)) {}
 
     const mutants::variant variant;
     const std::shared_ptr<mutants::test_hooks> hooks;
 
-    std::mutex mutex{};
-    std::condition_variable turn_over{};
+    state_mutex mutex;
+    std::condition_variable_any turn_over{};
     std::condition_variable_any wakes_changed{};
     snapshot committed{};
     snapshot synced{}; ///< one commit behind; what some mutants read or restore
@@ -51,14 +57,79 @@ struct shared_state {
     [[nodiscard]] bool is(defect d) const noexcept { return variant.is(d); }
     [[nodiscard]] bool is(trait h) const noexcept { return variant.is(h); }
 
+    // The file that other processes see, if they may. These require the mutex.
+
+    std::unique_ptr<state_file> file{};
+    std::string unwritten{}; ///< in some mutants, what the file should have
+
+    void share_through(const std::filesystem::path& folder) {
+        file = std::make_unique<state_file>(folder);
+        file->lock();
+        if (!state_file::is_in(folder)) {
+            file->save(state_file::bytes_of(committed, version, wakes));
+        }
+        file->unlock();
+        file->load(committed, version, wakes);
+        shown = synced = committed;
+    }
+    ~shared_state() {
+        if (file && !unwritten.empty()) {
+            file->save(unwritten);
+        }
+    }
+    void load() {
+        if (file && !is(defect::file_is_read_only_when_opened)) {
+            const auto own_wakes = wakes;
+            file->load(committed, version, wakes);
+            sequences = std::max(sequences.load(), committed.last_sequence);
+            shown = committed;
+            wakes = is(defect::wakes_stay_in_the_process) ? own_wakes : wakes;
+        }
+    }
+    void save(const snapshot& what) {
+        if (!file) {
+            return;
+        }
+        auto bytes = state_file::bytes_of(what, version, wakes);
+        if (is(defect::file_is_written_when_closed)) {
+            unwritten = std::move(bytes);
+        } else if (is(defect::file_is_one_commit_behind)) {
+            if (!unwritten.empty()) {
+                file->save(unwritten);
+            }
+            unwritten = std::move(bytes);
+        } else {
+            file->save(bytes);
+        }
+    }
+    void lock_file() {
+        if (file && !is(defect::processes_do_not_exclude_each_other)) {
+            file->lock();
+        }
+    }
+    void unlock_file() {
+        if (file) {
+            file->unlock();
+        }
+    }
+
     // The turn to write. These require the mutex.
 
-    void wait_for_turn(std::unique_lock<std::mutex>& lock) {
-        turn_over.wait(lock, [&] { return !is_writing; });
+    void wait_for_turn(std::unique_lock<state_mutex>& lock) {
+        const bool waits = !is(defect::store_takes_no_lock) && !is(defect::begin_does_not_wait);
+        const auto is_free = [&] { return !is_writing || !waits; };
+        if (!is(defect::rollback_stays_on_its_thread)) {
+            turn_over.wait(lock, is_free);
+        } else if (!turn_over.wait_for(lock, std::chrono::milliseconds{200}, is_free)) {
+            throw vouch::error(vouch::error_kind::busy, "plain: another transaction is open");
+        }
         is_writing = true;
         writer = std::this_thread::get_id();
+        lock_file();
+        load();
     }
     void leave_turn() {
+        unlock_file();
         is_writing = false;
         turn_over.notify_all();
     }
@@ -88,8 +159,10 @@ struct shared_state {
         was_open = true;
     }
 
-    void crash() {
-        const std::lock_guard lock(mutex);
+    /// Takes over what the death of the process that used `dead` leaves.
+    void inherit(shared_state& dead) {
+        const std::lock_guard lock(dead.mutex);
+        committed = is(defect::crash_loses_the_last_commit) ? dead.synced : dead.committed;
         if (is(defect::crash_loses_claimed)) {
             for (const auto& r : committed.all_rows()) {
                 if (r->entry.state == vouch::state::claimed) {
@@ -97,10 +170,11 @@ struct shared_state {
                 }
             }
         }
-        if (is(defect::crash_loses_the_last_commit)) {
-            committed = synced;
-        }
+        synced = dead.synced;
         shown = committed;
+        sequences = dead.sequences.load();
+        leaked = dead.leaked;
+        was_open = dead.was_open;
     }
 
   private:

@@ -52,7 +52,9 @@ enum class layer : std::uint8_t {
     model,
     interleavings,
     histories,
+    threads,
     crashes,
+    processes,
     faults,
     simulation,
     cost
@@ -65,7 +67,9 @@ enum class layer : std::uint8_t {
     case layer::model: return "model";
     case layer::interleavings: return "interleavings";
     case layer::histories: return "histories";
+    case layer::threads: return "threads";
     case layer::crashes: return "crashes";
+    case layer::processes: return "processes";
     case layer::faults: return "faults";
     case layer::simulation: return "simulation";
     case layer::cost: return "cost";

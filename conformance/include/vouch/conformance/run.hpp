@@ -79,9 +79,9 @@ template <class Number>
         out.options.profile = found.value_or(profile::standard);
         return found.has_value();
     } else if (name == "--layer") {
-        out.options.layer =
-            by_name(value, {layer::fixture, layer::examples, layer::model, layer::interleavings, layer::histories,
-                            layer::crashes, layer::faults, layer::simulation, layer::cost});
+        out.options.layer = by_name(value, {layer::fixture, layer::examples, layer::model, layer::interleavings,
+                                            layer::histories, layer::threads, layer::crashes, layer::processes,
+                                            layer::faults, layer::simulation, layer::cost});
         return out.options.layer.has_value();
     } else {
         return false;

@@ -25,6 +25,7 @@
 #include <vouch/conformance/clauses/model.hpp>
 #include <vouch/conformance/clauses/nudge.hpp>
 #include <vouch/conformance/clauses/parent.hpp>
+#include <vouch/conformance/clauses/processes.hpp>
 #include <vouch/conformance/clauses/purge.hpp>
 #include <vouch/conformance/clauses/reads.hpp>
 #include <vouch/conformance/clauses/reads_filters.hpp>
@@ -32,6 +33,7 @@
 #include <vouch/conformance/clauses/settle.hpp>
 #include <vouch/conformance/clauses/settle_tickets.hpp>
 #include <vouch/conformance/clauses/simulation.hpp>
+#include <vouch/conformance/clauses/threads.hpp>
 #include <vouch/conformance/clauses/transaction.hpp>
 #include <vouch/conformance/clauses/transaction_use.hpp>
 #include <vouch/conformance/clauses/validation.hpp>
@@ -75,7 +77,9 @@ namespace conformance {
         add(clauses::model_runs);
         add(clauses::interleavings);
         add(clauses::histories);
+        add(clauses::threads);
         add(clauses::crashes);
+        add(clauses::processes);
         add(clauses::cost);
         add(clauses::faults);
         add(clauses::simulation);

@@ -13,6 +13,7 @@
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/detail/model/falsify.hpp>
 #include <vouch/conformance/detail/model/model_run.hpp>
+#include <vouch/conformance/detail/steps.hpp>
 #include <vouch/conformance/detail/trial.hpp>
 #include <vouch/conformance/location.hpp>
 
@@ -25,12 +26,12 @@ namespace crash_checks {
 /// Thrown through the store to leave it, as the death of the process does.
 struct death {};
 
-/// Ends the process and starts another one. If the fixture has no `crash`, the files are restored as they were at the
-/// moment of death, so that closing the handles does not change them.
+/// Ends the process and starts another one. The handles and the transaction are open at that moment. If the fixture has
+/// no `crash`, the files are restored as they were then, so that closing the handles does not change them.
 inline void die(trial& t, const location& p, model_run& s) {
     if (t.hooks().crash) {
-        s.close();
         t.hooks().crash(p);
+        s.close();
     } else {
         auto image = p.directory();
         image += ".image";
@@ -41,6 +42,24 @@ inline void die(trial& t, const location& p, model_run& s) {
     }
     t.tally().crash_points += 1;
     s.reopen(t.context().open(p));
+}
+
+/// Without the hook only files can show what survives a crash.
+inline void require_files(trial& t) {
+    if (!t.can().durable || t.hooks().crash) {
+        return;
+    }
+    const auto p = t.fresh_location();
+    bool has_files = false;
+    {
+        auto store = t.context().open(p);
+        put(store, draft_of(1));
+        has_files = !std::filesystem::is_empty(p.directory());
+    }
+    t.abandon(p);
+    if (!has_files) {
+        throw untested{"the store has no files in the folder of its location, and the fixture has no crash"};
+    }
 }
 
 /// Runs random commands. After about every fourth the process dies.
@@ -98,12 +117,16 @@ void until_enough(trial& t, Play&& play) {
     }
 }
 
-inline void at_boundaries(trial& t) { until_enough(t, between); }
+inline void at_boundaries(trial& t) {
+    require_files(t);
+    until_enough(t, between);
+}
 
 inline void at_seams(trial& t) {
     if (!t.hooks().seam) {
         throw untested{"the fixture has no seam"};
     }
+    require_files(t);
     until_enough(t, inside);
 }
 

@@ -29,7 +29,8 @@ namespace conformance::detail {
 
 /// Whether the checks of this layer handle conflicts themselves. The checks of the other layers are repeated.
 [[nodiscard]] constexpr bool tolerates_conflicts(layer l) noexcept {
-    return l == layer::model || l == layer::interleavings || l == layer::histories || l == layer::crashes;
+    return l == layer::model || l == layer::interleavings || l == layer::histories || l == layer::threads ||
+           l == layer::crashes || l == layer::processes;
 }
 
 /// Runs the check once. An exception that is not the suite's own is a failure as well.

@@ -17,7 +17,10 @@ inline namespace v0 {
 namespace conformance::detail {
 
 struct fixture_hooks {
-    /// Leaves the location as the death of its process would. All handles on it have just been destroyed.
+    /// Leaves the location as the sudden death of its process would. It is called while handles on the location, and
+    /// usually a transaction, are still open: cut them off, so that they can change nothing that is stored. The suite
+    /// destroys them next, ignores their errors, and then opens the location again. Without the hook, the files are
+    /// copied while the handles are open, and restored when the handles are destroyed.
     std::function<void(const location&)> crash{};
     /// Makes the store call back between its internal steps, on the thread that is in the store. Null: stop calling.
     std::function<void(std::function<void(std::string_view)>)> seam{};
@@ -43,7 +46,7 @@ template <class Fixture>
     constexpr bool can_fail = requires(std::size_t n) {
         { fixture.fail_at(n) } -> std::convertible_to<bool>;
     };
-    note(can_crash, "crash", "a crash destroys all handles and restores the files as they were at that moment");
+    note(can_crash, "crash", "a crash restores the files as they were before the handles were destroyed");
     note(has_seam, "seam", "threads are scheduled between operations only, not inside them");
     note(can_fail, "fail_at", "faults are injected before and after calls, not inside them");
     if constexpr (can_crash) {
