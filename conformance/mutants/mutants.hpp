@@ -102,9 +102,8 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
 
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
-    for (const auto* const some :
-         {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants, &transaction_mutants, &read_mutants,
-          &concurrency_mutants}) {
+    for (const auto* const some : {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants,
+                                   &transaction_mutants, &read_mutants, &concurrency_mutants}) {
         detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);

@@ -280,6 +280,17 @@ TEST_CASE("judge: a double claim is found") {
     CHECK_FALSE(h.is_accepted());
 }
 
+TEST_CASE("judge: an id that is stored twice is found") {
+    written_history h({});
+    auto& a = h.begin();
+    auto& b = h.begin();
+    h.call(a, enqueue(draft_of(1)));
+    h.call(b, enqueue(draft_of(1)), receipt_of(inserted, 1));
+    h.commit(a);
+    h.commit(b);
+    CHECK_FALSE(h.is_accepted());
+}
+
 TEST_CASE("judge: a claim that passes the head of a lane is found") {
     written_history h({enqueue(draft_of(2, {.lane = "x"}), at(0)), enqueue(draft_of(3, {.lane = "x"}), at(0))});
     auto& a = h.begin();

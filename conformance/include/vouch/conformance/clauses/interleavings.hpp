@@ -105,8 +105,8 @@ inline void triples(trial& t) {
     }
 }
 
-/// Runs every order of whole steps for every pair of a contest, and some split or rolled back; at most `schedules` in
-/// all, but not fewer than ten.
+/// Runs `schedules` orders for every pair of a contest, but not fewer than ten. Most are orders of whole steps, each at most
+/// once. In the rest, one of the transactions is rolled back, and in half of these steps are split.
 inline void compete(trial& t, const contest& what) {
     store_pool pool(t, 2);
     constexpr std::size_t schedules_min = 10;
@@ -114,12 +114,13 @@ inline void compete(trial& t, const contest& what) {
     for (const auto& one : what.some) {
         for (const auto& other : what.others) {
             auto orders = all_orders({steps_of(one), steps_of(other)});
+            const auto whole = std::min(orders.size(), wanted - wanted / 4);
             for (std::size_t n = 0; n < wanted; ++n) {
-                const bool is_whole = n < orders.size();
-                const auto from = is_whole ? n : 0;
+                const bool commits = n < whole;
+                const auto from = commits ? n : 0;
                 std::swap(orders[from], orders[from + t.random().below(orders.size() - from)]);
-                play(t, pool, what.setup, {one, other}, is_whole ? none : t.random().below(2),
-                     {orders[from], !is_whole, t.random().roll()});
+                play(t, pool, what.setup, {one, other}, commits ? none : t.random().below(2),
+                     {orders[from], !commits && t.random().chance(50), t.random().roll()});
             }
         }
     }

@@ -132,10 +132,11 @@ inline constexpr time_point far_off = at(100'000);
     using namespace scripted;
     return {.setup = {enqueue(draft_of(2, {.lane = "x"}), at(0)), enqueue(draft_of(3, {.lane = "x"}), at(0)),
                       enqueue(draft_of(4, {.lane = "y"}), at(0)), hold(4)},
-            .some = {in_one({enqueue(draft_of(9, {.lane = "x"}))}), in_one({enqueue(draft_of(10, {.lane = "y"}))}),
+            .some = {in_one({cancel(2)}), in_one({enqueue(draft_of(9, {.lane = "x"}))}),
+                     in_one({enqueue(draft_of(10, {.lane = "y"}))}),
                      in_one({next_due(), enqueue(draft_of(11, {.lane = "y", .due_at = far_off}))})},
             .others = {in_one({settle(4, succeed{})}), in_one({settle(4, bury{"e", {}}), next_due()}),
-                       in_one({cancel(2), cancel(3)}), then_look(claim(3), next_due()),
+                       in_one({cancel(2), cancel(3)}), in_one({cancel(3)}), then_look(claim(3), next_due()),
                        in_one({enqueue(draft_of(12, {.lane = "y"}))})}};
 }
 
@@ -173,11 +174,11 @@ inline constexpr time_point far_off = at(100'000);
     const std::string group = can.groups ? "g" : "";
     return {.setup = {enqueue(draft_of(1), at(0)), enqueue(draft_of(2, {.group = group}), at(0)),
                       enqueue(draft_of(3, {.key = "k"}), at(0)), cancel(1, at(2)), cancel(2, at(2)), cancel(3, at(2))},
-            .some = {in_one({purge()}), in_one({purge(1)})},
+            .some = {in_one({purge()}), in_one({purge(), enqueue(draft_of(13, {.key = "k"}))})},
             .others = {in_one({enqueue(draft_of(9, {.parent = id_of(1)}))}),
                        in_one({enqueue(draft_of(10, {.group = group}))}),
                        in_one({enqueue(draft_of(11, {.predecessor = id_of(3)}))}),
-                       then_look(enqueue(draft_of(12, {.key = "k"})), find(3)), in_one({purge(2)}),
+                       in_one({enqueue(draft_of(12, {.key = "k"})), find(3)}), in_one({purge(2)}),
                        in_one({cancel(2), find(1)})}};
 }
 
