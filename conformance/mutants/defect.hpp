@@ -386,6 +386,11 @@ enum class defect : std::uint16_t {
     file_is_read_once_per_transaction,
     processes_do_not_exclude_each_other,
     wakes_stay_in_the_process,
+
+    // transactions that are open at the same time
+    begin_is_once_per_thread,
+    find_shows_uncommitted_of_others,
+    commit_writes_what_it_computed_first,
 };
 
 } // namespace mutants

@@ -13,6 +13,7 @@
 #include <vouch/contract/lifecycle.hpp>
 
 #include "claim_mutants.hpp"
+#include "concurrency_mutants.hpp"
 #include "draft_mutants.hpp"
 #include "read_mutants.hpp"
 #include "relation_mutants.hpp"
@@ -103,7 +104,7 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
     for (const auto* const some : {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants,
-                                   &transaction_mutants, &read_mutants, &thread_mutants}) {
+                                   &transaction_mutants, &read_mutants, &thread_mutants, &concurrency_mutants}) {
         detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);
