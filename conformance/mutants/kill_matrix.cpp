@@ -109,6 +109,15 @@ std::vector<subject> subjects(const arguments& args) {
             add(std::move(conforming), 1);
         }
     }
+    for (const bool waits : {false, true}) {
+        if (!covers) {
+            subject conforming{.name = std::string("conforming: row locks, claims ") + (waits ? "wait" : "skip"),
+                               .variant = {.row_locks = mutants::row_lock_store{.claims_wait = waits}},
+                               .must_pass = true};
+            conforming.task.wants_all = true;
+            add(std::move(conforming), 1);
+        }
+    }
     if (!covers) {
         subject conforming{.name = "conforming: sqlite, each handle in its own process",
                            .statement = &mutants::separate_handles,

@@ -16,6 +16,7 @@
 #include "draft_mutants.hpp"
 #include "read_mutants.hpp"
 #include "relation_mutants.hpp"
+#include "row_lock_mutants.hpp"
 #include "settle_mutants.hpp"
 #include "sqlite_rewrites.hpp"
 #include "transaction_mutants.hpp"
@@ -107,6 +108,13 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
     }
     detail::add_forgotten_fields(all);
     detail::add_wrong_verdicts(all);
+    for (const auto& v : row_lock_mutants) {
+        for (const auto& s : v.stores) {
+            all.push_back({"row locks: " + std::string(s.name),
+                           std::string(v.sentence),
+                           {.row_locks = row_lock_store{.defect = s.defect}}});
+        }
+    }
     for (const auto& r : rewrites) {
         all.push_back({"sqlite: " + std::string(r.name), std::string(r.sentence), {}, &r});
     }

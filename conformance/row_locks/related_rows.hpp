@@ -32,7 +32,8 @@ class related_rows {
     /// Locks the lane of an entry that is about to end. Lanes come before rows, so that fewer waits are circles.
     void lock_lane(const id& which, defect unless) {
         const auto r = session_.seen().row_with(which);
-        if (r && !r->entry.lane.empty() && !session_.is(unless)) {
+        const bool is_late = session_.is(unless) || session_.is(defect::next_of_lane_is_chosen_before_the_lock);
+        if (r && !r->entry.lane.empty() && !is_late) {
             session_.lock(lane_of(r->entry));
         }
     }
@@ -96,7 +97,7 @@ class related_rows {
     }
 
     [[nodiscard]] bool is_complete(const entry& e, std::size_t left_before) {
-        if (session_.is(defect::group_is_unlocked)) {
+        if (session_.is(defect::group_is_unlocked) || session_.is(defect::group_counts_uncommitted)) {
             return unfinished(e.group) == 0;
         }
         session_.lock(group_of(e.group));
