@@ -128,6 +128,7 @@ std::vector<subject> subjects(const arguments& args) {
     for (const auto& m : mutants::all_mutants()) {
         subject mutant{.name = m.name, .variant = m.variant, .statement = m.statement};
         mutant.task.wants_all = covers;
+        mutant.task.killer = m.variant.row_locks && !covers ? "ORDER" : ""; // where races are found first
         add(std::move(mutant), covers ? 1 : args.seeds);
     }
     return all;

@@ -3,6 +3,7 @@
 // conformance/mutants/row_lock_mutants.hpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace row_locks {
@@ -68,5 +69,6 @@ enum class defect : std::uint8_t {
     commit_releases_before_it_installs,
     deadlock_ends_both,
 };
+inline constexpr std::size_t defect_count = static_cast<std::size_t>(defect::deadlock_ends_both) + 1;
 
 } // namespace row_locks
