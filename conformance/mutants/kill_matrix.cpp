@@ -109,11 +109,10 @@ std::vector<subject> subjects(const arguments& args) {
             add(std::move(conforming), 1);
         }
     }
-    for (const bool waits : {false, true}) {
+    for (const auto& o : mutants::conforming_row_locks) {
         if (!covers) {
-            subject conforming{.name = std::string("conforming: row locks, claims ") + (waits ? "wait" : "skip"),
-                               .variant = {.row_locks = mutants::row_lock_store{.claims_wait = waits}},
-                               .must_pass = true};
+            subject conforming{
+                .name = "conforming: " + std::string(o.name), .variant = {.row_locks = o.how}, .must_pass = true};
             conforming.task.wants_all = true;
             add(std::move(conforming), 1);
         }

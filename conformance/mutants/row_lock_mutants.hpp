@@ -3,10 +3,11 @@
 // same time. Each of them is right as long as one transaction is open at a time.
 #pragma once
 
+#include <array>
 #include <string_view>
 #include <vector>
 
-#include "../row_locks/defect.hpp"
+#include "variant.hpp"
 
 namespace mutants {
 
@@ -79,6 +80,18 @@ inline const std::vector<row_lock_violation> row_lock_mutants{
       {"commit releases before it installs", row_locks::defect::commit_releases_before_it_installs}}},
     {"One of the conflicting transactions always succeeds.",
      {{"deadlock ends both", row_locks::defect::deadlock_ends_both}}},
+};
+
+struct conforming_row_lock_store {
+    std::string_view name;
+    row_lock_store how;
+};
+
+/// Stores with row locks that violate nothing.
+inline constexpr std::array conforming_row_locks{
+    conforming_row_lock_store{"row locks", {}},
+    conforming_row_lock_store{"row locks, claims wait", {.claims_wait = true}},
+    conforming_row_lock_store{"row locks, absence is not locked", {.locks_absence = false}},
 };
 
 } // namespace mutants

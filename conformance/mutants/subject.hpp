@@ -33,8 +33,9 @@ auto with_fixture(const mutants::variant& variant, const rewrite* statement, con
         return use(fixture);
     }
     if (variant.row_locks) {
+        const auto& how = *variant.row_locks;
         row_locks::fixture fixture(
-            {.defect = variant.row_locks->defect, .claims_wait = variant.row_locks->claims_wait});
+            {.defect = how.defect, .claims_wait = how.claims_wait, .locks_absence = how.locks_absence});
         return use(fixture);
     }
     plain_fixture fixture(variant);

@@ -46,7 +46,9 @@ struct cell {
 /// The store with row locks (conformance/row_locks) instead of the plain one.
 struct row_lock_store {
     row_locks::defect defect = row_locks::defect::none;
-    bool claims_wait = false; ///< which is allowed
+    // These are allowed.
+    bool claims_wait = false;
+    bool locks_absence = true;
 };
 
 struct variant {

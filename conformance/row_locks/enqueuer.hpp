@@ -38,7 +38,7 @@ class enqueuer {
         if (const auto owner = key_owner(e); owner && d.predecessor.is_nil()) {
             return {receipt::kind::duplicate, owner->entry.id};
         }
-        if (!e.parent.is_nil()) {
+        if (!e.parent.is_nil() && session_.locks_absence()) {
             session_.lock(children_of(e.parent)); // against a purge of the parent
         }
         if (!e.group.empty()) {
@@ -56,6 +56,9 @@ class enqueuer {
 
     /// Makes `to` the successor of the draft's predecessor. Any receipt but `inserted` says why it cannot.
     [[nodiscard]] receipt inherit(const vouch::draft& d, row& to) {
+        if (related_rows(session_).is_absent_for_now(d.predecessor)) {
+            return {};
+        }
         const auto successor_at = [&](const row_ptr& of) {
             return of ? session_.seen().first(successor_of(of->entry.sequence)) : nullptr;
         };

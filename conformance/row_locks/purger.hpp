@@ -92,8 +92,10 @@ class purger {
                 lock_one(key_of(e));
             }
             lock_one(row_of(e.id));
-            lock_one(children_of(e.id));
-            if (!e.group.empty()) {
+            if (session_.locks_absence()) {
+                lock_one(children_of(e.id));
+            }
+            if (!e.group.empty() && session_.locks_absence()) {
                 lock_one(group_of(e.group));
             }
         }

@@ -29,6 +29,11 @@ class related_rows {
         return session_.is(early) ? before : session_.seen().row_with(which);
     }
 
+    /// Whether the answer is that there is no such entry, with no promise that it stays so.
+    [[nodiscard]] bool is_absent_for_now(const id& which) const {
+        return !session_.locks_absence() && !session_.seen().row_with(which);
+    }
+
     /// Locks the lane of an entry that is about to end. Lanes come before rows, so that fewer waits are circles.
     void lock_lane(const id& which, defect unless) {
         const auto r = session_.seen().row_with(which);
@@ -83,6 +88,9 @@ class related_rows {
                 apply(copy.entry, vouch::nudge{}, now) != vouch::verdict::applied) {
                 return;
             }
+        }
+        if (is_absent_for_now(parent)) {
+            return;
         }
         // Locked even if there is nothing to write: another transaction must not claim the parent before this one ends.
         const auto p = locked(parent, defect::parent_is_unlocked, defect::parent_is_read_before_its_lock);

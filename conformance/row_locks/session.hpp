@@ -27,6 +27,9 @@ namespace row_locks {
 struct options {
     row_locks::defect defect = defect::none;
     bool claims_wait = false; ///< a claim waits for locked rows instead of skipping them, which is allowed
+    /// Whether `unknown` and `refused`, and what a purge leaves, stay true until the transaction ends. The contract only
+    /// asks that they are true at the time of the call.
+    bool locks_absence = true;
     /// Called between two steps, without the mutex. May throw.
     std::function<void(std::string_view)> seam{};
 };
@@ -67,6 +70,7 @@ class session {
 
     [[nodiscard]] bool is(defect d) const noexcept { return shared_->options.defect == d; }
     [[nodiscard]] bool claims_wait() const noexcept { return shared_->options.claims_wait; }
+    [[nodiscard]] bool locks_absence() const noexcept { return shared_->options.locks_absence; }
     [[nodiscard]] shared_state& shared() noexcept { return *shared_; }
 
     /// Runs one operation. It has the mutex, except while it waits for a lock and at the seam.

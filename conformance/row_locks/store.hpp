@@ -112,6 +112,9 @@ class writer {
                 return {verdict::repeated, false};
             }
         }
+        if (related_.is_absent_for_now(on.which)) {
+            return {verdict::unknown, false};
+        }
         if (on.lane_unlocked != defect::none) {
             related_.lock_lane(on.which, on.lane_unlocked);
         }
