@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "variant.hpp"
+#include "violation.hpp"
 
 namespace mutants {
 
@@ -15,6 +16,7 @@ struct row_lock_violation {
     struct by {
         std::string_view name;
         row_locks::defect defect;
+        mutants::found_by found_by = found_by::quick;
     };
     std::string_view sentence;
     std::vector<by> stores;
@@ -23,6 +25,7 @@ struct row_lock_violation {
 inline const std::vector<row_lock_violation> row_lock_mutants{
     {"Every write is conditional: the condition still holds when the write takes effect.",
      {{"settle reads unlocked", row_locks::defect::settle_reads_unlocked},
+      {"settle locks the first of a batch", row_locks::defect::settle_locks_the_first_of_a_batch},
       {"extend reads unlocked", row_locks::defect::extend_reads_unlocked},
       {"nudge reads unlocked", row_locks::defect::nudge_reads_unlocked},
       {"cancel reads unlocked", row_locks::defect::cancel_reads_unlocked},
@@ -78,8 +81,9 @@ inline const std::vector<row_lock_violation> row_lock_mutants{
     {"Before commit no other reader sees any of the writes; after commit all readers see all of them.",
      {{"commit installs row by row", row_locks::defect::commit_installs_row_by_row},
       {"commit releases before it installs", row_locks::defect::commit_releases_before_it_installs}}},
-    {"One of the conflicting transactions always succeeds.",
-     {{"deadlock ends both", row_locks::defect::deadlock_ends_both}}},
+    {"A conflict is rolled back, and one of the conflicting transactions always succeeds.",
+     {{"deadlock ends both", row_locks::defect::deadlock_ends_both},
+      {"conflict leaks its locks", row_locks::defect::conflict_leaks_its_locks}}},
 };
 
 struct conforming_row_lock_store {

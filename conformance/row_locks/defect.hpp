@@ -16,6 +16,7 @@ enum class defect : std::uint8_t {
     extend_reads_unlocked,
     nudge_reads_unlocked,
     cancel_reads_unlocked,
+    settle_locks_the_first_of_a_batch,
     settle_reads_before_its_lock,
     extend_reads_before_its_lock,
     nudge_reads_before_its_lock,
@@ -68,7 +69,8 @@ enum class defect : std::uint8_t {
     commit_installs_row_by_row,
     commit_releases_before_it_installs,
     deadlock_ends_both,
+    conflict_leaks_its_locks,
 };
-inline constexpr std::size_t defect_count = static_cast<std::size_t>(defect::deadlock_ends_both) + 1;
+inline constexpr std::size_t defect_count = static_cast<std::size_t>(defect::conflict_leaks_its_locks) + 1;
 
 } // namespace row_locks

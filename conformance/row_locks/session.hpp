@@ -62,7 +62,7 @@ class session {
     ~session() {
         const std::lock_guard in(mutex_);
         shared_->open_ones.erase(&own_);
-        if (is(defect::claim_skips_rolled_back)) {
+        if (is(defect::claim_skips_rolled_back) || (is(defect::conflict_leaks_its_locks) && has_conflict_)) {
             shared_->rolled_back.insert(own_.hidden.begin(), own_.hidden.end());
         }
         shared_->locks.release_all(me_);
@@ -93,7 +93,9 @@ class session {
     void lock(const name& what) {
         if (!holds(what)) {
             pause("lock");
+            has_conflict_ = true; // until the lock is taken
             shared_->locks.lock(what, me_, mutex_, is(defect::deadlock_ends_both));
+            has_conflict_ = false;
         }
     }
     /// Takes a lock that no other transaction has, in the same step.
@@ -163,7 +165,9 @@ class session {
     std::unique_lock<std::mutex> mutex_; ///< locked while an operation runs
     holder me_{};
     own_rows own_{};
-    std::unique_ptr<table> snapshot_{}; ///< for one defect only
+    // For defects only.
+    std::unique_ptr<table> snapshot_{};
+    bool has_conflict_ = false; ///< the last wait for a lock has thrown
 };
 
 } // namespace row_locks

@@ -60,9 +60,11 @@ class writer {
         return each<vouch::settlement>(settles, [&](const vouch::settle& s) {
             const bool ends =
                 std::holds_alternative<vouch::succeed>(s.outcome) || std::holds_alternative<vouch::bury>(s.outcome);
-            return change({s.ticket.id, defect::settle_reads_unlocked, defect::settle_reads_before_its_lock,
-                           ends ? defect::lane_is_unlocked_in_settle : defect::none},
-                          s, now);
+            const bool is_first = &s == &settles.front();
+            return change(
+                {s.ticket.id, is_first ? defect::settle_reads_unlocked : defect::settle_locks_the_first_of_a_batch,
+                 defect::settle_reads_before_its_lock, ends ? defect::lane_is_unlocked_in_settle : defect::none},
+                s, now);
         });
     }
     [[nodiscard]] std::vector<verdict> extend(std::span<const vouch::ticket> tickets, time_point now,

@@ -82,6 +82,14 @@ class scene {
             return std::string(name_of(s.verdict)) + (s.group_completed ? ", completed" : "");
         });
     }
+    /// Of 1 and 2, in one batch.
+    void settle_both(transaction& tx, const vouch::outcome& o) {
+        const std::vector batch{vouch::settle{{id_of(1), 1}, o}, vouch::settle{{id_of(2), 1}, o}};
+        answer("settle", [&] {
+            const auto all = tx.settle(batch, now);
+            return std::string(name_of(all[0].verdict)) + ", " + std::string(name_of(all[1].verdict));
+        });
+    }
     void extend(transaction& tx, std::uint64_t n) {
         const std::vector one{vouch::ticket{id_of(n), 1}};
         answer("extend", [&] { return std::string(name_of(tx.extend(one, now, vouch::duration{100}).front())); });

@@ -19,6 +19,18 @@ inline const std::array verbs{
          },
          "claim [1]; settle conflict; commit done; commit closed; 1 is claimed",
          "claim [1]; settle applied; commit done; commit done; 1 is succeeded"},
+    race{defect::settle_locks_the_first_of_a_batch, two,
+         [](scene& s, transaction& a, transaction& b) {
+             s.held(1, 1000);
+             s.held(2, 10);
+             s.claim(b);
+             s.settle_both(a, vouch::succeed{});
+             s.commit(b);
+             s.commit(a);
+             s.show(2);
+         },
+         "claim [2]; settle conflict; commit done; commit closed; 2 is claimed",
+         "claim [2]; settle applied, applied; commit done; commit done; 2 is succeeded"},
     race{defect::settle_reads_before_its_lock, lapsed,
          [](scene& s, transaction& a, transaction& b) {
              s.claim(b);
@@ -197,6 +209,16 @@ inline const std::array verbs{
          },
          "nudge applied; nudge applied; nudge conflict; nudge applied; commit done",
          "nudge applied; nudge applied; nudge conflict; nudge conflict; commit closed"},
+    race{defect::conflict_leaks_its_locks, three,
+         [](scene& s, transaction& a, transaction& b) {
+             s.nudge(a, 1);
+             s.nudge(b, 2);
+             s.nudge(a, 2);
+             s.commit(b);
+             s.drain();
+         },
+         "nudge applied; nudge applied; nudge conflict; commit done; claim [2 1 3]",
+         "nudge applied; nudge applied; nudge conflict; commit done; claim [2 3]"},
 };
 
 } // namespace races
