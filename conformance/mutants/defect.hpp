@@ -364,6 +364,11 @@ enum class defect : std::uint16_t {
     wait_ignores_wakes,
     wait_ignores_stop,
     wait_gives_up_early,
+
+    // transactions that are open at the same time
+    begin_is_once_per_thread,
+    find_shows_uncommitted_of_others,
+    commit_writes_what_it_computed_first,
 };
 
 } // namespace mutants

@@ -14,6 +14,7 @@
 #include <vouch/contract/lifecycle.hpp>
 
 #include "claim_mutants.hpp"
+#include "concurrency_mutants.hpp"
 #include "draft_mutants.hpp"
 #include "read_mutants.hpp"
 #include "relation_mutants.hpp"
@@ -122,8 +123,8 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
 /// All that the quick profile finds.
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
-    for (const auto* const some :
-         {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants, &transaction_mutants, &read_mutants}) {
+    for (const auto* const some : {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants,
+                                   &transaction_mutants, &read_mutants, &concurrency_mutants}) {
         detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -35,6 +36,9 @@ class open_transaction {
             }
             shared_->wait_for_turn(lock);
         }
+        if (shared_->is(defect::begin_is_once_per_thread) && !shared_->beginners.insert(beginner_).second) {
+            throw vouch::error(vouch::error_kind::misuse, "plain: this thread has a transaction open");
+        }
         base_ = shared_->is(defect::begin_sees_uncommitted) ? shared_->shown : shared_->committed;
         version_ = shared_->version;
         is_spared_ = hooks().take_spared();
@@ -53,6 +57,17 @@ class open_transaction {
     [[nodiscard]] mutants::test_hooks& hooks() const noexcept { return *shared_->hooks; }
     [[nodiscard]] const snapshot& read_snapshot() const noexcept {
         return variant().is(defect::own_writes_are_invisible) ? base_ : workspace_.snapshot;
+    }
+
+    /// What another open transaction has made of an entry.
+    [[nodiscard]] std::optional<vouch::entry> uncommitted_of_others(const vouch::id& wanted) const {
+        const std::lock_guard lock(shared_->mutex);
+        for (const auto& [who, ids] : shared_->touched) {
+            if (const auto r = shared_->shown.find(wanted); who != this && ids.contains(wanted) && r) {
+                return r->entry;
+            }
+        }
+        return std::nullopt;
     }
 
     void conflict_at_random() const {
@@ -86,7 +101,8 @@ class open_transaction {
         }
         const std::lock_guard lock(shared_->mutex);
         shared_->touched[this] = workspace_.written;
-        if (variant().is(defect::uncommitted_is_visible) || variant().is(defect::begin_sees_uncommitted)) {
+        if (variant().is(defect::uncommitted_is_visible) || variant().is(defect::begin_sees_uncommitted) ||
+            variant().is(defect::find_shows_uncommitted_of_others)) {
             shared_->shown = workspace_.snapshot;
         }
         if (variant().is(defect::wake_comes_before_commit)) {
@@ -263,6 +279,9 @@ class open_transaction {
             throw vouch::error(vouch::error_kind::conflict,
                                "plain: another transaction has committed first; repeat this one");
         }
+        if (variant().is(defect::commit_writes_what_it_computed_first)) {
+            return on_top();
+        }
         workspace_.woken_queues = again.woken_queues.empty() ? workspace_.woken_queues : again.woken_queues;
         return again.snapshot;
     }
@@ -273,6 +292,7 @@ class open_transaction {
         if (!variant().is(defect::claim_skips_touched_forever)) {
             shared_->touched.erase(this);
         }
+        shared_->beginners.erase(beginner_);
         shared_->shown = shared_->committed;
         if (!variant().is_optimistic()) {
             shared_->leave_turn();
@@ -280,6 +300,7 @@ class open_transaction {
     }
 
     std::shared_ptr<shared_state> shared_;
+    std::thread::id beginner_ = std::this_thread::get_id();
     snapshot base_{};
     std::uint64_t version_ = 0;
     workspace workspace_{};

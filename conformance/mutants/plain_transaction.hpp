@@ -129,6 +129,11 @@ class plain_transaction {
         : open_(std::make_unique<open_transaction>(in)), variant_(in->variant) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
+        if (open_ && variant_.is(defect::find_shows_uncommitted_of_others)) {
+            if (auto other = open_->uncommitted_of_others(wanted)) {
+                return other;
+            }
+        }
         return read([=](const snapshot_reader& r) { return r.find(wanted); });
     }
     [[nodiscard]] std::vector<entry> list(const vouch::query& q) const {

@@ -40,6 +40,7 @@ struct shared_state {
     bool is_writing = false;
     std::thread::id writer{};
     std::map<const void*, std::set<id>> touched{}; ///< the entries each open transaction has touched
+    std::set<std::thread::id> beginners{};         ///< with an open transaction, for the mutant that counts them
     std::map<std::string, std::uint64_t, std::less<>> wakes{};
     std::vector<row> leaked{}; ///< rolled back, but restored by a reopen in one mutant
     std::weak_ptr<int> handles{};

@@ -65,7 +65,9 @@ struct variant {
     [[nodiscard]] bool is_optimistic() const noexcept {
         return is(trait::conflicts_at_commit) || is(trait::skips_touched) || is(defect::commit_overwrites) ||
                is(defect::commit_checks_only_its_rows) || is(defect::conflict_keeps_its_writes) ||
-               is(defect::begin_sees_uncommitted) || is(defect::claim_skips_touched_forever);
+               is(defect::begin_sees_uncommitted) || is(defect::claim_skips_touched_forever) ||
+               is(defect::begin_is_once_per_thread) || is(defect::find_shows_uncommitted_of_others) ||
+               is(defect::commit_writes_what_it_computed_first);
     }
 };
 

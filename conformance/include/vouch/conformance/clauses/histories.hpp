@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Histories: threads run random transactions, each thread on its own handle, under a random schedule. The answers must be
-// explained by some order of the transactions.
+// Histories: threads run random transactions and reads, each thread on its own handle, under a random schedule. The
+// answers must be explained by some order of the transactions.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <vouch/conformance/detail/model/falsify.hpp>
 #include <vouch/conformance/detail/model/generator.hpp>
 #include <vouch/conformance/detail/model/model_run.hpp>
+#include <vouch/conformance/detail/schedule/final_comparison.hpp>
 #include <vouch/conformance/detail/schedule/history.hpp>
 #include <vouch/conformance/detail/schedule/linearization.hpp>
 #include <vouch/conformance/detail/store_pool.hpp>
@@ -39,8 +40,8 @@ namespace history_checks {
     for (std::size_t i = 0; i < runs.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             if (runs[i].overlaps(runs[j])) {
-                const auto a = runs[i].touched();
-                const auto b = runs[j].touched();
+                const auto a = runs[i].names();
+                const auto b = runs[j].names();
                 if (std::any_of(a.begin(), a.end(), [&](const auto& name) { return b.count(name) > 0; })) {
                     return true;
                 }
@@ -59,8 +60,8 @@ namespace history_checks {
     return out + log.text(threads);
 }
 
-/// Requires that some order of the transactions explains the history.
-inline void require_linearization(const model& before, const std::vector<transaction_run>& runs, const any_store& store,
+/// Requires that some order of the transactions explains the history, and that the store behaves as the model does then.
+inline void require_linearization(const model& before, const std::vector<transaction_run>& runs, any_store& store,
                                   const event_log& log, std::size_t threads) {
     for (const auto& d : runs) {
         if (d.ended == transaction_run::end::threw) {
@@ -69,7 +70,8 @@ inline void require_linearization(const model& before, const std::vector<transac
         }
     }
     const auto final = everything(store);
-    if (!linearization(before, runs, final).exists()) {
+    const linearization order(before, runs, final);
+    if (!order.exists()) {
         std::string seen = "these answers; at the end";
         for (const auto& e : final) {
             seen += "\n    " + show(e);
@@ -77,6 +79,30 @@ inline void require_linearization(const model& before, const std::vector<transac
         throw failure{"no order of the transactions gives these answers and this final state", seen,
                       "the answers and the final state of some order", transcript_of(before, log, threads)};
     }
+    if (order.is_decidable()) {
+        try {
+            compare_hidden_state(store, order.after());
+        } catch (failure& f) {
+            f.transcript = transcript_of(before, log, threads);
+            throw;
+        }
+    }
+}
+
+/// A transaction of one or two writes, and sometimes a read.
+[[nodiscard]] inline transaction_run some_transaction(generator& arguments, time_point now, std::size_t threads,
+                                                      random_source& d) {
+    transaction_run one;
+    one.thread = d.below(threads);
+    one.commits = d.chance(85);
+    for (auto left = 1 + d.below(2); left > 0; --left) {
+        one.operations.push_back(some_operation(arguments, now, d));
+    }
+    if (d.chance(35)) {
+        const auto where = static_cast<std::ptrdiff_t>(d.below(one.operations.size() + 1));
+        one.operations.insert(one.operations.begin() + where, some_read(arguments, d));
+    }
+    return one;
 }
 
 /// Some words make the setup, which one thread runs; the others make the concurrent transactions.
@@ -95,16 +121,16 @@ inline void play(trial& t, store_pool& pool, const words& list, std::size_t thre
         const auto before = setup.committed();
 
         std::vector<transaction_run> runs;
+        std::size_t transactions = 0;
         std::uint64_t luck = t.seed();
         for (const auto word : list) {
-            if (word % 5 >= 3 && runs.size() < transactions_max) {
+            if (word % 5 >= 3 && transactions++ < transactions_max) {
                 random_source d(word);
                 generator arguments(t.can(), before, setup.now(), setup.tickets(), d);
-                auto& one = runs.emplace_back();
-                one.thread = d.below(threads);
-                one.commits = d.chance(85);
-                for (auto left = 1 + d.below(2); left > 0; --left) {
-                    one.operations.push_back(some_operation(arguments, setup.now(), d));
+                runs.push_back(some_transaction(arguments, setup.now(), threads, d));
+                if (d.chance(35)) {
+                    runs.push_back(
+                        {.thread = d.below(threads), .operations = {some_read(arguments, d)}, .is_outside = true});
                 }
                 luck ^= word;
             }
@@ -112,8 +138,9 @@ inline void play(trial& t, store_pool& pool, const words& list, std::size_t thre
 
         event_log log;
         random_source schedule(luck);
-        run_history(t, handles, runs, log,
-                    [&](const std::vector<std::size_t>& ready) { return ready[schedule.below(ready.size())]; });
+        run_history(t, handles, runs, log, [&](const std::vector<scheduler::ready_thread>& ready) {
+            return ready[schedule.below(ready.size())].index;
+        });
         t.tally().histories += 1;
         t.tally().overlapping += is_overlapping(runs) ? 1U : 0U;
         require_linearization(before, runs, store, log, threads);

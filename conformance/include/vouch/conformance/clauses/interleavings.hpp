@@ -13,8 +13,11 @@
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/clauses/histories.hpp>
 #include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/schedule/alternation.hpp>
 #include <vouch/conformance/detail/schedule/history.hpp>
 #include <vouch/conformance/detail/schedule/operation.hpp>
+#include <vouch/conformance/detail/schedule/scripts.hpp>
+#include <vouch/conformance/detail/schedule/step_order.hpp>
 #include <vouch/conformance/detail/steps.hpp>
 #include <vouch/conformance/detail/store_pool.hpp>
 #include <vouch/conformance/detail/trial.hpp>
@@ -25,128 +28,63 @@ namespace conformance::clauses {
 
 namespace interleaving_checks {
 
-inline constexpr time_point now = at(50);
-
-/// Fills a store with entries for the transactions to compete for. Returns its model.
-[[nodiscard]] inline model prepare(trial& t, any_store& store) {
+/// Performs operations, each in a transaction, on an empty store. Returns its model.
+[[nodiscard]] inline model prepare(any_store& store, const std::vector<operation>& setup) {
     model m;
-    const auto both = [&](const operation& o) {
+    for (const auto& o : setup) {
         const auto seen = transact(store, [&](auto& tx) { return perform(tx, o); });
         const auto expected = perform(m, o);
         trial::expect(seen.receipts == expected.receipts && seen.claimed.size() == expected.claimed.size() &&
                           seen.settlements == expected.settlements && seen.verdicts == expected.verdicts,
                       "the setup of an interleaving");
-        for (auto& r : m.records) {
-            r.entry.sequence = get(store, r.entry.id.low).sequence;
-        }
-    };
-    const std::string lane = t.can().lanes ? "x" : "";
-    const std::string group = t.can().groups ? "g" : "";
-    using kind = operation::kind;
-    // 4 stays claimed, the lease of 5 is over at `now`, 6 is dead, 7 and 8 are the last members of a group.
-    both({.what = kind::enqueue,
-          .now = at(0),
-          .drafts = {draft_of(4), draft_of(5), draft_of(6), draft_of(7, {.group = group}),
-                     draft_of(8, {.group = group})}});
-    both({.what = kind::claim, .now = at(1), .claim = request(at(1), {.lease = duration{1000}, .only = id_of(4)})});
-    both({.what = kind::claim, .now = at(1), .claim = request(at(1), {.lease = duration{10}, .only = id_of(5)})});
-    both({.what = kind::claim, .now = at(1), .claim = request(at(1), {.lease = duration{1000}, .only = id_of(7)})});
-    both({.what = kind::claim, .now = at(1), .claim = request(at(1), {.lease = duration{1000}, .only = id_of(8)})});
-    both({.what = kind::cancel, .now = at(2), .wanted = id_of(6)});
-    both({.what = kind::enqueue,
-          .now = at(3),
-          .drafts = {draft_of(1), draft_of(2, {.lane = lane}), draft_of(3, {.lane = lane})}});
+    }
+    for (auto& r : m.records) {
+        r.entry.sequence = get(store, r.entry.id.low).sequence;
+    }
     return m;
 }
 
-/// The transactions, each of one or two operations.
-[[nodiscard]] inline std::vector<std::vector<operation>> transactions() {
-    using kind = operation::kind;
-    const auto claim = [](std::size_t limit, id only = {}) {
-        return operation{.what = kind::claim, .now = now, .claim = request(now, {.limit = limit, .only = only})};
-    };
-    const auto settle = [](std::uint64_t n, outcome o) {
-        return operation{.what = kind::settle, .now = now, .settles = {{{id_of(n), 1}, std::move(o)}}};
-    };
-    const auto enqueue = [](draft d) { return operation{.what = kind::enqueue, .now = now, .drafts = {std::move(d)}}; };
-    const auto on_id = [](kind k, std::uint64_t n) { return operation{.what = k, .now = now, .wanted = id_of(n)}; };
-    return {
-        {claim(1)},
-        {claim(3)},
-        {claim(1, id_of(1))},
-        {settle(4, succeed{})},
-        {settle(4, retry{"e", now})},
-        {settle(5, succeed{})},
-        {settle(7, succeed{})},
-        {settle(8, succeed{})},
-        {enqueue(draft_of(9, {.key = "k"}))},
-        {enqueue(draft_of(10, {.key = "k"}))},
-        {enqueue(draft_of(9))},
-        {enqueue(draft_of(11, {.predecessor = id_of(6)}))},
-        {enqueue(draft_of(12, {.predecessor = id_of(6)}))},
-        {on_id(kind::cancel, 1)},
-        {on_id(kind::cancel, 2)},
-        {on_id(kind::cancel, 5)},
-        {on_id(kind::nudge, 4)},
-        {{.what = kind::extend, .now = now, .tickets = {{id_of(5), 1}}, .lease = duration{100}}},
-        {{.what = kind::purge, .now = now, .purge = {.queue = "q", .before = now}}},
-        {settle(4, succeed{}), claim(2)},
-    };
-}
+inline constexpr std::size_t none = ~std::size_t{0};
 
-/// All orders of `each` steps of every thread, in lexicographic order.
-[[nodiscard]] inline std::vector<std::vector<std::size_t>> orders(std::size_t threads, std::size_t each) {
-    std::vector<std::size_t> order;
-    for (std::size_t p = 0; p < threads; ++p) {
-        order.insert(order.end(), each, p);
-    }
-    std::vector<std::vector<std::size_t>> all;
-    do {
-        all.push_back(order);
-    } while (std::next_permutation(order.begin(), order.end()));
-    return all;
-}
-
-inline void play(trial& t, store_pool& pool, const std::vector<const std::vector<operation>*>& parts,
-                 std::size_t rolls_back, const std::vector<std::size_t>& order) {
+/// Runs each script on a thread of its own and judges the history. Returns what has happened.
+inline std::vector<transaction_run> play(trial& t, store_pool& pool, const std::vector<operation>& setup,
+                                         const std::vector<script>& parts, std::size_t rolls_back, step_order order) {
     auto& handles = pool.acquire();
+    std::vector<transaction_run> runs;
     {
         auto& store = handles.front();
-        const auto before = prepare(t, store);
-        std::vector<transaction_run> runs;
+        const auto before = prepare(store, setup);
         for (std::size_t i = 0; i < parts.size(); ++i) {
-            runs.push_back({.thread = i, .operations = *parts[i], .commits = i != rolls_back});
+            for (auto run : parts[i]) {
+                run.thread = i;
+                run.commits = i != rolls_back;
+                runs.push_back(std::move(run));
+            }
         }
         event_log log;
-        std::size_t step = 0;
-        run_history(t, handles, runs, log, [&](const std::vector<std::size_t>& ready) {
-            while (step < order.size()) {
-                const auto wanted = order[step++];
-                if (std::find(ready.begin(), ready.end(), wanted) != ready.end()) {
-                    return wanted;
-                }
-            }
-            return ready.front();
-        });
+        run_history(t, handles, runs, log, [&](const auto& ready) { return order(ready); });
         t.tally().interleavings += 1;
         history_checks::require_linearization(before, runs, store, log, parts.size());
     }
     pool.clear();
+    return runs;
 }
 
-/// Runs at most `schedules` random orders for every pair; all orders if there are not more.
+/// Runs at most `schedules` random orders for every pair; all orders if there are not more. Steps are split where the
+/// store pauses.
 inline void pairs(trial& t) {
     store_pool pool(t, 2);
-    const auto all = transactions();
-    const auto merged = orders(2, 3);
+    const auto setup = common_setup(t.can());
+    const auto all = common_scripts();
+    const auto merged = all_orders({3, 3});
     for (std::size_t i = 0; i < all.size(); ++i) {
         for (std::size_t j = 0; j <= i; ++j) {
             const auto wanted = t.budget().schedules;
             for (std::size_t n = 0; n < std::min(wanted, 2 * merged.size()); ++n) {
                 const bool every = wanted >= 2 * merged.size();
                 const auto pick = every ? n : t.random().below(2 * merged.size());
-                constexpr std::size_t none = 2;
-                play(t, pool, {&all[i], &all[j]}, pick < merged.size() ? none : pick % 2, merged[pick % merged.size()]);
+                play(t, pool, setup, {all[i], all[j]}, pick < merged.size() ? none : pick % 2,
+                     {merged[pick % merged.size()], true, t.random().roll()});
             }
         }
     }
@@ -154,13 +92,63 @@ inline void pairs(trial& t) {
 
 inline void triples(trial& t) {
     store_pool pool(t, 3);
-    const auto all = transactions();
-    const auto merged = orders(3, 3);
+    const auto setup = common_setup(t.can());
+    const auto all = common_scripts();
+    const auto merged = all_orders({3, 3, 3});
     for (std::size_t n = 0; n < 10 * t.budget().schedules; ++n) {
-        const auto some = [&] { return &all[t.random().below(all.size())]; };
-        const auto first = some();
-        const auto second = some();
-        play(t, pool, {first, second, some()}, t.random().below(5), merged[t.random().below(merged.size())]);
+        std::vector<script> parts;
+        while (parts.size() < 3) {
+            parts.push_back(all[t.random().below(all.size())]);
+        }
+        play(t, pool, setup, parts, t.random().below(5),
+             {merged[t.random().below(merged.size())], true, t.random().roll()});
+    }
+}
+
+/// Runs `schedules` orders for every pair of a contest, but not fewer than ten. Most are orders of whole steps, each at most
+/// once. In the rest, one of the transactions is rolled back, and in half of these steps are split.
+inline void compete(trial& t, const contest& what) {
+    store_pool pool(t, 2);
+    constexpr std::size_t schedules_min = 10;
+    const auto wanted = std::max(t.budget().schedules, schedules_min);
+    for (const auto& one : what.some) {
+        for (const auto& other : what.others) {
+            auto orders = all_orders({steps_of(one), steps_of(other)});
+            const auto whole = std::min(orders.size(), wanted - wanted / 4);
+            for (std::size_t n = 0; n < wanted; ++n) {
+                const bool commits = n < whole;
+                const auto from = commits ? n : 0;
+                std::swap(orders[from], orders[from + t.random().below(orders.size() - from)]);
+                play(t, pool, what.setup, {one, other}, commits ? none : t.random().below(2),
+                     {orders[from], !commits && t.random().chance(50), t.random().roll()});
+            }
+        }
+    }
+}
+
+inline void lanes_compete(trial& t) { compete(t, lane_contest()); }
+inline void parents_compete(trial& t) { compete(t, parent_contest()); }
+inline void keys_compete(trial& t) { compete(t, key_contest()); }
+inline void purges_compete(trial& t) { compete(t, purge_contest(t.can())); }
+
+/// Two transactions alternate on two threads, and then on one if none of the steps had to wait.
+inline void alternate(trial& t) {
+    store_pool pool(t, 2);
+    const auto setup = common_setup(t.can());
+    for (const auto& [one, other] : separate_scripts()) {
+        for (const auto& order : all_orders({2, 2})) {
+            if (!has_kept_order(play(t, pool, setup, {one, other}, none, {order, false, 0}), order)) {
+                continue;
+            }
+            auto& handles = pool.acquire();
+            const auto before = prepare(handles.front(), setup);
+            std::vector<transaction_run> runs{one.front(), other.front()};
+            runs[1].thread = 1;
+            event_log log;
+            run_alternating(handles, runs, order, log);
+            history_checks::require_linearization(before, runs, handles.front(), log, 2);
+            pool.clear();
+        }
     }
 }
 
@@ -173,6 +161,21 @@ inline constexpr std::array interleavings{
     clause{"ORDER-02", layer::interleavings, level::must, needs::nothing,
            "Three transactions whose steps interleave in any order answer as if they had run one after the other.",
            interleaving_checks::triples},
+    clause{"ORDER-03", layer::interleavings, level::may, needs::lanes,
+           "An entry that is stored in a lane while another one of the lane ends is blocked or gets a gate.",
+           interleaving_checks::lanes_compete},
+    clause{"ORDER-04", layer::interleavings, level::must, needs::nothing,
+           "The end of a child wakes its parent, even while another transaction claims, settles or nudges the parent.",
+           interleaving_checks::parents_compete},
+    clause{"ORDER-05", layer::interleavings, level::must, needs::nothing,
+           "Of concurrent enqueues that requeue the same entry or have the same key, one is stored.",
+           interleaving_checks::keys_compete},
+    clause{"ORDER-06", layer::interleavings, level::must, needs::nothing,
+           "A purge beside an enqueue removes whole families, and none that a committed live entry needs.",
+           interleaving_checks::purges_compete},
+    clause{"ORDER-07", layer::interleavings, level::must, needs::nothing,
+           "If a store lets two transactions be open at a time, one thread may have both open.",
+           interleaving_checks::alternate},
 };
 
 } // namespace conformance::clauses

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A history: several threads run transactions, each on its own handle. It contains the answers of every transaction, and
-// when the transaction began and ended.
+// A history: several threads run transactions and read, each on its own handle. It contains all answers, and when each
+// transaction and each call began and ended.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <string>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include <vouch/conformance/any_store.hpp>
+#include <vouch/conformance/detail/schedule/names.hpp>
 #include <vouch/conformance/detail/schedule/operation.hpp>
 #include <vouch/conformance/detail/schedule/scheduler.hpp>
 #include <vouch/conformance/detail/trial.hpp>
@@ -23,30 +26,46 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance::detail {
 
-/// One transaction of a thread: its operations, its answers and its end.
+/// When a call began and ended, as numbers of events: the event n is before the call if n <= begun_at, and after it if
+/// n > ended_at.
+struct call_span {
+    static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t begun_at = 0;
+    std::uint64_t ended_at = never; ///< never: it threw
+};
+
+/// One transaction of a thread, or one read outside of transactions: its operations, its answers and its end.
 struct transaction_run {
     std::size_t thread = 0;
     std::vector<operation> operations{};
     bool commits = true;
+    bool is_outside = false; ///< a single read on the store
 
     enum class end : std::uint8_t { none, committed, rolled_back, conflict, threw };
     transaction_run::end ended = end::none;
     std::vector<answer> answers{};
+    std::vector<call_span> calls{}; ///< one more than answers if the last call threw
     std::string thrown{};
     std::uint64_t begun_at = 0; ///< the number of the event
+    std::uint64_t commit_begun_at = call_span::never;
     std::uint64_t ended_at = 0;
 
     /// Whether its answers must be explained.
     [[nodiscard]] bool has_answers() const noexcept { return ended == end::committed || ended == end::rolled_back; }
+    /// Whether it changes what is stored.
+    [[nodiscard]] bool has_effect() const {
+        return ended == end::committed &&
+               std::any_of(answers.begin(), answers.end(), [](const answer& a) { return a.has_effect(); });
+    }
     [[nodiscard]] bool overlaps(const transaction_run& other) const noexcept {
         return begun_at < other.ended_at && other.begun_at < ended_at;
     }
-    [[nodiscard]] std::set<std::string> touched() const {
-        std::set<std::string> names;
+    [[nodiscard]] std::set<std::string> names() const {
+        std::set<std::string> all;
         for (std::size_t i = 0; i < operations.size(); ++i) {
-            add_touched(operations[i], i < answers.size() ? answers[i] : answer{}, names);
+            add_names(operations[i], i < answers.size() ? answers[i] : answer{}, all);
         }
-        return names;
+        return all;
     }
 };
 
@@ -56,6 +75,12 @@ class event_log {
     std::uint64_t add(std::size_t thread, std::string text) {
         const std::lock_guard lock(mutex_);
         events_.emplace_back(thread, std::move(text));
+        return events_.size();
+    }
+
+    /// The number of the latest event.
+    [[nodiscard]] std::uint64_t now() const {
+        const std::lock_guard lock(mutex_);
         return events_.size();
     }
 
@@ -78,7 +103,7 @@ class event_log {
         return text;
     }
 
-    std::mutex mutex_{};
+    mutable std::mutex mutex_{};
     std::vector<std::pair<std::size_t, std::string>> events_{};
 };
 
@@ -86,24 +111,47 @@ class event_log {
 inline thread_local scheduler* current_scheduler = nullptr;
 inline thread_local std::size_t current_thread = 0;
 
-inline void run_transaction(any_store& store, transaction_run& d, scheduler& with, event_log& log) {
-    const auto note = [&](std::string text) { return log.add(d.thread, std::move(text)); };
-    with.pause(d.thread);
-    d.begun_at = note("begin");
-    try {
-        auto tx = store.begin();
-        for (const auto& o : d.operations) {
-            with.pause(d.thread);
-            d.answers.push_back(perform(tx, o));
-            note(show(o) + " -> " + show(o, d.answers.back()));
-        }
-        with.pause(d.thread);
-        if (d.commits) {
-            tx.commit();
-            d.ended = transaction_run::end::committed;
+/// Performs the operations with `call(operation)` and notes when each begins and ends.
+template <class Call>
+void run_operations(transaction_run& d, scheduler& with, event_log& log, const Call& call) {
+    for (const auto& o : d.operations) {
+        if (d.answers.empty() && !d.is_outside) {
+            with.pause(d.thread); // begin and the first call are one step
         } else {
-            d.ended = transaction_run::end::rolled_back; // when tx is destroyed
+            with.end_step(d.thread);
         }
+        d.calls.push_back({.begun_at = log.now()});
+        d.answers.push_back(call(o));
+        d.calls.back().ended_at =
+            log.add(d.thread, (d.is_outside ? "outside: " : "") + show(o) + " -> " + show(o, d.answers.back()));
+    }
+}
+
+inline void run_inside(any_store& store, transaction_run& d, scheduler& with, event_log& log) {
+    with.end_step(d.thread);
+    d.begun_at = log.add(d.thread, "begin");
+    auto tx = store.begin();
+    run_operations(d, with, log, [&](const operation& o) { return perform(tx, o); });
+    with.end_step(d.thread);
+    if (d.commits) {
+        d.commit_begun_at = log.now();
+        tx.commit();
+        d.ended = transaction_run::end::committed;
+    } else {
+        d.ended = transaction_run::end::rolled_back; // when tx is destroyed
+    }
+}
+
+inline void run_transaction(any_store& store, transaction_run& d, scheduler& with, event_log& log) {
+    try {
+        if (d.is_outside) {
+            run_operations(d, with, log, [&](const operation& o) { return perform_read(store, o); });
+            d.begun_at = d.calls.front().begun_at;
+            d.ended_at = d.calls.front().ended_at;
+            d.ended = transaction_run::end::committed;
+            return;
+        }
+        run_inside(store, d, with, log);
     } catch (const error& e) {
         d.ended = e.kind() == error_kind::conflict ? transaction_run::end::conflict : transaction_run::end::threw;
         d.thrown = show(e.kind()) + ": " + e.what();
@@ -111,11 +159,10 @@ inline void run_transaction(any_store& store, transaction_run& d, scheduler& wit
         d.ended = transaction_run::end::threw;
         d.thrown = e.what();
     }
-    switch (d.ended) {
-    case transaction_run::end::committed: d.ended_at = note("committed"); break;
-    case transaction_run::end::rolled_back: d.ended_at = note("rolled back"); break;
-    default: d.ended_at = note(d.thrown);
-    }
+    const auto* const text = d.ended == transaction_run::end::committed     ? "committed"
+                             : d.ended == transaction_run::end::rolled_back ? "rolled back"
+                                                                            : d.thrown.c_str();
+    d.ended_at = log.add(d.thread, text);
 }
 
 /// Runs the transactions, those of one thread in their order, under the schedule that `choose` makes. If the fixture has a

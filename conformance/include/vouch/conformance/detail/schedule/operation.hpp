@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// An operation of a writer as a value, so that it can be performed on a store and on the model.
+// An operation of a writer or reader as a value, so that it can be performed on a store and on the model.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <set>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,19 @@ inline namespace v0 {
 namespace conformance::detail {
 
 struct operation {
-    enum class kind : std::uint8_t { enqueue, claim, settle, extend, nudge, cancel, purge };
+    enum class kind : std::uint8_t {
+        enqueue,
+        claim,
+        settle,
+        extend,
+        nudge,
+        cancel,
+        purge,
+        find,
+        list,
+        counts,
+        next_due
+    };
     operation::kind what = kind::claim;
     time_point now{};
     std::vector<draft> drafts{};
@@ -31,6 +44,10 @@ struct operation {
     duration lease{};
     id wanted{};
     purge_request purge{};
+    vouch::query query{};
+    std::string queue{}; ///< of `counts` and `next_due`
+
+    [[nodiscard]] bool is_read() const noexcept { return what >= kind::find; }
 };
 
 struct answer {
@@ -39,9 +56,38 @@ struct answer {
     std::vector<settlement> settlements{};
     std::vector<verdict> verdicts{};
     std::size_t purged = 0;
+    std::vector<entry> found{}; ///< by `find`: one or none; by `list`
+    state_counts counts{};
+    std::optional<time_point> due{};
+
+    /// Whether the operation has changed anything.
+    [[nodiscard]] bool has_effect() const {
+        return !claimed.empty() || purged > 0 || std::any_of(receipts.begin(), receipts.end(), [](const receipt& r) {
+            return r.what == receipt::kind::inserted;
+        }) || std::any_of(settlements.begin(), settlements.end(), [](const settlement& s) {
+            return s.verdict == verdict::applied;
+        }) || std::find(verdicts.begin(), verdicts.end(), verdict::applied) != verdicts.end();
+    }
 
     [[nodiscard]] friend bool operator==(const answer&, const answer&) = default;
 };
+
+/// Performs a read on a store, on a transaction or on the model.
+template <class Reader>
+[[nodiscard]] answer perform_read(const Reader& reader, const operation& o) {
+    answer out;
+    switch (o.what) {
+    case operation::kind::find:
+        if (const auto e = reader.find(o.wanted)) {
+            out.found.push_back(*e);
+        }
+        break;
+    case operation::kind::list: out.found = reader.list(o.query); break;
+    case operation::kind::counts: out.counts = reader.counts(o.queue); break;
+    default: out.due = reader.next_due(o.queue);
+    }
+    return out;
+}
 
 template <class Writer>
 [[nodiscard]] answer perform(Writer& tx, const operation& o) {
@@ -54,6 +100,7 @@ template <class Writer>
     case operation::kind::nudge: out.verdicts = {tx.nudge(o.wanted, o.now)}; break;
     case operation::kind::cancel: out.verdicts = {tx.cancel(o.wanted, "c", o.now)}; break;
     case operation::kind::purge: out.purged = tx.purge(o.purge); break;
+    default: return perform_read(tx, o);
     }
     return out;
 }
@@ -81,11 +128,24 @@ template <class Writer>
     case operation::kind::nudge: out.verdicts = {on.nudge(o.wanted, o.now)}; break;
     case operation::kind::cancel: out.verdicts = {on.cancel(o.wanted, "c", o.now)}; break;
     case operation::kind::purge: out.purged = on.purge(o.purge); break;
+    default: return perform_read(on, o);
     }
     return out;
 }
 
-/// A random operation.
+/// A random read.
+[[nodiscard]] inline operation some_read(generator& arguments, random_source& d) {
+    const auto roll = d.below(100);
+    if (roll < 50) {
+        return {.what = operation::kind::find, .wanted = arguments.some_id()};
+    }
+    if (roll < 75) {
+        return {.what = operation::kind::list, .query = some_query(d)};
+    }
+    return {.what = roll < 85 ? operation::kind::counts : operation::kind::next_due, .queue = arguments.some_queue()};
+}
+
+/// A random write.
 [[nodiscard]] inline operation some_operation(generator& arguments, time_point now, random_source& d) {
     operation o{.now = now};
     const auto roll = d.below(100);
@@ -117,6 +177,21 @@ template <class Writer>
     return o;
 }
 
+[[nodiscard]] inline std::string show_query(const query& q) {
+    const auto path = [&]() -> std::string {
+        switch (q.by) {
+        case query::path::group: return "group " + q.group;
+        case query::path::parent: return "children of " + show(q.parent);
+        case query::path::key: return "key " + q.key + " of " + q.queue;
+        case query::path::dead: return "dead of " + q.queue;
+        case query::path::live: return "live of " + q.queue;
+        case query::path::all: break;
+        }
+        return "all of " + q.queue;
+    }();
+    return path + (q.state ? ", " + show(*q.state) : "") + (q.topic.empty() ? "" : ", topic " + q.topic);
+}
+
 [[nodiscard]] inline std::string show(const operation& o) {
     switch (o.what) {
     case operation::kind::enqueue: {
@@ -140,6 +215,10 @@ template <class Writer>
     case operation::kind::nudge: return "nudge " + show(o.wanted);
     case operation::kind::cancel: return "cancel " + show(o.wanted);
     case operation::kind::purge: return "purge " + as_code(o.purge).substr(13);
+    case operation::kind::find: return "find " + show(o.wanted);
+    case operation::kind::list: return "list " + show_query(o.query);
+    case operation::kind::counts: return "counts " + o.queue;
+    case operation::kind::next_due: return "next_due " + o.queue;
     }
     return "?";
 }
@@ -150,43 +229,11 @@ template <class Writer>
     case operation::kind::claim: return show(tickets_of(a.claimed));
     case operation::kind::settle: return show(a.settlements);
     case operation::kind::purge: return std::to_string(a.purged);
+    case operation::kind::find: return a.found.empty() ? "none" : show(a.found.front());
+    case operation::kind::list: return show(ids_of(a.found));
+    case operation::kind::counts: return show(a.counts);
+    case operation::kind::next_due: return show(a.due);
     default: return show(a.verdicts);
-    }
-}
-
-/// Adds the names of what an operation touches: entries, keys, groups and lanes. A claim and a purge touch their whole
-/// queue.
-inline void add_touched(const operation& o, const answer& a, std::set<std::string>& names) {
-    const auto entry_name = [](const id& one) { return "entry " + std::to_string(one.low); };
-    for (const auto& d : o.drafts) {
-        names.insert(entry_name(d.id));
-        names.insert("queue " + d.queue);
-        for (const auto& [kind, name] : {std::pair{"key ", &d.key}, {"group ", &d.group}, {"lane ", &d.lane}}) {
-            if (!name->empty()) {
-                names.insert(kind + *name);
-            }
-        }
-        if (!d.predecessor.is_nil()) {
-            names.insert(entry_name(d.predecessor));
-        }
-    }
-    for (const auto& s : o.settles) {
-        names.insert(entry_name(s.ticket.id));
-    }
-    for (const auto& t : o.tickets) {
-        names.insert(entry_name(t.id));
-    }
-    for (const auto& e : a.claimed) {
-        names.insert(entry_name(e.id));
-    }
-    if (!o.wanted.is_nil()) {
-        names.insert(entry_name(o.wanted));
-    }
-    if (o.what == operation::kind::claim) {
-        names.insert("queue " + o.claim.queue);
-    }
-    if (o.what == operation::kind::purge) {
-        names.insert("queue " + o.purge.queue);
     }
 }
 

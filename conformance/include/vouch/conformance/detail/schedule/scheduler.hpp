@@ -23,8 +23,13 @@ namespace conformance::detail {
 
 class scheduler {
   public:
-    /// Chooses which of the paused threads continues. Called on any thread, by one at a time.
-    using choice = std::function<std::size_t(const std::vector<std::size_t>&)>;
+    /// A paused thread, and the number of steps that it has completed. Pauses inside the store do not end a step.
+    struct ready_thread {
+        std::size_t index = 0;
+        std::size_t steps = 0;
+    };
+    /// Chooses which of the paused threads continues, by its index. Called on any thread, by one at a time.
+    using choice = std::function<std::size_t(const std::vector<ready_thread>&)>;
 
     scheduler(std::size_t threads, choice choose) : choose_(std::move(choose)), participants_(threads) {}
 
@@ -35,6 +40,12 @@ class scheduler {
         const std::lock_guard lock(mutex_);
         participants_[who].thread = thread_probe::current();
         participants_[who].at = position::running;
+    }
+
+    /// Ends a step of the thread and waits for its turn.
+    void end_step(std::size_t who) {
+        participants_[who].steps += 1;
+        pause(who);
     }
 
     /// Waits for the thread's turn.
@@ -76,6 +87,7 @@ class scheduler {
     struct participant {
         position at = position::starting;
         std::atomic<bool> arrives = false;
+        std::atomic<std::size_t> steps = 0;
         thread_probe thread{};
         std::chrono::nanoseconds cpu_time_at_turn{}; ///< the CPU time of its thread when it got its turn
         std::condition_variable turn{};
@@ -95,10 +107,10 @@ class scheduler {
         if (turn_ != none || count(position::paused) == 0 || is_any_running()) {
             return;
         }
-        std::vector<std::size_t> ready;
+        std::vector<ready_thread> ready;
         for (std::size_t i = 0; i < participants_.size(); ++i) {
             if (participants_[i].at == position::paused) {
-                ready.push_back(i);
+                ready.push_back({i, participants_[i].steps});
             }
         }
         turn_ = choose_(ready);
