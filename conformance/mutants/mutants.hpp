@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <vouch/contract/entry.hpp>
@@ -17,6 +18,7 @@
 #include "draft_mutants.hpp"
 #include "read_mutants.hpp"
 #include "relation_mutants.hpp"
+#include "row_lock_mutants.hpp"
 #include "settle_mutants.hpp"
 #include "sqlite_rewrites.hpp"
 #include "thread_mutants.hpp"
@@ -30,6 +32,7 @@ struct mutant {
     std::string sentence{};
     mutants::variant variant{};         ///< of the plain store
     const rewrite* statement = nullptr; ///< set: the SQLite store with this rewrite
+    mutants::found_by found_by = found_by::quick;
 };
 
 namespace detail {
@@ -101,6 +104,24 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
 
 } // namespace detail
 
+/// The mutants of the store with row locks that this profile finds.
+[[nodiscard]] inline std::vector<mutant> row_lock_mutants_found_by(found_by wanted) {
+    std::vector<mutant> some;
+    for (const auto& v : row_lock_mutants) {
+        for (const auto& s : v.stores) {
+            if (s.found_by == wanted) {
+                some.push_back({"row locks: " + std::string(s.name),
+                                std::string(v.sentence),
+                                {.row_locks = row_lock_store{.defect = s.defect}},
+                                nullptr,
+                                wanted});
+            }
+        }
+    }
+    return some;
+}
+
+/// All that the quick profile finds.
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
     for (const auto* const some : {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants,
@@ -109,6 +130,9 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
     }
     detail::add_forgotten_fields(all);
     detail::add_wrong_verdicts(all);
+    for (auto& m : row_lock_mutants_found_by(found_by::quick)) {
+        all.push_back(std::move(m));
+    }
     for (const auto& r : rewrites) {
         all.push_back({"sqlite: " + std::string(r.name), std::string(r.sentence), {}, &r});
     }

@@ -14,6 +14,7 @@
 
 #include <poll.h>
 
+#include "../row_locks/fixture.hpp"
 #include "contained_run.hpp"
 #include "kill_search.hpp"
 #include "mutants.hpp"
@@ -22,13 +23,19 @@
 
 namespace mutants {
 
-/// Calls `use(fixture)`. The fixture opens plain stores of this variant or, if `statement` is set, SQLite stores with
-/// that rewrite.
+/// Calls `use(fixture)`. The fixture opens stores of this variant or, if `statement` is set, SQLite stores with that
+/// rewrite.
 template <class Use>
 auto with_fixture(const mutants::variant& variant, const rewrite* statement, const Use& use) {
     if (statement != nullptr) {
         active_rewrite = statement;
         sqlite_fixture fixture;
+        return use(fixture);
+    }
+    if (variant.row_locks) {
+        const auto& how = *variant.row_locks;
+        row_locks::fixture fixture(
+            {.defect = how.defect, .claims_wait = how.claims_wait, .locks_absence = how.locks_absence});
         return use(fixture);
     }
     plain_fixture fixture(variant);

@@ -5,11 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/contract/verdict.hpp>
 
+#include "../row_locks/defect.hpp"
 #include "defect.hpp"
 
 namespace mutants {
@@ -41,11 +43,20 @@ struct cell {
     verdict_column column{};
 };
 
+/// The store with row locks (conformance/row_locks) instead of the plain one.
+struct row_lock_store {
+    row_locks::defect defect = row_locks::defect::none;
+    // These are allowed.
+    bool claims_wait = false;
+    bool locks_absence = true;
+};
+
 struct variant {
     mutants::defect defect = defect::none;
     std::string_view field{}; ///< for `defect::field_is_forgotten`
     mutants::cell cell{};     ///< for `defect::verdict_is_wrong`
     mutants::trait trait = trait::none;
+    std::optional<row_lock_store> row_locks{}; ///< set: the other members have no meaning
 
     [[nodiscard]] bool is(mutants::defect d) const noexcept { return defect == d; }
     [[nodiscard]] bool is(mutants::trait h) const noexcept { return trait == h; }
