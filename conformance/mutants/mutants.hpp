@@ -14,10 +14,13 @@
 
 #include "claim_mutants.hpp"
 #include "draft_mutants.hpp"
+#include "name_mutants.hpp"
 #include "read_mutants.hpp"
 #include "relation_mutants.hpp"
 #include "settle_mutants.hpp"
+#include "size_mutants.hpp"
 #include "sqlite_rewrites.hpp"
+#include "time_mutants.hpp"
 #include "transaction_mutants.hpp"
 #include "violation.hpp"
 
@@ -97,16 +100,43 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
     }
 }
 
+/// One for each field and each way to confuse or change its names.
+inline void add_wrong_names(std::vector<mutant>& to) {
+    const auto add = [&](std::string name, std::string sentence, defect d, std::string_view field, fold how) {
+        to.push_back({std::move(name), std::move(sentence), {.defect = d, .field = field, .fold = how}});
+    };
+    for (const auto field : compared_names) {
+        for (const auto& f : loose_comparisons) {
+            if (field == "key" && f.fold == fold::case_of_letters) {
+                continue; // a draft mutant
+            }
+            add(std::string(field) + " ignores " + std::string(f.name),
+                "Two names are the same only if all their bytes are equal.", defect::name_is_compared_loosely, field,
+                f.fold);
+        }
+    }
+    for (const auto field : kept_names) {
+        for (const auto& f : changes) {
+            add(std::string(field) + " is kept " + std::string(f.name), "A committed entry is complete to the byte.",
+                defect::name_is_changed, field, f.fold);
+        }
+    }
+    add("queue is a hash of twelve bits", "Two names are the same only if all their bytes are equal.",
+        defect::name_is_compared_loosely, "queue", fold::hash_of_twelve_bits);
+}
+
 } // namespace detail
 
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
     for (const auto* const some :
-         {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants, &transaction_mutants, &read_mutants}) {
+         {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants, &transaction_mutants, &read_mutants,
+          &size_mutants, &name_mutants, &time_mutants}) {
         detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);
     detail::add_wrong_verdicts(all);
+    detail::add_wrong_names(all);
     for (const auto& r : rewrites) {
         all.push_back({"sqlite: " + std::string(r.name), std::string(r.sentence), {}, &r});
     }

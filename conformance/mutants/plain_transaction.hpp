@@ -20,6 +20,7 @@
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/validate.hpp>
 
+#include "batch_defects.hpp"
 #include "claimer.hpp"
 #include "enqueuer.hpp"
 #include "nudger.hpp"
@@ -151,12 +152,14 @@ class plain_transaction {
         const bool one_by_one = variant_.is(defect::batch_is_written_up_to_the_invalid_item);
         check(one_by_one ? variant_.defect : defect::enqueue_checks_nothing,
               [&](const auto& can) { validate(drafts, can); });
-        return each(drafts, [=, can = accepted_by(variant_)](workspace&, enqueuer& on, const vouch::draft& d) {
+        auto receipts = each(drafts, [=, can = accepted_by(variant_)](workspace&, enqueuer& on, const vouch::draft& d) {
             if (one_by_one) {
                 validate(d, can);
             }
             return on.enqueue(d, now);
         });
+        apply_receipt_defect(variant_, drafts, receipts);
+        return receipts;
     }
     [[nodiscard]] std::vector<entry> claim(const vouch::claim_request& request) {
         check(defect::claim_checks_nothing, [&](const auto& can) { validate(request, can.limits); });
@@ -173,12 +176,17 @@ class plain_transaction {
         if (variant_.is(defect::settles_share_a_result)) {
             settles = alike = with_shared_results(settles);
         }
-        auto answers = each(settles, [=](workspace& on, enqueuer& batch, const vouch::settle& s) {
+        alike = settles_as_read(variant_, settles);
+        settles = alike;
+        const auto written = items_written(variant_, defect::settle_writes_999, settles.size());
+        auto answers = each(settles.first(written), [=](workspace& on, enqueuer& batch, const vouch::settle& s) {
             if (one_by_one) {
                 validate(std::span(&s, 1), vouch::limits{});
             }
             return settler(on, batch.before_batch()).settle(s, now);
         });
+        answers.resize(settles.size(), {vouch::verdict::applied, false});
+        apply_settlement_defect(variant_, settles, answers);
         if (variant_.is(defect::group_completes_for_the_whole_batch)) {
             const bool any =
                 std::any_of(answers.begin(), answers.end(), [](const auto& a) { return a.group_completed; });
@@ -194,9 +202,13 @@ class plain_transaction {
     [[nodiscard]] std::vector<vouch::verdict> extend(std::span<const vouch::ticket> tickets, time_point now,
                                                      vouch::duration lease) {
         check(defect::extend_checks_nothing, [&](const auto& can) { validate(tickets, now, lease, can.limits); });
-        return each(tickets, [=](workspace& on, enqueuer&, const vouch::ticket& t) {
+        const auto written = items_written(variant_, defect::extend_writes_999, tickets.size());
+        auto answers = each(tickets.first(written), [=](workspace& on, enqueuer&, const vouch::ticket& t) {
             return settler(on).extend(t, now, lease);
         });
+        answers.resize(tickets.size(), vouch::verdict::applied);
+        apply_extend_defect(variant_, answers);
+        return answers;
     }
     [[nodiscard]] vouch::verdict nudge(const id& wanted, time_point now) {
         return use([=](workspace& on) { return nudger(on).nudge(wanted, now); });

@@ -3,6 +3,7 @@
 // parent and its group.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <tuple>
 #include <utility>
@@ -62,7 +63,11 @@ class relation_updater {
     /// Members of the group that have not succeeded.
     [[nodiscard]] std::size_t unfinished(const entry& of) const {
         std::size_t n = 0;
-        for (const auto& r : workspace_.snapshot.members(of.group)) {
+        auto members = workspace_.snapshot.members(of.group);
+        if (is(defect::group_forgets_after_64)) {
+            members.resize(std::min<std::size_t>(members.size(), 64));
+        }
+        for (const auto& r : members) {
             const auto& e = r->entry;
             const bool is_replaced =
                 workspace_.snapshot.successor_of(e) != nullptr && !is(defect::group_waits_for_replaced);
@@ -73,7 +78,7 @@ class relation_updater {
             const bool is_counted = e.sequence <= of.sequence || !is(defect::group_forgets_later_members);
             n += !is_done && is_here && is_counted ? 1U : 0U;
         }
-        return n;
+        return is(defect::group_counts_in_eight_bits) ? n & 0xffU : n;
     }
 
     void open_lane(const entry& e, bool was_head, bool gives_way, time_point now) {
@@ -93,6 +98,9 @@ class relation_updater {
         }
         if (is(defect::lane_opens_after_any_end) && !was_head) {
             next = workspace_.snapshot.next_in_lane(e.queue, e.lane, e.sequence);
+        }
+        if (is(defect::lane_looks_64_ahead) && next && next->entry.sequence > e.sequence + 64) {
+            return;
         }
         if (is(defect::lane_orders_by_due)) {
             for (auto r = next; r; r = workspace_.snapshot.next_in_lane(e.queue, e.lane, r->entry.sequence)) {

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,7 +27,9 @@ namespace mutants {
 
 struct shared_state {
     shared_state(mutants::variant how, std::shared_ptr<mutants::test_hooks> below)
-        : variant(how), hooks(std::move(below)) {}
+        : variant(how), hooks(std::move(below)) {
+        committed.variant = synced.variant = shown.variant = how;
+    }
 
     const mutants::variant variant;
     const std::shared_ptr<mutants::test_hooks> hooks;
@@ -70,6 +74,10 @@ struct shared_state {
             }
         }
         for (const auto& queue : queues) {
+            if (is(defect::wakes_are_kept_for_256_queues) &&
+                std::distance(wakes.begin(), wakes.lower_bound(queue)) >= 256) {
+                continue;
+            }
             wakes[queue] += is(defect::wakes_never_change) ? 0U : 1U;
         }
         wakes_changed.notify_all();
@@ -125,6 +133,14 @@ struct shared_state {
             }
             if (is(defect::reopen_forgets_progress)) {
                 r.entry.progress.clear();
+            }
+            if (is(defect::reopen_cuts_bytes_at_1024)) {
+                r.entry.payload.resize(std::min<std::size_t>(r.entry.payload.size(), 1024));
+                r.entry.progress.resize(std::min<std::size_t>(r.entry.progress.size(), 1024));
+            }
+            if (is(defect::reopen_loses_long_names)) {
+                r.entry.worker.resize(std::min<std::size_t>(r.entry.worker.size(), 128));
+                r.entry.topic.resize(std::min<std::size_t>(r.entry.topic.size(), 128));
             }
             if (is(defect::reopen_forgets_lapses)) {
                 r.entry.lapses = 0;

@@ -11,6 +11,7 @@
 #include <vouch/contract/verdict.hpp>
 
 #include "defect.hpp"
+#include "name_folds.hpp"
 
 namespace mutants {
 
@@ -43,9 +44,10 @@ struct cell {
 
 struct variant {
     mutants::defect defect = defect::none;
-    std::string_view field{}; ///< for `defect::field_is_forgotten`
+    std::string_view field{}; ///< for `defect::field_is_forgotten` and the defects with a fold
     mutants::cell cell{};     ///< for `defect::verdict_is_wrong`
     mutants::trait trait = trait::none;
+    mutants::fold fold = fold::none; ///< for `defect::name_is_compared_loosely` and `defect::name_is_changed`
 
     [[nodiscard]] bool is(mutants::defect d) const noexcept { return defect == d; }
     [[nodiscard]] bool is(mutants::trait h) const noexcept { return trait == h; }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Mutants that confuse names which differ, or keep another name than the one given. Most are generated: one for each
+// field and each fold (name_folds.hpp).
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "name_folds.hpp"
+#include "violation.hpp"
+
+namespace mutants {
+
+inline const std::vector<violation> name_mutants{
+    {"list: exactly this topic, no pattern; every path by its exact name.",
+     {{"topic is a pattern", defect::topic_is_a_pattern}, {"group is a pattern", defect::group_is_a_pattern}}},
+    {"A (queue, key) stored in any generation is a duplicate of the newest; no other draft is.",
+     {{"key is a pattern", defect::key_is_a_pattern},
+      {"keys are joined by a colon", defect::keys_are_joined_by_a_colon},
+      {"keys are joined by a slash", defect::keys_are_joined_by_a_slash},
+      {"keys are joined by nothing", defect::keys_are_joined_by_nothing}}},
+    {"An entry is blocked only by earlier entries of its own lane and queue.",
+     {{"lane is a pattern", defect::lane_is_a_pattern},
+      {"lanes are joined by a colon", defect::lanes_are_joined_by_a_colon},
+      {"lanes are joined by a slash", defect::lanes_are_joined_by_a_slash},
+      {"lanes are joined by nothing", defect::lanes_are_joined_by_nothing}}},
+};
+
+/// The fields by whose names a store finds entries.
+inline constexpr std::array<std::string_view, 5> compared_names{"queue", "topic", "key", "group", "lane"};
+inline constexpr std::array loose_comparisons{named_fold{fold::case_of_letters, "case"},
+                                              named_fold{fold::trailing_spaces, "trailing spaces"},
+                                              named_fold{fold::leading_spaces, "leading spaces"},
+                                              named_fold{fold::numbers, "the writing of numbers"},
+                                              named_fold{fold::last_byte, "the last byte"},
+                                              named_fold{fold::normal_form, "normal forms"},
+                                              named_fold{fold::beyond_the_bmp, "characters of four bytes"},
+                                              named_fold{fold::backslashes, "backslashes"}};
+
+/// The fields that hold a name which a store only keeps. A queue that is changed is another queue.
+inline constexpr std::array<std::string_view, 8> kept_names{"topic",  "key",        "group",       "lane",
+                                                            "worker", "last_error", "header name", "header value"};
+inline constexpr std::array changes{named_fold{fold::case_of_letters, "in lower case"},
+                                    named_fold{fold::trailing_spaces, "without trailing spaces"},
+                                    named_fold{fold::numbers, "as a number"},
+                                    named_fold{fold::normal_form, "in another normal form"},
+                                    named_fold{fold::beyond_the_bmp, "without characters of four bytes"},
+                                    named_fold{fold::quotes, "with doubled quotes"}};
+
+} // namespace mutants
