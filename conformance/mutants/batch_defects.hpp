@@ -77,8 +77,8 @@ inline void apply_claim_defect(const variant& how, std::vector<vouch::entry>& ta
         } else if (auto* const bury = std::get_if<vouch::bury>(&mine)) {
             bury->result = how.is(defect::burials_share_a_result) ? std::get<vouch::bury>(before).result : bury->result;
         } else if (auto* const advance = std::get_if<vouch::advance>(&mine)) {
-            advance->progress = how.is(defect::settles_share_progress) ? std::get<vouch::advance>(before).progress
-                                                                       : advance->progress;
+            advance->progress =
+                how.is(defect::settles_share_progress) ? std::get<vouch::advance>(before).progress : advance->progress;
         }
     }
     return out;

@@ -94,7 +94,8 @@ class claimer {
                                    ((is(defect::claim_of_one_ignores_due) && e->gate) ||
                                     (is(defect::claim_of_one_ignores_lane) && !e->gate && e->entry.due_at <= r.now));
             const auto& names = workspace_.snapshot;
-            const bool is_here = e && (names.as("queue", e->entry.queue) == names.as("queue", r.queue) || is(defect::claim_of_one_ignores_queue));
+            const bool is_here = e && (names.as("queue", e->entry.queue) == names.as("queue", r.queue) ||
+                                       is(defect::claim_of_one_ignores_queue));
             if ((is_open || is_forced) && is_here && (limit > 0 || is(defect::claim_of_one_ignores_limit))) {
                 found.push_back(e);
             }

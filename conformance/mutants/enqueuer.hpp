@@ -215,8 +215,8 @@ class enqueuer {
         }
         if (is(defect::lane_counts_in_eight_bits) && is_blocked) {
             std::size_t before = 0;
-            for (auto r = workspace_.snapshot.next_in_lane(e.queue, e.lane); r;
-                 r = workspace_.snapshot.next_in_lane(e.queue, e.lane, r->entry.sequence)) {
+            for (auto next = workspace_.snapshot.next_in_lane(e.queue, e.lane); next;
+                 next = workspace_.snapshot.next_in_lane(e.queue, e.lane, next->entry.sequence)) {
                 before += 1;
             }
             is_blocked = (before & 0xffU) != 0;

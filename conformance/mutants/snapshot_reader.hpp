@@ -180,7 +180,8 @@ class snapshot_reader {
                               (q.by != path::live || is_live) &&
                               !(is(defect::list_of_all_omits_terminal) && q.by == path::all && is_terminal(e.state));
         const bool has_topic = q.topic.empty() || snapshot_.as("topic", e.topic) == snapshot_.as("topic", q.topic) ||
-                               (is(defect::topic_is_a_pattern) && is_like(e.topic, q.topic)) || is(defect::list_ignores_topic) ||
+                               (is(defect::topic_is_a_pattern) && is_like(e.topic, q.topic)) ||
+                               is(defect::list_ignores_topic) ||
                                (is(defect::list_matches_topic_prefixes) && e.topic.starts_with(q.topic));
         const bool has_state = !q.state || e.state == *q.state || is(defect::list_ignores_state);
         return is_there && has_topic && has_state;
@@ -203,8 +204,7 @@ class snapshot_reader {
             std::erase_if(found, [&](const row_ptr& r) {
                 const bool is_it = snapshot_.as("key", r->entry.key) == snapshot_.as("key", q.key) ||
                                    (is(defect::key_is_a_pattern) && is_like(r->entry.key, q.key));
-                return !is_it ||
-                       (is(defect::list_of_key_has_newest_only) && snapshot_.successor_of(r->entry));
+                return !is_it || (is(defect::list_of_key_has_newest_only) && snapshot_.successor_of(r->entry));
             });
         }
         if (q.by == path::group && is(defect::list_of_group_has_one_queue) && !found.empty()) {

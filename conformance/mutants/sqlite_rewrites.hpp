@@ -147,9 +147,10 @@ inline constexpr std::array rewrites{
             R"(c\.is_live = 1\))", "c.is_live = 1 AND c.sequence < 0)"},
 
     // Sizes. A run of successes is one statement, so a slip in it gives neighbours one result.
-    rewrite{"gives neighbours one result", "Each settle carries its own outcome.", R"(gate = \?5, result = \?4,)",
-            "gate = ?5, result = ifnull((SELECT n.result FROM vouch_entries n WHERE n.sequence = ?1 - 1 AND n.state = 3 "
-            "AND n.updated_at = ?5), ?4),"},
+    rewrite{
+        "gives neighbours one result", "Each settle carries its own outcome.", R"(gate = \?5, result = \?4,)",
+        "gate = ?5, result = ifnull((SELECT n.result FROM vouch_entries n WHERE n.sequence = ?1 - 1 AND n.state = 3 "
+        "AND n.updated_at = ?5), ?4),"},
     rewrite{"claims at most 1024", "claim takes the first `limit`.", R"(e\.gate, e\.sequence LIMIT (\?\d))",
             "e.gate, e.sequence LIMIT min($1, 1024)"},
     rewrite{"lists at most 256 members", "list returns every entry on its path, up to `limit`.",
@@ -171,9 +172,10 @@ inline constexpr std::array rewrites{
             R"((FROM vouch_queues WHERE name = \?1))", "$1 COLLATE RTRIM"},
     rewrite{"lists topics by pattern", "list: exactly this topic, no pattern.", R"(OR (e\.)?topic = (\?[34])\))",
             "OR $1topic LIKE $2)"},
-    rewrite{"keeps lanes as numbers", "A committed entry is complete to the byte.",
-            R"(vouch_relations VALUES \(\?1, \?2, \?3, \?4, \?5, \?6)",
-            "vouch_relations VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?6 GLOB '[0-9]*' THEN CAST(?6 AS NUMERIC) ELSE ?6 END"},
+    rewrite{
+        "keeps lanes as numbers", "A committed entry is complete to the byte.",
+        R"(vouch_relations VALUES \(\?1, \?2, \?3, \?4, \?5, \?6)",
+        "vouch_relations VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?6 GLOB '[0-9]*' THEN CAST(?6 AS NUMERIC) ELSE ?6 END"},
     rewrite{"counts groups without case", "Two names are the same only if all their bytes are equal.",
             R"(WHERE name = \?1 (RETURNING unfinished))", "WHERE name = ?1 COLLATE NOCASE $1"},
 

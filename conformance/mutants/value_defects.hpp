@@ -77,8 +77,7 @@ inline void unset_if(vouch::entry& e, vouch::time_point t) {
 [[nodiscard]] inline vouch::time_point through_double(vouch::time_point t) {
     constexpr double end = 9'223'372'036'854'775'808.0;
     const auto near = as_double(t);
-    return near >= end ? vouch::time_point::max()
-                       : vouch::time_point{vouch::duration{static_cast<std::int64_t>(near)}};
+    return near >= end ? vouch::time_point::max() : vouch::time_point{vouch::duration{static_cast<std::int64_t>(near)}};
 }
 
 [[nodiscard]] inline vouch::time_point through_nanoseconds(vouch::time_point t) {

@@ -172,7 +172,10 @@ struct workspace {
         }
         case defect::trail_keeps_sixteen: e.trail.resize(std::min<std::size_t>(e.trail.size(), 16)); break;
         case defect::error_keeps_sixty_four: e.last_error.resize(std::min<std::size_t>(e.last_error.size(), 64)); break;
-        default: corrupt_by_size(variant, e); corrupt_by_time(variant, e); break;
+        default:
+            corrupt_by_size(variant, e);
+            corrupt_by_time(variant, e);
+            break;
         }
     }
 };

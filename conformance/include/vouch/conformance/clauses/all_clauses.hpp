@@ -23,6 +23,7 @@
 #include <vouch/conformance/clauses/interleavings.hpp>
 #include <vouch/conformance/clauses/lanes.hpp>
 #include <vouch/conformance/clauses/model.hpp>
+#include <vouch/conformance/clauses/names.hpp>
 #include <vouch/conformance/clauses/nudge.hpp>
 #include <vouch/conformance/clauses/parent.hpp>
 #include <vouch/conformance/clauses/purge.hpp>
@@ -32,6 +33,12 @@
 #include <vouch/conformance/clauses/settle.hpp>
 #include <vouch/conformance/clauses/settle_tickets.hpp>
 #include <vouch/conformance/clauses/simulation.hpp>
+#include <vouch/conformance/clauses/sizes.hpp>
+#include <vouch/conformance/clauses/sizes_histories.hpp>
+#include <vouch/conformance/clauses/sizes_reads.hpp>
+#include <vouch/conformance/clauses/sizes_values.hpp>
+#include <vouch/conformance/clauses/times.hpp>
+#include <vouch/conformance/clauses/times_reads.hpp>
 #include <vouch/conformance/clauses/transaction.hpp>
 #include <vouch/conformance/clauses/transaction_use.hpp>
 #include <vouch/conformance/clauses/validation.hpp>
@@ -70,6 +77,13 @@ namespace conformance {
         add(clauses::validation);
         add(clauses::validation_of_calls);
         add(clauses::fidelity);
+        add(clauses::naming);
+        add(clauses::timing);
+        add(clauses::timing_of_reads);
+        add(clauses::sizes);
+        add(clauses::sizes_of_reads);
+        add(clauses::sizes_of_histories);
+        add(clauses::sizes_of_values);
         add(clauses::wakes);
         add(clauses::capability);
         add(clauses::model_runs);
