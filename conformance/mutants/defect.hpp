@@ -425,6 +425,11 @@ enum class defect : std::uint16_t {
     headers_keep_sixty_three,
     trail_keeps_thirty_one,
     error_keeps_ninety_nine,
+    purge_counts_needs_in_eight_bits,
+    rollback_undoes_1000,
+    own_lists_end_after_1000,
+    reopen_keeps_1000,
+    reopen_keeps_eight_bits_of_epochs,
 
     // names
     name_is_compared_loosely,
@@ -439,6 +444,11 @@ enum class defect : std::uint16_t {
     lanes_are_joined_by_a_colon,
     lanes_are_joined_by_a_slash,
     lanes_are_joined_by_nothing,
+    wakes_are_kept_in_lower_case,
+    successor_names_are_lowered,
+    successor_in_a_queue_like_it,
+    topic_of_dead_is_a_pattern,
+    topic_of_group_ignores_case,
 
     // times
     time_is_a_double,
@@ -473,6 +483,9 @@ enum class defect : std::uint16_t {
     purge_orders_unsigned,
     purge_skips_what_ended_before_1970,
     purge_compares_doubles,
+    wake_compares_unsigned,
+    opened_lane_hides_zero,
+    parent_is_not_nudged_before_1970,
 };
 
 } // namespace mutants

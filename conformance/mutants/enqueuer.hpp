@@ -157,7 +157,10 @@ class enqueuer {
         const bool may = dead->entry.state == vouch::state::dead ||
                          (is(defect::successor_of_live) && vouch::is_live(dead->entry.state)) ||
                          (is(defect::successor_of_succeeded) && dead->entry.state == vouch::state::succeeded);
-        if (!may || (dead->entry.queue != d.queue && !is(defect::successor_in_any_queue))) {
+        const bool is_like_it =
+            is(defect::successor_in_a_queue_like_it) &&
+            folded(dead->entry.queue, fold::case_of_letters) == folded(d.queue, fold::case_of_letters);
+        if (!may || (dead->entry.queue != d.queue && !is(defect::successor_in_any_queue) && !is_like_it)) {
             return {};
         }
         if (const auto has = seen().successor_of(dead->entry); has && !is(defect::second_successor_is_inserted)) {
@@ -171,6 +174,11 @@ class enqueuer {
         fresh.key = is(defect::successor_loses_key) ? std::string{} : dead->entry.key;
         fresh.group = is(defect::successor_loses_group) ? std::string{} : dead->entry.group;
         fresh.lane = is(defect::successor_loses_lane) ? std::string{} : dead->entry.lane;
+        if (is(defect::successor_names_are_lowered)) {
+            fresh.key = folded(fresh.key, fold::case_of_letters);
+            fresh.group = folded(fresh.group, fold::case_of_letters);
+            fresh.lane = folded(fresh.lane, fold::case_of_letters);
+        }
         fresh.generation = is(defect::successor_is_first_generation) ? 1 : dead->entry.generation + 1;
         fresh.attempts = is(defect::successor_inherits_attempts) ? dead->entry.attempts : 0;
         fresh.lapses = is(defect::successor_inherits_lapses) ? dead->entry.lapses : 0;

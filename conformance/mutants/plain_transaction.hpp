@@ -134,7 +134,10 @@ class plain_transaction {
     }
     [[nodiscard]] std::vector<entry> list(const vouch::query& q) const {
         check(defect::list_checks_nothing, [&](const auto& can) { validate(q, can.limits); });
-        return read([=](const snapshot_reader& r) { return r.list(q); });
+        auto found = read([=](const snapshot_reader& r) { return r.list(q); });
+        found.resize(variant_.is(defect::own_lists_end_after_1000) ? std::min<std::size_t>(found.size(), 1000)
+                                                                   : found.size());
+        return found;
     }
     [[nodiscard]] vouch::state_counts counts(std::string_view queue) const {
         check(defect::counts_check_nothing, [&](const auto& can) { vouch::validate_queue(queue, can.limits); });

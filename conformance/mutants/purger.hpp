@@ -105,8 +105,10 @@ class purger {
     }
 
     [[nodiscard]] bool is_needed(const row& r) const {
-        const auto has_live = [](const std::vector<row_ptr>& some) {
-            return std::any_of(some.begin(), some.end(), [](const auto& x) { return vouch::is_live(x->entry.state); });
+        const auto has_live = [&](const std::vector<row_ptr>& some) {
+            const auto is_live = [](const auto& x) { return vouch::is_live(x->entry.state); };
+            const auto live = std::count_if(some.begin(), some.end(), is_live);
+            return is(defect::purge_counts_needs_in_eight_bits) ? live % 256 != 0 : live != 0;
         };
         const auto& e = r.entry;
         return (!e.group.empty() && !is(defect::purge_ignores_groups) &&

@@ -116,6 +116,9 @@ class relation_updater {
                 opened.entry.updated_at = now;
             }
             opened.gate = gate_of(opened.entry);
+            if (is(defect::opened_lane_hides_zero) && opened.gate == time_point{}) {
+                opened.gate.reset();
+            }
             workspace_.put(std::move(opened));
             if (!is(defect::lane_opens_for_all)) {
                 return;
@@ -137,6 +140,9 @@ class relation_updater {
         const auto& parent = ended.parent;
         const auto p = workspace_.snapshot.find(parent);
         if (p && is(defect::parent_is_not_nudged_in_another_queue) && p->entry.queue != ended.queue) {
+            return;
+        }
+        if (is(defect::parent_is_not_nudged_before_1970) && now < time_point{}) {
             return;
         }
         if (p && is(defect::claimed_parent_is_not_marked) && p->entry.state == vouch::state::claimed) {

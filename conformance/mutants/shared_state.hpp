@@ -78,7 +78,8 @@ struct shared_state {
                 std::distance(wakes.begin(), wakes.lower_bound(queue)) >= 256) {
                 continue;
             }
-            wakes[queue] += is(defect::wakes_never_change) ? 0U : 1U;
+            wakes[is(defect::wakes_are_kept_in_lower_case) ? folded(queue, fold::case_of_letters) : queue] +=
+                is(defect::wakes_never_change) ? 0U : 1U;
         }
         wakes_changed.notify_all();
     }
@@ -138,6 +139,9 @@ struct shared_state {
                 r.entry.payload.resize(std::min<std::size_t>(r.entry.payload.size(), 1024));
                 r.entry.progress.resize(std::min<std::size_t>(r.entry.progress.size(), 1024));
             }
+            if (is(defect::reopen_keeps_eight_bits_of_epochs)) {
+                r.entry.epoch &= 0xffU;
+            }
             if (is(defect::reopen_loses_long_names)) {
                 r.entry.worker.resize(std::min<std::size_t>(r.entry.worker.size(), 128));
                 r.entry.topic.resize(std::min<std::size_t>(r.entry.topic.size(), 128));
@@ -146,6 +150,14 @@ struct shared_state {
                 r.entry.lapses = 0;
             }
             committed.put(std::move(r));
+        }
+        if (is(defect::reopen_keeps_1000)) {
+            std::size_t kept = 0;
+            for (const auto& r : committed.all_rows()) {
+                if (++kept > 1000) {
+                    committed.remove(r->entry.id);
+                }
+            }
         }
         if (is(defect::reopen_frees_sequences)) {
             committed.last_sequence = 0;

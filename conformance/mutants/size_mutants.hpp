@@ -82,8 +82,15 @@ inline const std::vector<violation> size_mutants{
       {"headers keep sixty three", defect::headers_keep_sixty_three},
       {"trail keeps thirty one", defect::trail_keeps_thirty_one},
       {"error keeps ninety nine", defect::error_keeps_ninety_nine}}},
+    {"purge keeps an entry that a live entry still needs.",
+     {{"purge counts needs in eight bits", defect::purge_counts_needs_in_eight_bits}}},
+    {"If a transaction is destroyed without commit, nothing of it remains; its reads see its own writes.",
+     {{"rollback undoes 1000", defect::rollback_undoes_1000},
+      {"own lists end after 1000", defect::own_lists_end_after_1000}}},
     {"Durable: committed work survives a reopen.",
-     {{"reopen cuts bytes at 1024", defect::reopen_cuts_bytes_at_1024},
+     {{"reopen keeps 1000", defect::reopen_keeps_1000},
+      {"reopen keeps eight bits of epochs", defect::reopen_keeps_eight_bits_of_epochs},
+      {"reopen cuts bytes at 1024", defect::reopen_cuts_bytes_at_1024},
       {"reopen loses long names", defect::reopen_loses_long_names}}},
 };
 

@@ -179,10 +179,13 @@ class snapshot_reader {
         const bool is_there = (q.by != path::dead || (is_dead && is_terminal(e.state))) &&
                               (q.by != path::live || is_live) &&
                               !(is(defect::list_of_all_omits_terminal) && q.by == path::all && is_terminal(e.state));
-        const bool has_topic = q.topic.empty() || snapshot_.as("topic", e.topic) == snapshot_.as("topic", q.topic) ||
-                               (is(defect::topic_is_a_pattern) && is_like(e.topic, q.topic)) ||
-                               is(defect::list_ignores_topic) ||
-                               (is(defect::list_matches_topic_prefixes) && e.topic.starts_with(q.topic));
+        const bool has_topic =
+            q.topic.empty() || snapshot_.as("topic", e.topic) == snapshot_.as("topic", q.topic) ||
+            (is(defect::topic_is_a_pattern) && is_like(e.topic, q.topic)) ||
+            (is(defect::topic_of_dead_is_a_pattern) && q.by == path::dead && is_like(e.topic, q.topic)) ||
+            (is(defect::topic_of_group_ignores_case) && q.by == path::group &&
+             folded(e.topic, fold::case_of_letters) == folded(q.topic, fold::case_of_letters)) ||
+            is(defect::list_ignores_topic) || (is(defect::list_matches_topic_prefixes) && e.topic.starts_with(q.topic));
         const bool has_state = !q.state || e.state == *q.state || is(defect::list_ignores_state);
         return is_there && has_topic && has_state;
     }

@@ -50,6 +50,11 @@ inline const std::vector<violation> time_mutants{
       {"purge orders unsigned", defect::purge_orders_unsigned},
       {"purge skips what ended before 1970", defect::purge_skips_what_ended_before_1970},
       {"purge compares doubles", defect::purge_compares_doubles}}},
+    {"A nudge during the claim makes the entry due now at the latest.",
+     {{"wake compares unsigned", defect::wake_compares_unsigned}}},
+    {"When an entry becomes terminal, the next of its lane gets a gate and its parent is nudged.",
+     {{"opened lane hides zero", defect::opened_lane_hides_zero},
+      {"parent is not nudged before 1970", defect::parent_is_not_nudged_before_1970}}},
 };
 
 } // namespace mutants

@@ -24,6 +24,7 @@
 #include <vouch/conformance/clauses/lanes.hpp>
 #include <vouch/conformance/clauses/model.hpp>
 #include <vouch/conformance/clauses/names.hpp>
+#include <vouch/conformance/clauses/names_kept.hpp>
 #include <vouch/conformance/clauses/nudge.hpp>
 #include <vouch/conformance/clauses/parent.hpp>
 #include <vouch/conformance/clauses/purge.hpp>
@@ -38,7 +39,7 @@
 #include <vouch/conformance/clauses/sizes_reads.hpp>
 #include <vouch/conformance/clauses/sizes_values.hpp>
 #include <vouch/conformance/clauses/times.hpp>
-#include <vouch/conformance/clauses/times_reads.hpp>
+#include <vouch/conformance/clauses/times_others.hpp>
 #include <vouch/conformance/clauses/transaction.hpp>
 #include <vouch/conformance/clauses/transaction_use.hpp>
 #include <vouch/conformance/clauses/validation.hpp>
@@ -78,8 +79,9 @@ namespace conformance {
         add(clauses::validation_of_calls);
         add(clauses::fidelity);
         add(clauses::naming);
+        add(clauses::naming_of_values);
         add(clauses::timing);
-        add(clauses::timing_of_reads);
+        add(clauses::timing_of_others);
         add(clauses::sizes);
         add(clauses::sizes_of_reads);
         add(clauses::sizes_of_histories);

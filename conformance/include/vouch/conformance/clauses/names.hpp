@@ -116,17 +116,30 @@ inline void queues(trial& t) {
 inline void topics(trial& t) {
     auto store = t.open();
     const auto all = lookalikes(t.can().limits.name_max);
-    put_all(t, store, drafts_of(all, [](const std::string& name, std::uint64_t n) {
-                return draft_of(n, {.topic = name, .parent = id_of(9'999)});
+    const std::string group = t.can().groups ? "group" : "";
+    put_all(t, store, drafts_of(all, [&](const std::string& name, std::uint64_t n) {
+                return draft_of(n, {.topic = name, .group = group, .parent = id_of(9'999)});
             }));
-    each(all, [&](const std::string& name, std::uint64_t n) {
-        for (auto q : {query::all("q"), query::live("q"), query::children(id_of(9'999))}) {
+    const auto lists_each = [&](query q) {
+        each(all, [&](const std::string& name, std::uint64_t n) {
             q.topic = name;
             const auto found = store.list(q);
             t.equal(numbers(found), list_of{n}, "listed with the topic " + show(name));
             t.equal(found.front().topic, name, "the topic");
-        }
-    });
+        });
+    };
+    lists_each(query::all("q"));
+    lists_each(query::live("q"));
+    lists_each(query::children(id_of(9'999)));
+    if (t.can().groups) {
+        lists_each(query::members(group));
+    }
+    std::vector<vouch::settle> batch;
+    for (const auto& e : take(store, at(0), {.limit = 1'000})) {
+        batch.push_back({ticket_of(e), bury{"e", {}}});
+    }
+    transact(store, [&](auto& tx) { return tx.settle(batch, at(0)); });
+    lists_each(query::dead("q"));
 }
 
 inline void keys(trial& t) {
@@ -192,122 +205,6 @@ inline void lanes_of_names(trial& t) {
     t.equal(numbers(take(store, at(0), {.limit = 1'000})), rest, "claimed when every head has ended");
 }
 
-/// The names with which the entry n was claimed and failed, and its headers.
-inline void kept_as_given(trial& t, const any_store& store, const names& all) {
-    each(all, [&](const std::string& name, std::uint64_t n) {
-        const auto e = get(store, n);
-        t.equal(e.worker, name, "the name of the worker");
-        t.equal(e.last_error, name.substr(0, t.can().limits.error_max), "the error code");
-        t.equal(e.headers, header_list{{name, "value"}, {"name", name}, {name, name}}, "the headers");
-    });
-}
-
-/// Claims each entry by a worker of its name, and fails it with an error of its name.
-inline void put_kept(trial& t, any_store& store, const names& all) {
-    put_all(t, store, drafts_of(all, [](const std::string& name, std::uint64_t n) {
-                return draft_of(n, {.headers = {{name, "value"}, {"name", name}, {name, name}}});
-            }));
-    each(all, [&](const std::string& name, std::uint64_t n) {
-        transact(store, [&](auto& tx) {
-            const auto code = name.substr(0, t.can().limits.error_max);
-            const auto taken = tx.claim(request(at(0), {.worker = name, .only = id_of(n)}));
-            t.equal(taken.size(), 1, "claimed");
-            t.equal(taken.front().worker, name, "the name of the worker that has just claimed");
-            t.equal(taken.front().headers, header_list{{name, "value"}, {"name", name}, {name, name}},
-                    "the headers of a claimed entry");
-            const auto ends = n % 2 == 0 ? outcome{bury{code, {}}} : outcome{retry{n % 3 == 0 ? "e" : code, at(0)}};
-            t.equal(settle_in(tx, ticket_of(taken.front()), ends, at(0)).verdict, verdict::applied, "failed");
-            if (n % 2 == 1 && n % 3 == 0) {
-                t.equal(tx.cancel(id_of(n), code, at(0)), verdict::applied, "cancelled");
-            }
-        });
-    });
-}
-
-inline void kept_names(trial& t) {
-    auto store = t.open();
-    const auto all = lookalikes(t.can().limits.name_max);
-    put_kept(t, store, all);
-    kept_as_given(t, store, all);
-}
-
-/// Pairs of a queue and another name that are equal once they are joined.
-[[nodiscard]] inline std::vector<std::pair<std::string, std::string>> joined_alike() {
-    std::vector<std::pair<std::string, std::string>> out;
-    for (const std::string by : {":", "/", "", " ", ".", "|", ",", "-", "_", "\\", "::", "#", "$", "'", "\"", "%"}) {
-        for (const auto& [queue, name] : {std::pair{"a" + by + "b", std::string("c")}, {"a", "b" + by + "c"}}) {
-            if (std::find(out.begin(), out.end(), std::pair{queue, name}) == out.end()) {
-                out.emplace_back(queue, name);
-            }
-        }
-        out.emplace_back("a" + by + by + "b", "c");
-        out.emplace_back("a" + by, by + "b" + by + "c");
-    }
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
-    return out;
-}
-
-inline void keys_and_queues(trial& t) {
-    auto store = t.open();
-    std::vector<draft> drafts;
-    for (const auto& [queue, key] : joined_alike()) {
-        if (!queue.empty() && !key.empty()) {
-            drafts.push_back(draft_of(drafts.size() + 1, {.queue = queue, .key = key}));
-        }
-    }
-    put_all(t, store, drafts);
-    for (const auto& d : drafts) {
-        t.equal(ids_of(store.list(query::keyed(d.queue, d.key))), std::vector{d.id}, "listed by a queue and a key");
-    }
-}
-
-inline void lanes_and_queues(trial& t) {
-    auto store = t.open();
-    std::vector<draft> drafts;
-    for (const auto& [queue, lane] : joined_alike()) {
-        drafts.push_back(draft_of(drafts.size() + 1, {.queue = queue, .lane = lane}));
-    }
-    put_all(t, store, drafts);
-    for (const auto& d : drafts) {
-        const auto taken = take(store, at(0), {.queue = d.queue, .only = d.id});
-        t.equal(ids_of(taken), std::vector{d.id}, "claimed of the lane " + show(d.lane) + " of " + show(d.queue));
-    }
-}
-
-inline void names_survive(trial& t) {
-    const auto all = lookalikes(t.can().limits.name_max);
-    const auto named = [&](const std::string& name, std::uint64_t n) {
-        return draft_of(1'000 + n, {.queue = name,
-                                    .topic = name,
-                                    .key = name,
-                                    .group = t.can().groups ? name : "",
-                                    .lane = t.can().lanes ? name : ""});
-    };
-    {
-        auto store = t.open();
-        put_kept(t, store, all);
-        put_all(t, store, drafts_of(all, named));
-    }
-    auto store = t.open();
-    kept_as_given(t, store, all);
-    each(all, [&](const std::string& name, std::uint64_t n) {
-        stored_as_drafted(store, named(name, n), at(0), "an entry with the name " + show(name) + " after a reopen");
-        t.equal(numbers(store.list(query::keyed(name, name))), list_of{1'000 + n}, "found by its names after a reopen");
-    });
-    const auto again = vouch::enqueue(store,
-                                      drafts_of(all,
-                                                [&](const std::string& name, std::uint64_t n) {
-                                                    auto d = named(name, n);
-                                                    d.id = id_of(5'000 + n);
-                                                    return d;
-                                                }),
-                                      at(0));
-    each(all, [&](const std::string& name, std::uint64_t n) {
-        t.equal(again[n - 1], duplicate(1'000 + n), "the key " + show(name) + " after a reopen");
-    });
-}
-
 } // namespace names_checks
 
 inline constexpr std::array naming{
@@ -324,19 +221,6 @@ inline constexpr std::array naming{
     clause{"NAME-05", layer::examples, level::may, needs::lanes,
            "Lanes whose names differ in any byte are different lanes, which do not block each other.",
            names_checks::lanes_of_names},
-    clause{"NAME-06", layer::examples, level::must, needs::nothing,
-           "The names of workers, error codes, and the names and values of headers are kept to the byte.",
-           names_checks::kept_names},
-    clause{"NAME-07", layer::examples, level::must, needs::nothing,
-           "A key belongs to its queue: a queue and a key are never mistaken for another queue and key that read the "
-           "same when they are joined.",
-           names_checks::keys_and_queues},
-    clause{"NAME-08", layer::examples, level::may, needs::lanes,
-           "A lane belongs to its queue: a queue and a lane are never mistaken for another queue and lane that read "
-           "the same when they are joined.",
-           names_checks::lanes_and_queues},
-    clause{"NAME-09", layer::examples, level::may, needs::durable,
-           "Names are the same, and different names stay different, after a reopen.", names_checks::names_survive},
 };
 
 } // namespace conformance::clauses

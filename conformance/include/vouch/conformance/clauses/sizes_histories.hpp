@@ -7,7 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <vouch/conformance/clause.hpp>
@@ -117,6 +120,12 @@ inline void many_generations(trial& t) {
     return t.can().durable && t.options().profile == profile::quick ? 300 : 66'000;
 }
 
+/// Destroys the only handle and opens another one.
+[[nodiscard]] inline any_store reopened(trial& t, any_store store) {
+    { const auto gone = std::move(store); }
+    return t.open();
+}
+
 inline void many_lapses(trial& t) {
     auto store = t.open();
     put(store, draft_of(1));
@@ -128,6 +137,9 @@ inline void many_lapses(trial& t) {
         t.equal(taken.front().lapses, n - 1, "the lapses");
         t.equal(taken.front().attempts, n == 1 ? 1 : n - 1, "the attempts, without the first takeover");
     });
+    if (t.can().durable) {
+        store = reopened(t, std::move(store));
+    }
     const auto before = get(store, 1);
     t.equal(before.epoch, claims, "the epoch that is stored");
     t.equal(before.lapses, claims - 1, "the lapses that are stored");
@@ -137,6 +149,67 @@ inline void many_lapses(trial& t) {
                 "an epoch 65,536 claims ago");
     }
     t.equal(settle(store, {id_of(1), claims}, succeed{}).verdict, verdict::applied, "the epoch of the last claim");
+}
+
+inline void rolls_back_many(trial& t) {
+    auto store = t.open();
+    vouch::enqueue(store, numbered(many, draft_of(1)), at(0));
+    from_begin(store, [&](auto& tx) {
+        const auto taken = tx.claim(request(at(0), {.limit = t.can().limits.batch_max}));
+        tx.enqueue(numbered(many, draft_of(5'001, {.queue = "r"})), at(0));
+        auto q = query::all("r");
+        q.limit = t.can().limits.batch_max;
+        t.equal(tx.list(q).size(), many, "its own entries, listed in a transaction");
+        t.equal(tx.counts("r")[state::pending], many, "its own entries, counted in a transaction");
+        q.queue = "q";
+        const auto own = tx.list(q);
+        t.equal(own.size(), taken.size(), "the entries of an earlier transaction");
+        t.equal(own.back().state, state::claimed, "the last of its own claims");
+    });
+    t.equal(store.counts("q"), state_counts{{many, 0, 0, 0, 0}}, "the counts after a large rollback");
+    t.equal(store.counts("r"), state_counts{}, "the counts of the other queue after a large rollback");
+    t.equal(take(store, at(0), {.limit = t.can().limits.batch_max}).size(), many, "claimed after a large rollback");
+}
+
+inline void many_survive(trial& t) {
+    std::vector<entry> before;
+    {
+        auto store = t.open();
+        const auto entries = claimed(t, store, numbered(many, draft_of(1, {.payload = "payload"})));
+        std::vector<vouch::settle> batch;
+        for (const auto& e : entries) {
+            batch.push_back({ticket_of(e), outcome_of(e.id.low % 6, e.id.low)});
+        }
+        transact(store, [&](auto& tx) { return tx.settle(std::span(batch).first(many / 2), at(1)); });
+        before = all_of(t, store, query::all("q"));
+    }
+    auto store = t.open();
+    const auto after = all_of(t, store, query::all("q"));
+    t.equal(after.size(), before.size(), "the number of entries after a reopen");
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        t.equal(after[i], before[i], "entry " + show(i) + " of many after a reopen");
+    }
+    const auto taken = take(store, at(100'000), {.limit = many}).size();
+    t.equal(taken, store.counts("q")[state::claimed], "all live entries are claimed after a reopen");
+    t.equal(store.list(query::live("q")).front().state, state::claimed, "the first live entry is claimed");
+}
+
+/// Requires that the dead entry 1 is kept while the entries from 2 on are live, and no longer.
+inline void needed_by_many(trial& t, const draft& needed, const draft& needing) {
+    constexpr std::uint64_t live = 256;
+    auto store = t.open(t.fresh_location());
+    put_dead(store, needed);
+    vouch::enqueue(store, numbered(live, needing), at(0));
+    t.equal(purge(store, {.queue = "q", .before = at(1)}), 0, "purged of an entry that 256 live entries need");
+    in_few(store, live, [&](auto& tx, std::uint64_t n) { std::ignore = tx.cancel(id_of(n + 1), "cancelled", at(5)); });
+    t.equal(purge(store, {.queue = "q", .before = at(1)}), 1, "purged when no live entry needs it");
+}
+
+inline void keeps_what_many_need(trial& t) {
+    needed_by_many(t, draft_of(1), draft_of(2, {.parent = id_of(1)}));
+    if (t.can().groups) {
+        needed_by_many(t, draft_of(1, {.group = "g"}), draft_of(2, {.group = "g"}));
+    }
 }
 
 inline void many_failures(trial& t) {
@@ -174,6 +247,14 @@ inline constexpr std::array sizes_of_histories{
            sizes_checks::many_lapses},
     clause{"SIZE-19", layer::examples, level::must, needs::nothing,
            "attempts and failures count a long history of retries.", sizes_checks::many_failures},
+    clause{"SIZE-24", layer::examples, level::must, needs::nothing,
+           "A large transaction reads its own writes, and leaves nothing when it is rolled back.",
+           sizes_checks::rolls_back_many},
+    clause{"SIZE-25", layer::examples, level::may, needs::durable, "A large number of entries survives a reopen.",
+           sizes_checks::many_survive},
+    clause{"SIZE-26", layer::examples, level::must, needs::nothing,
+           "A purge keeps an entry that hundreds of live entries need, as their parent or as a member of their group.",
+           sizes_checks::keeps_what_many_need},
 };
 
 } // namespace conformance::clauses

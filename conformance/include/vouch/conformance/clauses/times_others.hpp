@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Times: next_due and purge at 1970, before it, and at the ends of the range; and times after a reopen.
+// Times: next_due, purge, wake marks, lanes and parents at 1970, before it, and at the ends of the range; and times after
+// a reopen.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -96,9 +98,50 @@ inline void times_survive(trial& t) {
     t.equal(again.next_due("q"), first_time, "next_due after a reopen");
 }
 
+inline void wakes_at_any_time(trial& t) {
+    for (const auto& [earlier, later] : neighbours) {
+        auto store = t.open(t.fresh_location());
+        for (const std::uint64_t n : {1U, 2U}) {
+            put(store, draft_of(n, {.due_at = first_time}), at(0));
+            t.equal(take(store, earlier, {.lease = tick, .only = id_of(n)}).size(), 1, "claimed");
+            t.equal(nudge(store, id_of(n), earlier), verdict::applied, "nudged while it is claimed");
+        }
+        settle(store, {id_of(1), 1}, retry{"e", later}, earlier);
+        t.equal(get(store, 1).due_at, earlier, "due_at after a retry until later: the time of the settle");
+        settle(store, {id_of(2), 1}, retry{"e", earlier}, later);
+        t.equal(get(store, 2).due_at, earlier, "due_at after a retry until earlier: the time of the retry");
+    }
+}
+
+inline void lanes_at_any_time(trial& t) {
+    for (const auto when : special_times) {
+        auto store = t.open(t.fresh_location());
+        put(store, draft_of(1, {.lane = "lane"}), at(0));
+        put(store, draft_of(2, {.lane = "lane", .due_at = when}), at(0));
+        t.equal(store.next_due("q"), at(0), "next_due while the second entry is blocked");
+        cancel(store, id_of(1));
+        t.equal(store.next_due("q"), when, "next_due when the second entry heads its lane");
+        t.equal(take(store, std::min(when, last_time - tick), {.lease = tick}).size(), can_claim(when) ? 1 : 0,
+                "claimed when it is due");
+    }
+}
+
+inline void parents_at_any_time(trial& t) {
+    auto store = t.open();
+    std::uint64_t n = 0;
+    for (const auto when : special_times) {
+        n += 2;
+        put(store, draft_of(n, {.due_at = last_time}), at(0));
+        put(store, draft_of(n + 1, {.parent = id_of(n), .due_at = last_time}), at(0));
+        cancel(store, id_of(n + 1), when);
+        t.equal(get(store, n).due_at, when, "due_at of a parent whose child has ended at " + show(when));
+        t.equal(get(store, n).updated_at, when == last_time ? at(0) : when, "updated_at of that parent");
+    }
+}
+
 } // namespace times_checks
 
-inline constexpr std::array timing_of_reads{
+inline constexpr std::array timing_of_others{
     clause{"TIME-10", layer::examples, level::must, needs::nothing,
            "next_due is the earliest gate, whatever time that is: the first, one before 1970, 1970 itself, the last.",
            times_checks::due_at_any_time},
@@ -112,6 +155,15 @@ inline constexpr std::array timing_of_reads{
            times_checks::purges_to_the_microsecond},
     clause{"TIME-14", layer::examples, level::may, needs::durable, "All times survive a reopen.",
            times_checks::times_survive},
+    clause{"TIME-15", layer::examples, level::must, needs::nothing,
+           "A claimed entry that was nudged is due at the settle's now or at the outcome's time, whichever is earlier, "
+           "at any time.",
+           times_checks::wakes_at_any_time},
+    clause{"TIME-16", layer::examples, level::may, needs::lanes,
+           "An entry that heads its lane is due at its due_at, whatever time that is.",
+           times_checks::lanes_at_any_time},
+    clause{"TIME-17", layer::examples, level::must, needs::nothing,
+           "The end of a child makes its parent due, whatever time that is.", times_checks::parents_at_any_time},
 };
 
 } // namespace conformance::clauses
