@@ -115,10 +115,18 @@ inline void add_wrong_names(std::vector<mutant>& to) {
                 f.fold);
         }
     }
+    const auto add_kept = [&](std::string_view field, const named_fold& f) {
+        add(std::string(field) + " is kept " + std::string(f.name), "A committed entry is complete to the byte.",
+            defect::name_is_changed, field, f.fold);
+    };
     for (const auto field : kept_names) {
         for (const auto& f : changes) {
-            add(std::string(field) + " is kept " + std::string(f.name), "A committed entry is complete to the byte.",
-                defect::name_is_changed, field, f.fold);
+            add_kept(field, f);
+        }
+    }
+    for (const auto field : compared_and_kept_names) {
+        for (const auto& f : changes_of_compared) {
+            add_kept(field, f);
         }
     }
     add("queue is a hash of twelve bits", "Two names are the same only if all their bytes are equal.",

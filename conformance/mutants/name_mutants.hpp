@@ -46,14 +46,18 @@ inline constexpr std::array loose_comparisons{named_fold{fold::case_of_letters, 
                                               named_fold{fold::beyond_the_bmp, "characters of four bytes"},
                                               named_fold{fold::backslashes, "backslashes"}};
 
-/// The fields that hold a name which a store only keeps. A queue that is changed is another queue.
-inline constexpr std::array<std::string_view, 8> kept_names{"topic",  "key",        "group",       "lane",
-                                                            "worker", "last_error", "header name", "header value"};
+/// The fields whose names a store only keeps.
+inline constexpr std::array<std::string_view, 4> kept_names{"worker", "last_error", "header name", "header value"};
 inline constexpr std::array changes{named_fold{fold::case_of_letters, "in lower case"},
                                     named_fold{fold::trailing_spaces, "without trailing spaces"},
                                     named_fold{fold::numbers, "as a number"},
                                     named_fold{fold::normal_form, "in another normal form"},
                                     named_fold{fold::beyond_the_bmp, "without characters of four bytes"},
                                     named_fold{fold::quotes, "with doubled quotes"}};
+
+/// The fields that a store compares as well, with changes that do not confuse different names.
+inline constexpr std::array<std::string_view, 4> compared_and_kept_names{"topic", "key", "group", "lane"};
+inline constexpr std::array changes_of_compared{named_fold{fold::quotes, "with doubled quotes"},
+                                                named_fold{fold::numbers, "as a number"}};
 
 } // namespace mutants

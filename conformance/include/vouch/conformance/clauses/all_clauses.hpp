@@ -86,6 +86,7 @@ namespace conformance {
         add(clauses::sizes_of_reads);
         add(clauses::sizes_of_histories);
         add(clauses::sizes_of_values);
+        add(clauses::largest_sizes);
         add(clauses::wakes);
         add(clauses::capability);
         add(clauses::model_runs);

@@ -280,7 +280,11 @@ inline constexpr std::array sizes{
     clause{"SIZE-06", layer::examples, level::must, needs::nothing,
            "A large batch of tickets returns one verdict per ticket, in order, and extends exactly the valid ones.",
            sizes_checks::extends_in_order},
-    clause{"SIZE-07", layer::examples, level::must, needs::nothing,
+};
+
+/// These take the most time, so they come last.
+inline constexpr std::array largest_sizes{
+    clause{"SIZE-26", layer::examples, level::must, needs::nothing,
            "enqueue, claim, extend, settle, list and purge handle batch_max entries in one call.",
            sizes_checks::largest_batches},
 };

@@ -181,21 +181,21 @@ inline void wakes_of_many_queues(trial& t) {
 } // namespace sizes_checks
 
 inline constexpr std::array sizes_of_reads{
-    clause{"SIZE-08", layer::examples, level::must, needs::nothing,
+    clause{"SIZE-07", layer::examples, level::must, needs::nothing,
            "Long lists are complete on every path and with every filter: no page ends early, repeats or skips.",
            sizes_checks::long_lists},
-    clause{"SIZE-09", layer::examples, level::must, needs::nothing,
+    clause{"SIZE-08", layer::examples, level::must, needs::nothing,
            "counts is exact for thousands of entries in every state.", sizes_checks::large_counts},
-    clause{"SIZE-10", layer::examples, level::must, needs::nothing,
+    clause{"SIZE-09", layer::examples, level::must, needs::nothing,
            "next_due and claim find the earliest of many entries, wherever it is in the queue.",
            sizes_checks::due_of_many},
-    clause{"SIZE-11", layer::examples, level::must, needs::nothing,
+    clause{"SIZE-10", layer::examples, level::must, needs::nothing,
            "One purge removes as many entries as its limit allows, oldest first.", sizes_checks::large_purges},
-    clause{"SIZE-12", layer::examples, level::must, needs::nothing,
+    clause{"SIZE-11", layer::examples, level::must, needs::nothing,
            "In a store with hundreds of queues, each queue has its own entries, keys, counts, next_due, claims and "
            "purges.",
            sizes_checks::many_queues},
-    clause{"SIZE-13", layer::examples, level::may, needs::wakes,
+    clause{"SIZE-12", layer::examples, level::may, needs::wakes,
            "In a store with hundreds of queues, the number of each one changes with a commit of its work.",
            sizes_checks::wakes_of_many_queues},
 };

@@ -162,16 +162,16 @@ inline void large_values_survive(trial& t) {
 } // namespace sizes_checks
 
 inline constexpr std::array sizes_of_values{
-    clause{"SIZE-20", layer::examples, level::must, needs::nothing,
+    clause{"SIZE-22", layer::examples, level::must, needs::nothing,
            "Payloads, progress and results of about 1 KiB and 64 KiB are kept to the byte, whichever call brings them.",
            sizes_checks::contents_of_all_sizes},
-    clause{"SIZE-21", layer::examples, level::must, needs::nothing,
+    clause{"SIZE-23", layer::examples, level::must, needs::nothing,
            "Payloads, progress and results of the largest size are kept to the byte, whichever call brings them.",
            sizes_checks::contents_at_the_limit},
-    clause{"SIZE-22", layer::examples, level::must, needs::nothing,
+    clause{"SIZE-24", layer::examples, level::must, needs::nothing,
            "The longest names, error codes, header values, headers and trails are kept to the last byte and item.",
            sizes_checks::longest_names},
-    clause{"SIZE-23", layer::examples, level::may, needs::durable, "Large values and long names survive a reopen.",
+    clause{"SIZE-25", layer::examples, level::may, needs::durable, "Large values and long names survive a reopen.",
            sizes_checks::large_values_survive},
 };
 
