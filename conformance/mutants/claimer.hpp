@@ -14,6 +14,7 @@
 #include <vouch/contract/lifecycle.hpp>
 #include <vouch/contract/request.hpp>
 
+#include "batch_defects.hpp"
 #include "workspace.hpp"
 
 namespace mutants {
@@ -37,6 +38,15 @@ class claimer {
         }
         if (is(defect::claim_takes_at_most_100)) {
             r.limit = std::min<std::size_t>(r.limit, 100);
+        }
+        if (is(defect::claim_takes_at_most_4096)) {
+            r.limit = std::min<std::size_t>(r.limit, 4096);
+        }
+        if (is(defect::claim_limit_has_twelve_bits)) {
+            r.limit &= 0xfffU;
+        }
+        if (is(defect::claim_before_1970_takes_nothing) && r.now < time_point{}) {
+            r.limit = 0;
         }
         const bool is_unlimited = is(defect::claim_ignores_limit) || (is(defect::claim_of_zero_takes_all) && !r.limit);
         const auto wanted = is_unlimited ? std::size_t{1'000'000} : r.limit;
@@ -64,6 +74,8 @@ class claimer {
         }
         switch (workspace_.variant.defect) {
         case defect::claim_is_due_before_now: return *r.gate < request.now;
+        case defect::claim_compares_unsigned: return as_unsigned(*r.gate) <= as_unsigned(request.now);
+        case defect::claim_skips_the_first_time: return *r.gate != time_point::min();
         case defect::claim_skips_lapsed: return e.state != vouch::state::claimed;
         case defect::claim_skips_retrying: return e.state != vouch::state::retrying;
         case defect::claim_skips_exhausted: return e.attempts_max == 0 || e.attempts < e.attempts_max;
@@ -81,21 +93,24 @@ class claimer {
             const bool is_forced = e && vouch::is_live(e->entry.state) &&
                                    ((is(defect::claim_of_one_ignores_due) && e->gate) ||
                                     (is(defect::claim_of_one_ignores_lane) && !e->gate && e->entry.due_at <= r.now));
-            const bool is_here = e && (e->entry.queue == r.queue || is(defect::claim_of_one_ignores_queue));
+            const auto& names = workspace_.snapshot;
+            const bool is_here = e && (names.as("queue", e->entry.queue) == names.as("queue", r.queue) ||
+                                       is(defect::claim_of_one_ignores_queue));
             if ((is_open || is_forced) && is_here && (limit > 0 || is(defect::claim_of_one_ignores_limit))) {
                 found.push_back(e);
             }
             return found;
         }
         const bool in_other_order = is(defect::claim_selects_by_sequence) || is(defect::claim_breaks_ties_backwards) ||
-                                    is(defect::claim_prefers_retries);
+                                    is(defect::claim_prefers_retries) || is(defect::claim_orders_unsigned);
         const bool everywhere = is(defect::claim_ignores_queue);
-        workspace_.snapshot.gates.walk({everywhere ? std::string{} : r.queue, time_point::min(), 0},
+        const auto queue = workspace_.snapshot.as("queue", r.queue);
+        workspace_.snapshot.gates.walk({everywhere ? std::string{} : queue, time_point::min(), 0},
                                        [&](const auto& key, const row_ptr& e) {
-                                           if (std::get<0>(key) != r.queue && !everywhere) {
+                                           if (std::get<0>(key) != queue && !everywhere) {
                                                return false;
                                            }
-                                           if (std::get<1>(key) > r.now) {
+                                           if (is_later(std::get<1>(key), r.now)) {
                                                return everywhere;
                                            }
                                            if (may_take(*e, r) && (found.size() < limit || in_other_order)) {
@@ -111,7 +126,15 @@ class claimer {
         return found;
     }
 
+    [[nodiscard]] bool is_later(time_point gate, time_point now) const {
+        return is(defect::claim_compares_doubles) ? as_double(gate) > as_double(now) : gate > now;
+    }
+
     [[nodiscard]] bool is_before(const row& a, const row& b) const {
+        if (is(defect::claim_orders_unsigned)) {
+            return std::tuple(as_unsigned(*a.gate), a.entry.sequence) <
+                   std::tuple(as_unsigned(*b.gate), b.entry.sequence);
+        }
         if (is(defect::claim_selects_by_sequence)) {
             return a.entry.sequence < b.entry.sequence;
         }
@@ -142,6 +165,9 @@ class claimer {
             if (is(defect::claim_deletes_often_lapsed) && e.lapses > 2) {
                 workspace_.remove(e.id);
                 taken.pop_back();
+                continue;
+            }
+            if (is(defect::claim_marks_999) && taken.size() > 999) {
                 continue;
             }
             workspace_.put(std::move(changed));
@@ -184,6 +210,10 @@ class claimer {
             e.updated_at = was.updated_at;
         }
         r.gate = e.lease_until;
+        if ((is(defect::lease_to_zero_is_over) && r.gate == time_point{}) ||
+            (is(defect::lease_to_the_last_time_is_over) && r.gate == time_point::max())) {
+            r.gate = e.due_at;
+        }
     }
 
     void apply_lapse_defect(entry& e, const entry& was) const {
@@ -210,6 +240,7 @@ class claimer {
         if (is(defect::claim_returns_in_reverse)) {
             std::reverse(taken.begin(), taken.end());
         }
+        apply_claim_defect(workspace_.variant, taken);
         return taken;
     }
 

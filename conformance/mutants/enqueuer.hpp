@@ -26,6 +26,24 @@ class enqueuer {
     explicit enqueuer(workspace& on) : workspace_(on), before_batch_(on.snapshot) {}
 
     [[nodiscard]] receipt enqueue(const vouch::draft& d, time_point now) {
+        if (is(defect::enqueue_gives_up_after_100_duplicates) && duplicates_ > 100) {
+            return {receipt::kind::inserted, d.id};
+        }
+        const auto answer = enqueue_one(d, now);
+        duplicates_ += answer.what == receipt::kind::duplicate ? 1U : 0U;
+        last_headers_ = d.headers;
+        return answer;
+    }
+
+    [[nodiscard]] const snapshot& before_batch() const noexcept { return before_batch_; }
+
+  private:
+    [[nodiscard]] bool is(defect d) const noexcept { return workspace_.is(d); }
+    [[nodiscard]] const snapshot& seen() const {
+        return is(defect::batch_does_not_see_itself) ? before_batch_ : workspace_.snapshot;
+    }
+
+    [[nodiscard]] receipt enqueue_one(const vouch::draft& d, time_point now) {
         if (const auto stored = seen().find(stored_id_like(d.id)); stored && !is(defect::enqueue_overwrites)) {
             if (const auto same = holder(d); same && is(defect::key_is_checked_before_id)) {
                 return {receipt::kind::duplicate, same->entry.id};
@@ -39,6 +57,12 @@ class enqueuer {
         auto& fresh = r.entry;
         if (is(defect::enqueue_ignores_due_at)) {
             fresh.due_at = now;
+        }
+        if (is(defect::due_of_zero_is_now) && d.due_at == time_point{}) {
+            fresh.due_at = now;
+        }
+        if (is(defect::drafts_of_many_share_headers) && inserted_ > 64 && fresh.headers.empty()) {
+            fresh.headers = last_headers_;
         }
         if (is(defect::default_due_is_never)) {
             fresh.due_at = d.due_at.value_or(time_point::max());
@@ -58,20 +82,13 @@ class enqueuer {
             swap_sequences(d.predecessor, r);
         }
         inserted_ += 1;
-        if (is(defect::enqueue_keeps_1000_of_a_batch) && inserted_ > 1000) {
+        if ((is(defect::enqueue_keeps_1000_of_a_batch) && inserted_ > 1000) ||
+            (is(defect::enqueue_keeps_8192_of_a_batch) && inserted_ > 8192)) {
             return {receipt::kind::inserted, d.id};
         }
         workspace_.between_steps("enqueue", is(defect::enqueue_checks_then_inserts));
         insert(std::move(r));
         return {receipt::kind::inserted, d.id};
-    }
-
-    [[nodiscard]] const snapshot& before_batch() const noexcept { return before_batch_; }
-
-  private:
-    [[nodiscard]] bool is(defect d) const noexcept { return workspace_.is(d); }
-    [[nodiscard]] const snapshot& seen() const {
-        return is(defect::batch_does_not_see_itself) ? before_batch_ : workspace_.snapshot;
     }
 
     /// The stored id that this store takes for the given one.
@@ -101,6 +118,9 @@ class enqueuer {
         if (is(defect::key_ignores_queue)) {
             return loosely([&](const entry& e) { return e.key == d.key; });
         }
+        if (is(defect::key_is_a_pattern)) {
+            return loosely([&](const entry& e) { return e.queue == d.queue && is_like(e.key, d.key); });
+        }
         if (is(defect::key_ignores_case)) {
             return loosely([&](const entry& e) {
                 return e.queue == d.queue &&
@@ -114,6 +134,10 @@ class enqueuer {
             });
         }
         const auto same = seen().find_by_key(d.queue, d.key, !is(defect::duplicate_names_the_oldest));
+        if (same && is(defect::batch_forgets_its_first_drafts) && !before_batch_.find(same->entry.id) &&
+            workspace_.snapshot.last_sequence > same->entry.sequence + 256) {
+            return nullptr;
+        }
         if (same && is(defect::key_is_unique_among_live_only) && is_terminal(same->entry.state)) {
             return nullptr;
         }
@@ -133,7 +157,10 @@ class enqueuer {
         const bool may = dead->entry.state == vouch::state::dead ||
                          (is(defect::successor_of_live) && vouch::is_live(dead->entry.state)) ||
                          (is(defect::successor_of_succeeded) && dead->entry.state == vouch::state::succeeded);
-        if (!may || (dead->entry.queue != d.queue && !is(defect::successor_in_any_queue))) {
+        const bool is_like_it =
+            is(defect::successor_in_a_queue_like_it) &&
+            folded(dead->entry.queue, fold::case_of_letters) == folded(d.queue, fold::case_of_letters);
+        if (!may || (dead->entry.queue != d.queue && !is(defect::successor_in_any_queue) && !is_like_it)) {
             return {};
         }
         if (const auto has = seen().successor_of(dead->entry); has && !is(defect::second_successor_is_inserted)) {
@@ -147,6 +174,11 @@ class enqueuer {
         fresh.key = is(defect::successor_loses_key) ? std::string{} : dead->entry.key;
         fresh.group = is(defect::successor_loses_group) ? std::string{} : dead->entry.group;
         fresh.lane = is(defect::successor_loses_lane) ? std::string{} : dead->entry.lane;
+        if (is(defect::successor_names_are_lowered)) {
+            fresh.key = folded(fresh.key, fold::case_of_letters);
+            fresh.group = folded(fresh.group, fold::case_of_letters);
+            fresh.lane = folded(fresh.lane, fold::case_of_letters);
+        }
         fresh.generation = is(defect::successor_is_first_generation) ? 1 : dead->entry.generation + 1;
         fresh.attempts = is(defect::successor_inherits_attempts) ? dead->entry.attempts : 0;
         fresh.lapses = is(defect::successor_inherits_lapses) ? dead->entry.lapses : 0;
@@ -184,6 +216,19 @@ class enqueuer {
             head && is(defect::lane_passes_future) && head->entry.due_at > e.created_at) {
             is_blocked = false;
         }
+        if (is(defect::lane_is_a_pattern) && !e.lane.empty()) {
+            for (const auto& other : workspace_.snapshot.in_queue(e.queue)) {
+                is_blocked = is_blocked || (vouch::is_live(other->entry.state) && is_like(other->entry.lane, e.lane));
+            }
+        }
+        if (is(defect::lane_counts_in_eight_bits) && is_blocked) {
+            std::size_t before = 0;
+            for (auto next = workspace_.snapshot.next_in_lane(e.queue, e.lane); next;
+                 next = workspace_.snapshot.next_in_lane(e.queue, e.lane, next->entry.sequence)) {
+                before += 1;
+            }
+            is_blocked = (before & 0xffU) != 0;
+        }
         if (is(defect::lane_is_ignored)) {
             is_blocked = false;
         }
@@ -199,6 +244,8 @@ class enqueuer {
     workspace& workspace_;
     snapshot before_batch_;
     std::size_t inserted_ = 0;
+    std::size_t duplicates_ = 0;
+    vouch::header_list last_headers_{};
 };
 
 } // namespace mutants

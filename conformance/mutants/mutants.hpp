@@ -16,12 +16,15 @@
 #include "claim_mutants.hpp"
 #include "concurrency_mutants.hpp"
 #include "draft_mutants.hpp"
+#include "name_mutants.hpp"
 #include "read_mutants.hpp"
 #include "relation_mutants.hpp"
 #include "row_lock_mutants.hpp"
 #include "settle_mutants.hpp"
+#include "size_mutants.hpp"
 #include "sqlite_rewrites.hpp"
 #include "thread_mutants.hpp"
+#include "time_mutants.hpp"
 #include "transaction_mutants.hpp"
 #include "violation.hpp"
 
@@ -102,6 +105,39 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
     }
 }
 
+/// One for each field and each way to confuse or change its names.
+inline void add_wrong_names(std::vector<mutant>& to) {
+    const auto add = [&](std::string name, std::string sentence, defect d, std::string_view field, fold how) {
+        to.push_back({std::move(name), std::move(sentence), {.defect = d, .field = field, .fold = how}});
+    };
+    for (const auto field : compared_names) {
+        for (const auto& f : loose_comparisons) {
+            if (field == "key" && f.fold == fold::case_of_letters) {
+                continue; // a draft mutant
+            }
+            add(std::string(field) + " ignores " + std::string(f.name),
+                "Two names are the same only if all their bytes are equal.", defect::name_is_compared_loosely, field,
+                f.fold);
+        }
+    }
+    const auto add_kept = [&](std::string_view field, const named_fold& f) {
+        add(std::string(field) + " is kept " + std::string(f.name), "A committed entry is complete to the byte.",
+            defect::name_is_changed, field, f.fold);
+    };
+    for (const auto field : kept_names) {
+        for (const auto& f : changes) {
+            add_kept(field, f);
+        }
+    }
+    for (const auto field : compared_and_kept_names) {
+        for (const auto& f : changes_of_compared) {
+            add_kept(field, f);
+        }
+    }
+    add("queue is a hash of twelve bits", "Two names are the same only if all their bytes are equal.",
+        defect::name_is_compared_loosely, "queue", fold::hash_of_twelve_bits);
+}
+
 } // namespace detail
 
 /// The mutants of the store with row locks that this profile finds.
@@ -125,11 +161,13 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
     for (const auto* const some : {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants,
-                                   &transaction_mutants, &read_mutants, &thread_mutants, &concurrency_mutants}) {
+                                   &transaction_mutants, &read_mutants, &thread_mutants, &concurrency_mutants,
+                                   &size_mutants, &name_mutants, &time_mutants}) {
         detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);
     detail::add_wrong_verdicts(all);
+    detail::add_wrong_names(all);
     for (auto& m : row_lock_mutants_found_by(found_by::quick)) {
         all.push_back(std::move(m));
     }

@@ -28,6 +28,10 @@ class nudger {
         auto r = *stored;
         const auto at = vouch::detail::column_of(r.entry, now);
         const bool is_claimed = r.entry.state == vouch::state::claimed;
+        if (is(defect::nudge_compares_unsigned) && !is_claimed && vouch::is_live(r.entry.state) &&
+            as_unsigned(r.entry.due_at) <= as_unsigned(now)) {
+            return verdict::repeated;
+        }
         const bool again = is_claimed ? r.entry.woken : r.entry.due_at <= now;
         const auto answer = apply(r.entry, vouch::nudge{}, now);
         const bool is_blocked = !stored->gate && vouch::is_live(stored->entry.state);

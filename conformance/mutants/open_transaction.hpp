@@ -147,7 +147,12 @@ class open_transaction {
     void roll_back() noexcept {
         const std::lock_guard lock(shared_->mutex);
         auto& committed = shared_->committed;
+        std::size_t undone = 0;
         for (const auto& one : workspace_.written) {
+            if (const auto kept = workspace_.snapshot.find(one);
+                kept && variant().is(defect::rollback_undoes_1000) && ++undone > 1000) {
+                committed.put(*kept);
+            }
             const auto r = workspace_.snapshot.find(one);
             const auto before = base_.find(one);
             if (r && !before && variant().is(defect::rollback_keeps_new_entries)) {

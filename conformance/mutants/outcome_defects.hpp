@@ -28,6 +28,12 @@ inline void apply_settle_defect(const workspace& on, entry& e, const entry& was,
             e.result.reset();
         }
         break;
+    case wake_compares_unsigned:
+        e.due_at = was.woken && retry ? (as_unsigned(retry->at) < as_unsigned(now) ? retry->at : now) : e.due_at;
+        break;
+    case retry_at_zero_is_now: e.due_at = retry && retry->at == time_point{} ? now : e.due_at; break;
+    case release_at_zero_keeps_due: e.due_at = release && release->at == time_point{} ? was.due_at : e.due_at; break;
+    case advance_at_zero_is_now: e.due_at = advance && advance->at == time_point{} ? now : e.due_at; break;
     case succeed_clears_error:
         if (is_success) {
             e.last_error.clear();

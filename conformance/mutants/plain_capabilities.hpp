@@ -15,6 +15,9 @@ namespace mutants {
     if (t.is(trait::lacks_capabilities)) {
         can.groups = can.lanes = can.wakes = false;
     }
+    // Long histories are cheap enough for the quick profile only in a store without a disk.
+    can.durable = !t.is(defect::attempts_have_sixteen_bits) && !t.is(defect::lapses_have_sixteen_bits) &&
+                  !t.is(defect::failures_have_sixteen_bits) && !t.is(defect::epoch_has_sixteen_bits);
     can.lanes = can.lanes && !t.is(defect::lanes_are_off_and_accepted);
     can.groups = can.groups && !t.is(defect::groups_are_off_and_accepted);
     if (t.is(trait::has_larger_limits)) {

@@ -20,6 +20,7 @@
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/validate.hpp>
 
+#include "batch_defects.hpp"
 #include "claimer.hpp"
 #include "enqueuer.hpp"
 #include "nudger.hpp"
@@ -160,7 +161,10 @@ class plain_transaction {
     }
     [[nodiscard]] std::vector<entry> list(const vouch::query& q) const {
         check(defect::list_checks_nothing, [&](const auto& can) { validate(q, can.limits); });
-        return read([=](const snapshot_reader& r) { return r.list(q); });
+        auto found = read([=](const snapshot_reader& r) { return r.list(q); });
+        found.resize(variant_.is(defect::own_lists_end_after_1000) ? std::min<std::size_t>(found.size(), 1000)
+                                                                   : found.size());
+        return found;
     }
     [[nodiscard]] vouch::state_counts counts(std::string_view queue) const {
         check(defect::counts_check_nothing, [&](const auto& can) { vouch::validate_queue(queue, can.limits); });
@@ -179,12 +183,14 @@ class plain_transaction {
         check(one_by_one ? variant_.defect : defect::enqueue_checks_nothing, [&](const auto& can) {
             check_names_loosely() ? validate(as_checked(drafts), can) : validate(drafts, can);
         });
-        return each(drafts, [=, can = accepted_by(variant_)](workspace&, enqueuer& on, const vouch::draft& d) {
+        auto receipts = each(drafts, [=, can = accepted_by(variant_)](workspace&, enqueuer& on, const vouch::draft& d) {
             if (one_by_one) {
                 validate(d, can);
             }
             return on.enqueue(d, now);
         });
+        apply_receipt_defect(variant_, drafts, receipts);
+        return receipts;
     }
     [[nodiscard]] std::vector<entry> claim(const vouch::claim_request& request) {
         check(defect::claim_checks_nothing, [&](const auto& can) { validate(request, can.limits); });
@@ -201,12 +207,17 @@ class plain_transaction {
         if (variant_.is(defect::settles_share_a_result)) {
             settles = alike = with_shared_results(settles);
         }
-        auto answers = each(settles, [=](workspace& on, enqueuer& batch, const vouch::settle& s) {
+        alike = settles_as_read(variant_, settles);
+        settles = alike;
+        const auto written = items_written(variant_, defect::settle_writes_999, settles.size());
+        auto answers = each(settles.first(written), [=](workspace& on, enqueuer& batch, const vouch::settle& s) {
             if (one_by_one) {
                 validate(std::span(&s, 1), vouch::limits{});
             }
             return settler(on, batch.before_batch()).settle(s, now);
         });
+        answers.resize(settles.size(), {vouch::verdict::applied, false});
+        apply_settlement_defect(variant_, settles, answers);
         if (variant_.is(defect::group_completes_for_the_whole_batch)) {
             const bool any =
                 std::any_of(answers.begin(), answers.end(), [](const auto& a) { return a.group_completed; });
@@ -222,9 +233,13 @@ class plain_transaction {
     [[nodiscard]] std::vector<vouch::verdict> extend(std::span<const vouch::ticket> tickets, time_point now,
                                                      vouch::duration lease) {
         check(defect::extend_checks_nothing, [&](const auto& can) { validate(tickets, now, lease, can.limits); });
-        return each(tickets, [=](workspace& on, enqueuer&, const vouch::ticket& t) {
+        const auto written = items_written(variant_, defect::extend_writes_999, tickets.size());
+        auto answers = each(tickets.first(written), [=](workspace& on, enqueuer&, const vouch::ticket& t) {
             return settler(on).extend(t, now, lease);
         });
+        answers.resize(tickets.size(), vouch::verdict::applied);
+        apply_extend_defect(variant_, answers);
+        return answers;
     }
     [[nodiscard]] vouch::verdict nudge(const id& wanted, time_point now) {
         return use([=](workspace& on) { return nudger(on).nudge(wanted, now); });

@@ -27,6 +27,9 @@ class purger {
         if (is(defect::purge_takes_at_most_100)) {
             limit = std::min<std::size_t>(limit, 100);
         }
+        if (is(defect::purge_takes_at_most_1000) || is(defect::purge_takes_at_most_4096)) {
+            limit = std::min<std::size_t>(limit, is(defect::purge_takes_at_most_1000) ? 1000 : 4096);
+        }
         std::vector<row_ptr> purged;
         for (const auto& r : purgeable(request)) {
             if (purged.size() < limit) {
@@ -52,7 +55,7 @@ class purger {
             const auto& e = r->entry;
             const auto ended = is(defect::purge_compares_creation_time) ? e.created_at : e.updated_at;
             const bool is_old =
-                is(defect::purge_includes_the_boundary) ? ended <= request.before : ended < request.before;
+                is(defect::purge_includes_the_boundary) ? ended <= request.before : is_before(ended, request.before);
             const bool fits = !request.state || e.state == *request.state || is(defect::purge_ignores_state);
             const bool is_over = is_terminal(e.state) ||
                                  (is(defect::purge_takes_pending) && e.state == vouch::state::pending) ||
@@ -65,9 +68,23 @@ class purger {
         std::sort(found.begin(), found.end(), [&](const row_ptr& x, const row_ptr& y) {
             const auto& a = is(defect::purge_takes_newest_first) ? y->entry : x->entry;
             const auto& b = is(defect::purge_takes_newest_first) ? x->entry : y->entry;
+            if (is(defect::purge_orders_unsigned)) {
+                return std::tuple(as_unsigned(a.updated_at), a.sequence) <
+                       std::tuple(as_unsigned(b.updated_at), b.sequence);
+            }
             return std::tie(a.updated_at, a.sequence) < std::tie(b.updated_at, b.sequence);
         });
         return found;
+    }
+
+    [[nodiscard]] bool is_before(time_point ended, time_point before) const {
+        switch (workspace_.variant.defect) {
+        case defect::purge_before_zero_takes_all: return before == time_point{} || ended < before;
+        case defect::purge_compares_unsigned: return as_unsigned(ended) < as_unsigned(before);
+        case defect::purge_compares_doubles: return as_double(ended) < as_double(before);
+        case defect::purge_skips_what_ended_before_1970: return ended >= time_point{} && ended < before;
+        default: return ended < before;
+        }
     }
 
     void add_generations(const row& newest, std::vector<row_ptr>& purged) const {
@@ -80,13 +97,18 @@ class purger {
             if (is(defect::purge_leaves_predecessors) || is(defect::purge_takes_predecessors_alone)) {
                 break;
             }
+            if (is(defect::purge_follows_eight_generations) && chain.size() == 8) {
+                break;
+            }
         }
         purged.insert(purged.end(), chain.rbegin(), chain.rend());
     }
 
     [[nodiscard]] bool is_needed(const row& r) const {
-        const auto has_live = [](const std::vector<row_ptr>& some) {
-            return std::any_of(some.begin(), some.end(), [](const auto& x) { return vouch::is_live(x->entry.state); });
+        const auto has_live = [&](const std::vector<row_ptr>& some) {
+            const auto is_live = [](const auto& x) { return vouch::is_live(x->entry.state); };
+            const auto live = std::count_if(some.begin(), some.end(), is_live);
+            return is(defect::purge_counts_needs_in_eight_bits) ? live % 256 != 0 : live != 0;
         };
         const auto& e = r.entry;
         return (!e.group.empty() && !is(defect::purge_ignores_groups) &&

@@ -3,6 +3,7 @@
 // parent and its group.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <tuple>
 #include <utility>
@@ -62,7 +63,11 @@ class relation_updater {
     /// Members of the group that have not succeeded.
     [[nodiscard]] std::size_t unfinished(const entry& of) const {
         std::size_t n = 0;
-        for (const auto& r : workspace_.snapshot.members(of.group)) {
+        auto members = workspace_.snapshot.members(of.group);
+        if (is(defect::group_forgets_after_64)) {
+            members.resize(std::min<std::size_t>(members.size(), 64));
+        }
+        for (const auto& r : members) {
             const auto& e = r->entry;
             const bool is_replaced =
                 workspace_.snapshot.successor_of(e) != nullptr && !is(defect::group_waits_for_replaced);
@@ -73,7 +78,7 @@ class relation_updater {
             const bool is_counted = e.sequence <= of.sequence || !is(defect::group_forgets_later_members);
             n += !is_done && is_here && is_counted ? 1U : 0U;
         }
-        return n;
+        return is(defect::group_counts_in_eight_bits) ? n & 0xffU : n;
     }
 
     void open_lane(const entry& e, bool was_head, bool gives_way, time_point now) {
@@ -94,6 +99,9 @@ class relation_updater {
         if (is(defect::lane_opens_after_any_end) && !was_head) {
             next = workspace_.snapshot.next_in_lane(e.queue, e.lane, e.sequence);
         }
+        if (is(defect::lane_looks_64_ahead) && next && next->entry.sequence > e.sequence + 64) {
+            return;
+        }
         if (is(defect::lane_orders_by_due)) {
             for (auto r = next; r; r = workspace_.snapshot.next_in_lane(e.queue, e.lane, r->entry.sequence)) {
                 next = r->entry.due_at < next->entry.due_at ? r : next;
@@ -108,6 +116,9 @@ class relation_updater {
                 opened.entry.updated_at = now;
             }
             opened.gate = gate_of(opened.entry);
+            if (is(defect::opened_lane_hides_zero) && opened.gate == time_point{}) {
+                opened.gate.reset();
+            }
             workspace_.put(std::move(opened));
             if (!is(defect::lane_opens_for_all)) {
                 return;
@@ -129,6 +140,9 @@ class relation_updater {
         const auto& parent = ended.parent;
         const auto p = workspace_.snapshot.find(parent);
         if (p && is(defect::parent_is_not_nudged_in_another_queue) && p->entry.queue != ended.queue) {
+            return;
+        }
+        if (is(defect::parent_is_not_nudged_before_1970) && now < time_point{}) {
             return;
         }
         if (p && is(defect::claimed_parent_is_not_marked) && p->entry.state == vouch::state::claimed) {

@@ -87,6 +87,10 @@ class settler {
             if (is(defect::extend_shortens)) {
                 r.entry.lease_until = now + lease;
             }
+            if (is(defect::extend_compares_unsigned)) {
+                const auto was = stored->entry.lease_until.value_or(now);
+                r.entry.lease_until = as_unsigned(was) < as_unsigned(now + lease) ? now + lease : was;
+            }
             if (is(defect::extend_adds)) {
                 r.entry.lease_until = stored->entry.lease_until.value_or(now) + lease;
             }
@@ -117,7 +121,9 @@ class settler {
         auto r = *stored;
         const auto& was = stored->entry;
         const auto at = vouch::detail::column_of(was, now);
-        if (is(defect::cancel_accepts_held) && at == verdict_column::held) {
+        const bool is_over =
+            is(defect::cancel_compares_unsigned) && as_unsigned(was.lease_until.value_or(now)) <= as_unsigned(now);
+        if ((is(defect::cancel_accepts_held) || is_over) && at == verdict_column::held) {
             r.entry.lease_until = now;
         }
         if (is(defect::cancel_rejects_lapsed) && at == verdict_column::lapsed) {

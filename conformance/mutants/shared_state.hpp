@@ -7,9 +7,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,7 +33,9 @@ namespace mutants {
 
 struct shared_state {
     shared_state(mutants::variant how, std::shared_ptr<mutants::test_hooks> below)
-        : variant(how), hooks(std::move(below)), mutex(!how.is(defect::store_takes_no_lock)) {}
+        : variant(how), hooks(std::move(below)), mutex(!how.is(defect::store_takes_no_lock)) {
+        committed.variant = synced.variant = shown.variant = how;
+    }
 
     const mutants::variant variant;
     const std::shared_ptr<mutants::test_hooks> hooks;
@@ -142,7 +146,12 @@ struct shared_state {
             }
         }
         for (const auto& queue : queues) {
-            wakes[queue] += is(defect::wakes_never_change) ? 0U : 1U;
+            if (is(defect::wakes_are_kept_for_256_queues) &&
+                std::distance(wakes.begin(), wakes.lower_bound(queue)) >= 256) {
+                continue;
+            }
+            wakes[is(defect::wakes_are_kept_in_lower_case) ? folded(queue, fold::case_of_letters) : queue] +=
+                is(defect::wakes_never_change) ? 0U : 1U;
         }
         wakes_changed.notify_all();
     }
@@ -201,10 +210,29 @@ struct shared_state {
             if (is(defect::reopen_forgets_progress)) {
                 r.entry.progress.clear();
             }
+            if (is(defect::reopen_cuts_bytes_at_1024)) {
+                r.entry.payload.resize(std::min<std::size_t>(r.entry.payload.size(), 1024));
+                r.entry.progress.resize(std::min<std::size_t>(r.entry.progress.size(), 1024));
+            }
+            if (is(defect::reopen_keeps_eight_bits_of_epochs)) {
+                r.entry.epoch &= 0xffU;
+            }
+            if (is(defect::reopen_loses_long_names)) {
+                r.entry.worker.resize(std::min<std::size_t>(r.entry.worker.size(), 128));
+                r.entry.topic.resize(std::min<std::size_t>(r.entry.topic.size(), 128));
+            }
             if (is(defect::reopen_forgets_lapses)) {
                 r.entry.lapses = 0;
             }
             committed.put(std::move(r));
+        }
+        if (is(defect::reopen_keeps_1000)) {
+            std::size_t kept = 0;
+            for (const auto& r : committed.all_rows()) {
+                if (++kept > 1000) {
+                    committed.remove(r->entry.id);
+                }
+            }
         }
         if (is(defect::reopen_frees_sequences)) {
             committed.last_sequence = 0;

@@ -145,6 +145,53 @@ inline constexpr std::array rewrites{
             R"(g\.live > 0)", "g.live > 1000000"},
     rewrite{"purges what children need", "Purge: never an entry that a live entry still needs: its parent.",
             R"(c\.is_live = 1\))", "c.is_live = 1 AND c.sequence < 0)"},
+
+    // Sizes. A run of successes is one statement, so a slip in it gives neighbours one result.
+    rewrite{
+        "gives neighbours one result", "Each settle carries its own outcome.", R"(gate = \?5, result = \?4,)",
+        "gate = ?5, result = ifnull((SELECT n.result FROM vouch_entries n WHERE n.sequence = ?1 - 1 AND n.state = 3 "
+        "AND n.updated_at = ?5), ?4),"},
+    rewrite{"claims at most 1024", "claim takes the first `limit`.", R"(e\.gate, e\.sequence LIMIT (\?\d))",
+            "e.gate, e.sequence LIMIT min($1, 1024)"},
+    rewrite{"lists at most 256 members", "list returns every entry on its path, up to `limit`.",
+            R"((r\."group" = \?1 .*) LIMIT \?5)", "$1 LIMIT min(?5, 256)"},
+    rewrite{"counts ended entries up to 1000", "counts returns the number of entries of the queue in every state.",
+            R"(SELECT count\(\*\) FROM vouch_entries INDEXED BY vouch_entries_gate WHERE partition = \?1 \+)",
+            "SELECT min(count(*), 1000) FROM vouch_entries INDEXED BY vouch_entries_gate WHERE partition = ?1 +"},
+    rewrite{"truncates checkpoints", "Every store accepts the default limits, and keeps what it accepts.",
+            R"(progress = \?12)", "progress = substr(?12, 1, 65535)"},
+    rewrite{"truncates results", "Every store accepts the default limits, and keeps what it accepts.",
+            R"(gate = \?5, result = \?4,)", "gate = ?5, result = substr(?4, 1, 65535),"},
+    rewrite{"keeps groups in eight bits", "group_completed: when every member has succeeded.",
+            R"(RETURNING unfinished)", "RETURNING unfinished & 255"},
+
+    // Names.
+    rewrite{"finds queues without case", "Two names are the same only if all their bytes are equal.",
+            R"((FROM vouch_queues WHERE name = \?1))", "$1 COLLATE NOCASE"},
+    rewrite{"finds queues without trailing spaces", "Two names are the same only if all their bytes are equal.",
+            R"((FROM vouch_queues WHERE name = \?1))", "$1 COLLATE RTRIM"},
+    rewrite{"lists topics by pattern", "list: exactly this topic, no pattern.", R"(OR (e\.)?topic = (\?[34])\))",
+            "OR $1topic LIKE $2)"},
+    rewrite{
+        "keeps lanes as numbers", "A committed entry is complete to the byte.",
+        R"(vouch_relations VALUES \(\?1, \?2, \?3, \?4, \?5, \?6)",
+        "vouch_relations VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?6 GLOB '[0-9]*' THEN CAST(?6 AS NUMERIC) ELSE ?6 END"},
+    rewrite{"counts groups without case", "Two names are the same only if all their bytes are equal.",
+            R"(WHERE name = \?1 (RETURNING unfinished))", "WHERE name = ?1 COLLATE NOCASE $1"},
+
+    // Times.
+    rewrite{"keeps retry times as doubles", "Times are microseconds.", R"(due_at = \?7, gate = \?8, last_error)",
+            "due_at = CAST(CAST(?7 AS REAL) AS INTEGER), gate = ?8, last_error"},
+    rewrite{"keeps no last_attempt_at of 1970", "An unset time differs from every time.", R"(last_attempt_at = \?3)",
+            "last_attempt_at = nullif(?3, 0)"},
+    rewrite{"next_due ignores times before 1970", "next_due returns the smallest gate of the queue.",
+            R"(gate >= (-\d+) ORDER BY gate)", "gate >= 0 ORDER BY gate"},
+    rewrite{"next_due ignores the first time", "next_due returns the smallest gate of the queue.",
+            R"(gate >= (-\d+) ORDER BY gate)", "gate > $1 ORDER BY gate"},
+    rewrite{"purges nothing that ended before 1970", "purge removes the entries that ended before `before`.",
+            R"(gate < \?3)", "gate < ?3 AND gate >= 0"},
+    rewrite{"claims nothing due before 1970", "claim takes the entries whose gate is at or before `now`.",
+            R"(e\.gate <= \?3 ORDER BY)", "e.gate <= ?3 AND e.gate >= 0 ORDER BY"},
 };
 
 } // namespace mutants

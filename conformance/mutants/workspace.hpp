@@ -20,6 +20,7 @@
 #include <vouch/contract/verdict.hpp>
 
 #include "snapshot.hpp"
+#include "value_defects.hpp"
 #include "variant.hpp"
 
 namespace mutants {
@@ -148,6 +149,11 @@ struct workspace {
         case defect::time_ends_in_2038:
             each_time(e, [](time_point& t) { t = std::min(t, time_point{std::chrono::seconds{2'147'483'647}}); });
             break;
+        case defect::attempts_have_sixteen_bits: e.attempts &= 0xffffU; break;
+        case defect::lapses_have_sixteen_bits: e.lapses &= 0xffffU; break;
+        case defect::failures_have_sixteen_bits: e.failures &= 0xffffU; break;
+        case defect::epoch_has_sixteen_bits: e.epoch &= 0xffffU; break;
+        case defect::generation_has_four_bits: e.generation &= 0xfU; break;
         case defect::attempts_have_eight_bits: e.attempts &= 0xffU; break;
         case defect::lapses_have_eight_bits: e.lapses &= 0xffU; break;
         case defect::failures_have_eight_bits: e.failures &= 0xffU; break;
@@ -166,7 +172,10 @@ struct workspace {
         }
         case defect::trail_keeps_sixteen: e.trail.resize(std::min<std::size_t>(e.trail.size(), 16)); break;
         case defect::error_keeps_sixty_four: e.last_error.resize(std::min<std::size_t>(e.last_error.size(), 64)); break;
-        default: break;
+        default:
+            corrupt_by_size(variant, e);
+            corrupt_by_time(variant, e);
+            break;
         }
     }
 };

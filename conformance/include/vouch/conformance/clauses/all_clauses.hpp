@@ -23,6 +23,8 @@
 #include <vouch/conformance/clauses/interleavings.hpp>
 #include <vouch/conformance/clauses/lanes.hpp>
 #include <vouch/conformance/clauses/model.hpp>
+#include <vouch/conformance/clauses/names.hpp>
+#include <vouch/conformance/clauses/names_kept.hpp>
 #include <vouch/conformance/clauses/nudge.hpp>
 #include <vouch/conformance/clauses/parent.hpp>
 #include <vouch/conformance/clauses/processes.hpp>
@@ -34,6 +36,12 @@
 #include <vouch/conformance/clauses/settle_tickets.hpp>
 #include <vouch/conformance/clauses/simulation.hpp>
 #include <vouch/conformance/clauses/threads.hpp>
+#include <vouch/conformance/clauses/sizes.hpp>
+#include <vouch/conformance/clauses/sizes_histories.hpp>
+#include <vouch/conformance/clauses/sizes_reads.hpp>
+#include <vouch/conformance/clauses/sizes_values.hpp>
+#include <vouch/conformance/clauses/times.hpp>
+#include <vouch/conformance/clauses/times_others.hpp>
 #include <vouch/conformance/clauses/transaction.hpp>
 #include <vouch/conformance/clauses/transaction_use.hpp>
 #include <vouch/conformance/clauses/validation.hpp>
@@ -72,6 +80,15 @@ namespace conformance {
         add(clauses::validation);
         add(clauses::validation_of_calls);
         add(clauses::fidelity);
+        add(clauses::naming);
+        add(clauses::naming_of_values);
+        add(clauses::timing);
+        add(clauses::timing_of_others);
+        add(clauses::sizes);
+        add(clauses::sizes_of_reads);
+        add(clauses::sizes_of_histories);
+        add(clauses::sizes_of_values);
+        add(clauses::largest_sizes);
         add(clauses::wakes);
         add(clauses::capability);
         add(clauses::model_runs);

@@ -216,8 +216,11 @@ inline void names_to_the_byte(trial& t) {
     const auto most = t.can().limits.name_max;
     for (std::uint64_t n = 1; n <= 3; ++n) {
         std::string name = "Gr\xc3\xb6\xc3\x9f"
-                           "e \xff\xfe\x80";
-        name.resize(most - 1, '\xe9');
+                           "e ";
+        while (name.size() + 2 < most) {
+            name += "\xc3\xa9";
+        }
+        name.resize(most - 1, ' ');
         name += static_cast<char>('a' + n);
         auto d = draft_of(n, {.queue = name, .topic = name, .key = name, .headers = {{name, name}}});
         (t.can().groups ? d.group : d.topic) = name;
