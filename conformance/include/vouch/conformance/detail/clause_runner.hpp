@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <utility>
 
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/detail/replay/test_source.hpp>
@@ -84,9 +85,12 @@ inline void attempt(run_context& context, const clause& c, clause_report& into, 
         return out;
     }
     const auto calls = context.counts->calls.load();
+    context.tally = {};
     attempt(context, c, out, nullptr);
     out.calls = context.counts->calls - calls;
-    if (out.result == result::fail && out.failure.transcript.empty() && context.options.explains) {
+    out.tally = std::move(context.tally);
+    const bool has_answers = c.layer != layer::cost; // a test can show a wrong answer, not a slow one
+    if (out.result == result::fail && out.failure.transcript.empty() && context.options.explains && has_answers) {
         // Once more, to write the calls down as a test. That works for one thread only.
         test_source source;
         clause_report again{.clause = c};
