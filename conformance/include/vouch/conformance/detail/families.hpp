@@ -90,7 +90,7 @@ inline constexpr std::array hints{
     for (const auto& h : hints) {
         std::size_t matching = 0;
         for (const auto* const c : f.failures) {
-            matching += c->clause.id.starts_with(h.prefix) ? 1U : 0U;
+            matching += c->result == result::fail && c->clause.id.starts_with(h.prefix) ? 1U : 0U;
         }
         if (matching >= h.failures) {
             out.push_back(h.question);
