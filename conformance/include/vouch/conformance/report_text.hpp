@@ -27,13 +27,12 @@ namespace detail {
     return text;
 }
 
-/// A failure on one line: the clause, what is wrong, expected and seen.
+/// A failure on one line: the clause, and in brackets what is wrong.
 [[nodiscard]] inline std::string brief_failure(const clause_report& c) {
     const auto& f = c.failure;
+    const auto compared = f.expected.empty() && f.seen.empty() ? "" : ": expected " + f.expected + ", seen " + f.seen;
     return std::string(c.clause.id) + " " + std::string(failure_word(c.result)) + ": " +
-           std::string(c.clause.sentence) + " " +
-           on_one_line(f.what +
-                       (f.expected.empty() && f.seen.empty() ? "" : ": expected " + f.expected + ", seen " + f.seen));
+           std::string(c.clause.sentence) + " [" + on_one_line(f.what + compared) + "]";
 }
 
 [[nodiscard]] inline std::string family_text(const family& f, std::string_view program) {

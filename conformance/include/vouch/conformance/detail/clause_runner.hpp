@@ -9,8 +9,8 @@
 #include <utility>
 
 #include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/detail/replay/shortened.hpp>
 #include <vouch/conformance/detail/replay/test_source.hpp>
-#include <vouch/conformance/detail/show.hpp>
 #include <vouch/conformance/detail/trial.hpp>
 #include <vouch/conformance/report.hpp>
 #include <vouch/contract/error.hpp>
@@ -47,9 +47,7 @@ inline void attempt_once(run_context& context, const clause& c, clause_report& i
         into.failure = f;
     } catch (const error& e) {
         into.result = result::fail;
-        into.failure = {.what = "the store threw an error where none is allowed",
-                        .seen = show(e.kind()) + ": " + e.what(),
-                        .expected = "no error"};
+        into.failure = unexpected_error(e);
     } catch (const std::exception& e) {
         into.result = result::fail;
         into.failure = {.what = "an exception that is not a vouch::error was thrown", .seen = e.what(), .expected = {}};
@@ -96,7 +94,7 @@ inline void attempt(run_context& context, const clause& c, clause_report& into, 
         clause_report again{.clause = c};
         attempt(context, c, again, &source);
         if (again.result == result::fail && source.size() > 0) {
-            out.failure.transcript = source.text();
+            out.failure.transcript = shortened(context, source, again.failure).text();
         }
     }
     out.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();

@@ -63,17 +63,17 @@ struct hint {
 
 inline constexpr std::array hints{
     hint{"FIX-01", 1,
-         "does every location have its own folder, database or table? All later clauses need an empty store"},
+         "does every location have its own folder, database or table? All later clauses need an empty store."},
     hint{"FIX-04", 1,
-         "does the store read a clock? Every time, `due_at` by default included, comes from the caller's `now`"},
+         "does the store read a clock? Every time, `due_at` by default included, comes from the caller's `now`."},
     hint{"FIDELITY-12", 1, "are times stored as whole microseconds, signed and in 64 bits?"},
     hint{"FIDELITY-0", 4,
-         "does one field get lost or cut on its way to the storage and back? `for_each_field` lists them all"},
+         "does one field get lost or cut on its way to the storage and back? `for_each_field` lists them all."},
     hint{"VALID", 3,
          "does `enqueue` call `validate(drafts, capabilities())` before it writes, and does every other call check its "
-         "arguments in the same way? `validated_writer.hpp` and `validated_reader.hpp` do it for you"},
+         "arguments in the same way? `validated_writer.hpp` and `validated_reader.hpp` do it for you."},
     hint{"VERDICT", 3,
-         "do settle, extend, nudge and cancel use `apply` of `lifecycle.hpp`? It has the whole table of verdicts"},
+         "do settle, extend, nudge and cancel use `apply` of `lifecycle.hpp`? It has the whole table of verdicts."},
     hint{"TX-0", 3, "does a transaction keep its writes to itself until `commit`, and drop all of them otherwise?"},
     hint{"LANE", 4, "does every way in which the head of a lane ends (succeed, bury, cancel) unblock the next entry?"},
     hint{"PARENT", 4,

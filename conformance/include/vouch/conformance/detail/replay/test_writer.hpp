@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,6 +58,7 @@ class test_writer_transaction final : public transaction_interface {
                             std::shared_ptr<tracked_store> known, test_source& to)
         : tx_(std::move(tx)), name_(std::move(name)), store_(store), handle_(std::move(handle)),
           known_(std::move(known)), own_(known_->committed), source_(to) {
+        note(test_step::kind::begin);
         if (++known_->open > 1) {
             source_.stop_predicting();
         }
@@ -66,6 +68,7 @@ class test_writer_transaction final : public transaction_interface {
     ~test_writer_transaction() override {
         if (!is_done_) {
             source_.add_end(name_, is_closed_ ? "closed" : "rolled back");
+            note(test_step::kind::end);
             close();
             known_->is_checked = false;
         }
@@ -80,8 +83,13 @@ class test_writer_transaction final : public transaction_interface {
     }
 
     std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) override {
+        constexpr std::size_t entries_max = 2'000; // the model is simple, and slow with more
+        if (own_.records.size() + drafts.size() > entries_max) {
+            source_.stop_predicting();
+        }
         return write(
             name_ + ".enqueue(" + as_code("draft", drafts) + ", " + show(now) + ")",
+            [again = std::vector(drafts.begin(), drafts.end()), now](auto& tx) { return tx.enqueue(again, now); },
             [&](const vouch::capabilities& can) { validate(drafts, can); },
             [&] {
                 for (const auto& d : drafts) {
@@ -99,6 +107,7 @@ class test_writer_transaction final : public transaction_interface {
         std::vector<entry> claimed;
         std::ignore = write(
             "tickets_of(" + name_ + ".claim(" + as_code(request) + "))",
+            [request](auto& tx) { return tx.claim(request); },
             [&](const vouch::capabilities& can) { validate(request, can.limits); },
             [&] { return show_briefly(tickets_of(own_.claim(request))); },
             [&] {
@@ -110,6 +119,7 @@ class test_writer_transaction final : public transaction_interface {
     [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) override {
         return write(
             name_ + ".settle(" + as_code("vouch::settle", settles) + ", " + show(now) + ")",
+            [again = std::vector(settles.begin(), settles.end()), now](auto& tx) { return tx.settle(again, now); },
             [&](const vouch::capabilities& can) { validate(settles, can.limits); },
             [&] { return one_by_one(settles, [&](const vouch::settle& s) { return own_.settle(s, now); }); },
             [&] { return tx_.settle(settles, now); });
@@ -118,25 +128,30 @@ class test_writer_transaction final : public transaction_interface {
                                               duration lease) override {
         return write(
             name_ + ".extend(" + as_code("ticket", tickets) + ", " + show(now) + ", " + show(lease) + ")",
+            [again = std::vector(tickets.begin(), tickets.end()), now, lease](auto& tx) {
+                return tx.extend(again, now, lease);
+            },
             [&](const vouch::capabilities& can) { validate(tickets, now, lease, can.limits); },
             [&] { return one_by_one(tickets, [&](const ticket& t) { return own_.extend(t, now, lease); }); },
             [&] { return tx_.extend(tickets, now, lease); });
     }
     [[nodiscard]] verdict nudge(const id& wanted, time_point now) override {
         return write(
-            name_ + ".nudge(" + members::value_of(wanted) + ", " + show(now) + ")", [](const vouch::capabilities&) {},
+            name_ + ".nudge(" + members::value_of(wanted) + ", " + show(now) + ")",
+            [wanted, now](auto& tx) { return tx.nudge(wanted, now); }, [](const vouch::capabilities&) {},
             [&] { return show(own_.nudge(wanted, now)); }, [&] { return tx_.nudge(wanted, now); });
     }
     [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) override {
         const std::string code(error);
         return write(
             name_ + ".cancel(" + members::value_of(wanted) + ", " + members::value_of(code) + ", " + show(now) + ")",
+            [wanted, code, now](auto& tx) { return tx.cancel(wanted, code, now); },
             [&](const vouch::capabilities& can) { validate_error_code(error, can.limits); },
             [&] { return show(own_.cancel(wanted, code, now)); }, [&] { return tx_.cancel(wanted, error, now); });
     }
     std::size_t purge(const purge_request& request) override {
         return write(
-            name_ + ".purge(" + as_code(request) + ")",
+            name_ + ".purge(" + as_code(request) + ")", [request](auto& tx) { return tx.purge(request); },
             [&](const vouch::capabilities& can) { validate(request, can.limits); },
             [&] { return show(own_.purge(request)); }, [&] { return tx_.purge(request); });
     }
@@ -144,6 +159,7 @@ class test_writer_transaction final : public transaction_interface {
         struct done {};
         const auto code = name_ + ".commit()";
         source_.add(code + ";");
+        note(test_step::kind::call, [](any_transaction& tx) { tx.commit(); });
         perform(code + ";", refusal([](const vouch::capabilities&) {}), [&] {
             tx_.commit();
             return done{};
@@ -156,6 +172,7 @@ class test_writer_transaction final : public transaction_interface {
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         auto name = source_.next_transaction();
         source_.add("auto " + name + " = std::move(" + name_ + ");");
+        source_.stop_noting();
         auto out = std::make_unique<test_writer_transaction>(tx_.move_out(), std::move(name), store_, handle_, known_,
                                                              source_);
         out->own_ = own_;
@@ -190,6 +207,9 @@ class test_writer_transaction final : public transaction_interface {
 
     /// The store chooses the sequences.
     void adopt_sequences(const std::vector<receipt>& receipts) {
+        if (!source_.can_predict()) {
+            return;
+        }
         for (auto& r : own_.records) {
             for (const auto& one : receipts) {
                 const bool is_new = one.what == receipt::kind::inserted && one.id == r.entry.id;
@@ -219,6 +239,7 @@ class test_writer_transaction final : public transaction_interface {
             } else {
                 source_.rewrite("let_fail([&] { " + statement + " }); // throws " + show(e.kind()) +
                                 (e.is_in_doubt() ? ", in doubt" : ""));
+                source_.note_throw("expect_no_error([&] { " + statement + " }); // seen: " + show(e.kind()));
             }
             if (due && e.kind() != *due) {
                 source_.end_here();
@@ -235,9 +256,12 @@ class test_writer_transaction final : public transaction_interface {
         }
     }
 
-    template <class Check, class Ask, class Call>
-    std::invoke_result_t<Call&> write(const std::string& code, const Check& check, const Ask& ask, const Call& call) {
+    /// `again(tx)` makes the same call on another transaction.
+    template <class Again, class Check, class Ask, class Call>
+    std::invoke_result_t<Call&> write(const std::string& code, Again again, const Check& check, const Ask& ask,
+                                      const Call& call) {
         source_.add("std::ignore = " + code + ";");
+        note(test_step::kind::call, [again = std::move(again)](any_transaction& tx) { std::ignore = again(tx); });
         const auto due = refusal(check);
         const auto wanted = due || !source_.can_predict() ? std::string() : ask();
         auto answer = perform("std::ignore = " + code + ";", due, call);
@@ -254,6 +278,10 @@ class test_writer_transaction final : public transaction_interface {
         report_difference(tx_, name_, own_, *known_, source_);
         report_difference(store_, handle_, known_->committed, *known_, source_);
         return answer;
+    }
+
+    void note(test_step::kind what, std::function<void(any_transaction&)> repeat = {}) {
+        source_.note({.what = what, .handle = handle_, .transaction = name_, .repeat = std::move(repeat)});
     }
 
     void close() {
@@ -277,11 +305,15 @@ class test_writer_store final : public store_interface {
     test_writer_store(any_store store, std::shared_ptr<tracked_store> known, test_source& to)
         : store_(std::move(store)), known_(std::move(known)), name_(to.next_handle()), source_(to) {
         source_.add("auto " + name_ + " = open(" + std::to_string(known_->number) + ");");
+        source_.note({.what = test_step::kind::open, .handle = name_, .store = known_->number});
         known_->is_checked = false;
     }
     test_writer_store(const test_writer_store&) = delete;
     test_writer_store& operator=(const test_writer_store&) = delete;
-    ~test_writer_store() override { source_.add_end(name_, "closed"); }
+    ~test_writer_store() override {
+        source_.add_end(name_, "closed");
+        source_.note({.what = test_step::kind::close, .handle = name_});
+    }
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return checked_store().find(wanted); }
     [[nodiscard]] std::vector<entry> list(const query& q) const override { return checked_store().list(q); }
