@@ -4,7 +4,7 @@
 
     ends_clearly.py CODE WORDS -- COMMAND...
 
-For fixtures that the suite cannot test: it must end with a clear message.
+For stores that the suite cannot test, and for wrong arguments: it must end with a clear message.
 """
 
 import subprocess
