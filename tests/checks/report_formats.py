@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Checks the suite's reports on troubled stores: JSON, HTML, JUnit and text name the same clauses with the same results.
 
-    report_formats.py TROUBLE_PROGRAM
+    report_formats.py TROUBLE_PROGRAM          exit 1 if something is wrong
+    report_formats.py TROUBLE_PROGRAM --fix    also write the options into conformance/README.md, which lists them
 
 The stores crash, hang, are slow, or check no argument; one has a name that is markup and is not valid UTF-8.
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ from pathlib import Path
 
 import report_schema
 
+README = Path(__file__).resolve().parent.parent.parent / "conformance/README.md"
 FORMATS = ("json", "html", "junit", "text")
 VOID = {"meta"}
 
@@ -101,8 +104,20 @@ def same_results(files, name):
     return by_result
 
 
+def options_are_documented(program):
+    said = subprocess.run([program, "none", "--help"], check=True, capture_output=True, text=True).stdout
+    options = "".join(f"{line.strip()}\n" for line in said.splitlines() if line.startswith("  --"))
+    text = README.read_text(encoding="utf-8")
+    fresh = re.sub(r"(<!-- options: begin -->\n```text\n).*?(```\n)", lambda m: m[1] + options + m[2], text, flags=re.S)
+    if sys.argv[2:] == ["--fix"]:
+        README.write_text(fresh, encoding="utf-8")
+    else:
+        require(options and fresh == text, "conformance/README.md: the options are stale; run report_formats.py PROGRAM --fix")
+
+
 def main():
     program = sys.argv[1]
+    options_are_documented(program)
     hostile = "</title><script>alert(1)</script>&\"'\\x01\\xff"
     with tempfile.TemporaryDirectory() as folder:
         found = same_results(run(program, folder, "careless", "--clause", "VALID", code=1), hostile)

@@ -80,6 +80,10 @@ class test_repeater {
             transactions_.try_emplace(step.transaction, handle->second.begin());
         } else if (step.what == kind::call && tx != transactions_.end()) {
             step.repeat(tx->second);
+        } else if (step.what == kind::list && tx != transactions_.end()) {
+            std::ignore = tx->second.list(step.query);
+        } else if (step.what == kind::list && step.transaction.empty() && handle != handles_.end()) {
+            std::ignore = handle->second.list(step.query);
         } else if (step.what == kind::end && tx != transactions_.end()) {
             transactions_.erase(tx);
             if (handle != handles_.end()) {

@@ -17,6 +17,7 @@
 #include <vouch/conformance/any_store.hpp>
 #include <vouch/conformance/detail/model/model.hpp>
 #include <vouch/conformance/detail/replay/first_difference.hpp>
+#include <vouch/contract/query.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -33,12 +34,13 @@ struct tracked_store {
 
 /// One step of a test, which can be repeated on another store.
 struct test_step {
-    enum class kind : std::uint8_t { open, close, begin, call, end };
+    enum class kind : std::uint8_t { open, close, begin, call, list, end };
     kind what = kind::call;
     std::string handle{};                           ///< its name in the test
     std::string transaction{};                      ///< empty: the step is one of the handle
     std::size_t store = 0;                          ///< for `open`
     std::function<void(any_transaction&)> repeat{}; ///< for `call`
+    vouch::query query{};                           ///< for `list`, on the transaction or the handle
 };
 using test_steps = std::vector<test_step>;
 

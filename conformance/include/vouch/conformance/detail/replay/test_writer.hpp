@@ -28,6 +28,8 @@
 #include <vouch/conformance/detail/show.hpp>
 #include <vouch/conformance/expect.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/limits.hpp>
+#include <vouch/contract/query.hpp>
 #include <vouch/contract/validate.hpp>
 
 namespace vouch {
@@ -50,6 +52,20 @@ void report_difference(const Reader& reader, const std::string& name, const mode
         }
     } catch (const error&) { // NOLINT(bugprone-empty-catch): what cannot be read cannot be compared
     }
+}
+
+/// Adds a query to those that are compared. Returns whether it is new. A query with `after` has one store's sequences,
+/// and a wrong query has no answer, so these are not compared.
+[[nodiscard]] inline bool is_new_query(const query& q, tracked_store& known, const test_source& to) {
+    if (q.after != 0 || !to.can_predict()) {
+        return false;
+    }
+    try {
+        validate(q, limits{});
+    } catch (const error&) {
+        return false;
+    }
+    return known.names.add_query(as_code(q), q);
 }
 
 class test_writer_transaction final : public transaction_interface {
@@ -76,7 +92,13 @@ class test_writer_transaction final : public transaction_interface {
 
     // Reads are not written down: everything is compared after every call, and only a difference is written.
     [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return tx_.find(wanted); }
-    [[nodiscard]] std::vector<entry> list(const query& q) const override { return tx_.list(q); }
+    [[nodiscard]] std::vector<entry> list(const query& q) const override {
+        if (is_new_query(q, *known_, source_)) {
+            source_.note({.what = test_step::kind::list, .handle = handle_, .transaction = name_, .query = q});
+            report_difference(tx_, name_, own_, *known_, source_);
+        }
+        return tx_.list(q);
+    }
     [[nodiscard]] state_counts counts(std::string_view queue) const override { return tx_.counts(queue); }
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const override {
         return tx_.next_due(queue);
@@ -316,7 +338,13 @@ class test_writer_store final : public store_interface {
     }
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const override { return checked_store().find(wanted); }
-    [[nodiscard]] std::vector<entry> list(const query& q) const override { return checked_store().list(q); }
+    [[nodiscard]] std::vector<entry> list(const query& q) const override {
+        if (is_new_query(q, *known_, source_)) {
+            source_.note({.what = test_step::kind::list, .handle = name_, .query = q});
+            known_->is_checked = false;
+        }
+        return checked_store().list(q);
+    }
     [[nodiscard]] state_counts counts(std::string_view queue) const override { return checked_store().counts(queue); }
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const override {
         return checked_store().next_due(queue);
