@@ -26,7 +26,7 @@ namespace detail {
     json_object out;
     out.text("id", c.clause.id).text("layer", name_of(c.clause.layer)).text("result", name_of(c.result));
     out.text("level", c.clause.level == level::must ? "MUST" : "MAY").text("needs", name_of(c.clause.needs));
-    out.text("sentence", c.clause.sentence).number("calls", c.calls);
+    out.text("sentence", c.clause.sentence);
     out.number("ms", static_cast<std::uint64_t>(c.milliseconds));
     if (is_failure(c.result)) {
         out.text("what", c.failure.what).text("seen", c.failure.seen).text("expected", c.failure.expected);
