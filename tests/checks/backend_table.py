@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that the table of stores in README.md agrees with the suite's reports.
+"""Checks that the table of stores in README.md agrees with the suite's reports, which conformance/REPORT.md describes.
 
     backend_table.py REPORT.json...          exit 1 if the table is stale
     backend_table.py --fix REPORT.json...    write the table
@@ -17,10 +17,10 @@ WHERE = {"memory": "backends/memory/include/vouch/memory", "sqlite": "backends/s
 
 
 def row(report):
-    results = [clause["result"] for clause in report["clauses"]]
-    name = report["store"]
-    return (f"| [{name}]({WHERE[name]}) | {report['capabilities']} | {results.count('pass')} | "
-            f"{results.count('unsupported')} | {results.count('untested')} | {results.count('fail')} | "
+    name, counts = report["store"], report["counts"]
+    failed = counts["fail"] + counts["hangs"] + counts["crashes"]
+    return (f"| [{name}]({WHERE[name]}) | {report['capabilities']} | {counts['pass']} | "
+            f"{counts['unsupported']} | {counts['untested']} | {failed} | "
             f"{report['verdict']} |\n")
 
 

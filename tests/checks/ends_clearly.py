@@ -4,7 +4,7 @@
 
     ends_clearly.py CODE WORDS -- COMMAND...
 
-For fixtures that the suite cannot test: it must end with a clear message.
+For stores that the suite cannot test, and for wrong arguments: it must end with a clear message.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ def main():
     code, words, separator, *command = sys.argv[1:]
     if separator != "--":
         sys.exit("usage: ends_clearly.py CODE WORDS -- COMMAND...")
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=60)
     print(result.stdout)
     if result.returncode != int(code) or words not in " ".join(result.stdout.split()):
         sys.exit(f"expected exit code {code} and the words: {words}\nseen: exit code {result.returncode} and the output above")

@@ -5,7 +5,7 @@
     printed_tests.py MUTANTS_PROGRAM [N]    for every N-th mutant (default 7; 1: all)
 
 conformance/mutants/coverage.txt says which clauses a mutant breaks. The script picks one of them, a different one for each
-mutant. A printed test that shows no wrong answer, because the defect is in the cost of a call, only has to pass on the
+mutant. A printed test that shows no wrong answer, for instance because pages break at the wrong entry, only has to pass on the
 memory store.
 """
 

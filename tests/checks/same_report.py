@@ -14,7 +14,7 @@ from pathlib import Path
 
 def run(command, folder, name):
     path = Path(folder) / name
-    result = subprocess.run([*command, "--json", str(path)], capture_output=True, text=True)
+    result = subprocess.run([*command, "--json", str(path)], capture_output=True, text=True, errors="replace")
     report = json.loads(path.read_text(encoding="utf-8"))
     for clause in report["clauses"]:
         del clause["ms"]

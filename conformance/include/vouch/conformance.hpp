@@ -10,15 +10,19 @@
 // own, as are `expect` and its companions, which the tests printed for a failure use.
 #pragma once
 
-#include <vouch/version.hpp>               // first: it says what the compiler lacks
-#include <vouch/conformance/any_store.hpp> // IWYU pragma: export
-#include <vouch/conformance/check.hpp>     // IWYU pragma: export
-#include <vouch/conformance/clause.hpp>    // IWYU pragma: export
-#include <vouch/conformance/expect.hpp>    // IWYU pragma: export
-#include <vouch/conformance/faulty.hpp>    // IWYU pragma: export
-#include <vouch/conformance/location.hpp>  // IWYU pragma: export
-#include <vouch/conformance/options.hpp>   // IWYU pragma: export
-#include <vouch/conformance/recording.hpp> // IWYU pragma: export
-#include <vouch/conformance/report.hpp>    // IWYU pragma: export
-#include <vouch/conformance/run.hpp>       // IWYU pragma: export
-#include <vouch/conformance/values.hpp>    // IWYU pragma: export
+#include <vouch/version.hpp>                  // first: it says what the compiler lacks
+#include <vouch/conformance/any_store.hpp>    // IWYU pragma: export
+#include <vouch/conformance/check.hpp>        // IWYU pragma: export
+#include <vouch/conformance/clause.hpp>       // IWYU pragma: export
+#include <vouch/conformance/expect.hpp>       // IWYU pragma: export
+#include <vouch/conformance/faulty.hpp>       // IWYU pragma: export
+#include <vouch/conformance/location.hpp>     // IWYU pragma: export
+#include <vouch/conformance/options.hpp>      // IWYU pragma: export
+#include <vouch/conformance/recording.hpp>    // IWYU pragma: export
+#include <vouch/conformance/report.hpp>       // IWYU pragma: export
+#include <vouch/conformance/report_html.hpp>  // IWYU pragma: export
+#include <vouch/conformance/report_json.hpp>  // IWYU pragma: export
+#include <vouch/conformance/report_junit.hpp> // IWYU pragma: export
+#include <vouch/conformance/report_text.hpp>  // IWYU pragma: export
+#include <vouch/conformance/run.hpp>          // IWYU pragma: export
+#include <vouch/conformance/values.hpp>       // IWYU pragma: export

@@ -43,6 +43,16 @@ void expect_error(error_kind wanted, const F& f) {
     detail::expect_text(seen, detail::show(wanted));
 }
 
+/// Requires that `f` throws no `vouch::error`.
+template <class F>
+void expect_no_error(const F& f) {
+    try {
+        f();
+    } catch (const error& e) {
+        detail::expect_text(detail::show(e.kind()), "no error");
+    }
+}
+
 /// Calls `f` and ignores a `vouch::error`.
 template <class F>
 void let_fail(const F& f) {

@@ -2,11 +2,13 @@
 // How much the suite does. Budgets are counts, not times, so that a seed determines the whole run.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <vouch/conformance/clause.hpp>
 
@@ -92,11 +94,19 @@ struct options {
     std::uint64_t seed = 1;
     conformance::profile profile = conformance::profile::standard;
     std::string clause{};                      ///< only clauses whose id starts with this; empty: all
+    std::vector<std::string> skip{};           ///< no clauses whose ids start with one of these
     std::optional<conformance::layer> layer{}; ///< only this layer; empty: all
     std::size_t seconds_per_clause = 300;      ///< a clause that takes longer hangs, and the program ends
     bool progress = false;                     ///< print each clause to stderr before it is run
     bool explains = true;                      ///< shrink failing cases and write transcripts; false is faster
 };
+
+/// Whether the options let this clause run.
+[[nodiscard]] inline bool is_chosen(const clause& c, const options& o) {
+    const auto is_named = [&](const std::string& prefix) { return c.id.starts_with(prefix); };
+    return is_named(o.clause) && std::none_of(o.skip.begin(), o.skip.end(), is_named) &&
+           (!o.layer || c.layer == *o.layer);
+}
 
 } // namespace conformance
 } // namespace v0

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The report of a run: a result per clause, how much was done, and the verdict; as text and as JSON. Two runs with the
-// same seed give the same report, except for the times.
+// The report of a run: a result per clause, how much was done, and the verdict. Two runs with the same seed give the
+// same report, except for the times. `report_text.hpp`, `report_json.hpp`, `report_html.hpp` and `report_junit.hpp`
+// write it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -12,7 +14,6 @@
 #include <vector>
 
 #include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/detail/json.hpp>
 #include <vouch/conformance/options.hpp>
 
 namespace vouch {
@@ -37,11 +38,38 @@ struct tally {
     std::uint64_t faults = 0;
     std::uint64_t simulated_seconds = 0;
     std::map<std::string, std::uint64_t> answers{}; ///< by operation and answer: "extend applied"
+
+    tally& operator+=(const tally& other);
 };
+
+/// The counters of a tally and their names in a report.
+inline constexpr std::array<std::pair<std::string_view, std::uint64_t tally::*>, 7> tally_counters{{
+    {"commands", &tally::commands},
+    {"interleavings", &tally::interleavings},
+    {"histories", &tally::histories},
+    {"overlapping", &tally::overlapping},
+    {"crash_points", &tally::crash_points},
+    {"faults", &tally::faults},
+    {"virtual_seconds", &tally::simulated_seconds},
+}};
+static_assert(sizeof(tally) == sizeof(tally::answers) + tally_counters.size() * sizeof(std::uint64_t),
+              "tally_counters lists every counter");
+
+inline tally& tally::operator+=(const tally& other) {
+    for (const auto& [name, counter] : tally_counters) {
+        this->*counter += other.*counter;
+    }
+    for (const auto& [name, count] : other.answers) {
+        answers[name] += count;
+    }
+    return *this;
+}
 
 enum class result : std::uint8_t {
     pass,
     fail,
+    hangs,       ///< no answer within `options::seconds_per_clause`
+    crashes,     ///< the process of the clause ended
     unsupported, ///< the store does not declare the capability
     untested,    ///< the fixture or the machine lacks something; `clause_report::why` says what
     not_run,     ///< the options exclude it
@@ -51,11 +79,22 @@ enum class result : std::uint8_t {
     switch (r) {
     case result::pass: return "pass";
     case result::fail: return "fail";
+    case result::hangs: return "hangs";
+    case result::crashes: return "crashes";
     case result::unsupported: return "unsupported";
     case result::untested: return "untested";
     case result::not_run: return "not-run";
     }
     return "?";
+}
+
+/// Every result, in the order in which reports count them.
+inline constexpr std::array all_results{result::pass,        result::fail,     result::hangs,  result::crashes,
+                                        result::unsupported, result::untested, result::not_run};
+
+/// Whether a clause with this result makes the verdict `failing`.
+[[nodiscard]] constexpr bool is_failure(result r) noexcept {
+    return r == result::fail || r == result::hangs || r == result::crashes;
 }
 
 struct clause_report {
@@ -65,13 +104,14 @@ struct clause_report {
     conformance::failure failure{};
     std::uint64_t seed = 0;  ///< repeats the run
     std::uint64_t calls = 0; ///< calls on transactions
+    conformance::tally tally{};
     double milliseconds = 0;
 };
 
 enum class conformity : std::uint8_t {
     conformant, ///< every clause that applies passes
     partial,    ///< no clause fails, but a MUST was not tested, or `report::gaps` is not empty
-    failing,    ///< a clause fails
+    failing,    ///< a clause fails, hangs or crashes
 };
 
 [[nodiscard]] constexpr std::string_view name_of(conformity c) noexcept {
@@ -105,7 +145,7 @@ struct report {
     [[nodiscard]] conformity verdict() const {
         bool complete = gaps.empty();
         for (const auto& c : clauses) {
-            if (c.result == result::fail) {
+            if (is_failure(c.result)) {
                 return conformity::failing;
             }
             const bool was_skipped = c.result == result::untested || c.result == result::not_run;
@@ -148,99 +188,31 @@ namespace detail {
 
 } // namespace detail
 
+/// "FAILED", "HANGS" or "CRASHES".
+[[nodiscard]] constexpr std::string_view failure_word(result r) noexcept {
+    return r == result::hangs ? "HANGS" : r == result::crashes ? "CRASHES" : "FAILED";
+}
+
+/// The command that repeats a failure. A clause that hangs or crashes is best repeated in a debugger, without a fork.
+[[nodiscard]] inline std::string replay_command(const clause_report& c, std::string_view program) {
+    return std::string(program) + " --clause " + std::string(c.clause.id) + " --seed " + std::to_string(c.seed) +
+           (c.result == result::fail ? "" : " --no-fork");
+}
+
 /// A failure as text: the clause, what was expected and seen, the command that repeats it, and the transcript.
 [[nodiscard]] inline std::string failure_text(const clause_report& c, std::string_view program) {
-    std::string out = std::string(c.clause.id) + " FAILED: " + std::string(c.clause.sentence) + "\n";
+    std::string out = std::string(c.clause.id) + " " + std::string(failure_word(c.result)) + ": " +
+                      std::string(c.clause.sentence) + "\n";
     out += "  " + c.failure.what + "\n";
     if (!c.failure.expected.empty() || !c.failure.seen.empty()) {
         out += "  expected: " + c.failure.expected + "\n";
         out += "  seen:     " + c.failure.seen + "\n";
     }
-    out += "  replay:   " + std::string(program) + " --clause " + std::string(c.clause.id) + " --seed " +
-           std::to_string(c.seed) + "\n";
+    out += "  replay:   " + replay_command(c, program) + "\n";
     if (!c.failure.transcript.empty()) {
         out += detail::indented(c.failure.transcript) + "\n";
     }
     return out;
-}
-
-/// The whole report as text. `program` is the name in the commands that repeat failures.
-[[nodiscard]] inline std::string to_text(const report& r, std::string_view program = "conformance") {
-    std::string out;
-    for (const auto& c : r.clauses) {
-        if (c.result == result::fail) {
-            out += failure_text(c, program) + "\n";
-        } else if (c.result == result::untested) {
-            out += std::string(c.clause.id) + " untested: " + c.why + "\n";
-        }
-    }
-    const auto& t = r.tally;
-    out += "store         " + r.identity.name + " " + r.identity.version + "\n";
-    out += "capabilities  " + detail::capability_names(r.can) + "\n";
-    out += "hooks         " + detail::joined(r.hooks, ", ") + "\n";
-    for (const auto& m : r.missing) {
-        out += "missing hook  " + m + "\n";
-    }
-    out += "platform      " + r.platform + "\n";
-    out +=
-        "profile       " + std::string(name_of(r.options.profile)) + ", seed " + std::to_string(r.options.seed) + "\n";
-    out += "clauses       " + std::to_string(r.count(result::pass)) + " pass, " +
-           std::to_string(r.count(result::fail)) + " fail, " + std::to_string(r.count(result::unsupported)) +
-           " unsupported, " + std::to_string(r.count(result::untested)) + " untested, " +
-           std::to_string(r.count(result::not_run)) + " not run\n";
-    out += "done          " + std::to_string(t.commands) + " model commands, " + std::to_string(t.interleavings) +
-           " interleavings, " + std::to_string(t.histories) + " histories, " + std::to_string(t.crash_points) +
-           " crash points, " + std::to_string(t.faults) + " faults, " + std::to_string(t.simulated_seconds / 86'400) +
-           " virtual days\n";
-    if (t.histories > 0) {
-        out += "overlapping   " + std::to_string(100 * t.overlapping / t.histories) + " % of the histories\n";
-    }
-    for (const auto& g : r.gaps) {
-        out += "gap           " + g + "\n";
-    }
-    return out + "verdict       " + std::string(name_of(r.verdict())) + "\n";
-}
-
-/// The whole report as JSON.
-[[nodiscard]] inline std::string to_json(const report& r) {
-    using detail::json;
-    const auto& t = r.tally;
-    detail::json_object done;
-    done.number("commands", t.commands)
-        .number("interleavings", t.interleavings)
-        .number("histories", t.histories)
-        .number("overlapping", t.overlapping)
-        .number("crash_points", t.crash_points)
-        .number("faults", t.faults)
-        .number("virtual_seconds", t.simulated_seconds);
-    detail::json_object answers;
-    for (const auto& [name, count] : t.answers) {
-        answers.number(name, count);
-    }
-    const auto clause = [](const clause_report& c) {
-        detail::json_object out;
-        out.text("id", c.clause.id).text("layer", name_of(c.clause.layer)).text("result", name_of(c.result));
-        out.text("level", c.clause.level == level::must ? "MUST" : "MAY").text("needs", name_of(c.clause.needs));
-        out.text("sentence", c.clause.sentence).number("ms", static_cast<std::uint64_t>(c.milliseconds));
-        if (c.result == result::fail) {
-            out.text("what", c.failure.what).text("seen", c.failure.seen).text("expected", c.failure.expected);
-            out.number("seed", c.seed);
-        }
-        if (c.result == result::untested) {
-            out.text("why", c.why);
-        }
-        return out.str();
-    };
-    const auto word = [](const std::string& text) { return json(text); };
-    detail::json_object out;
-    out.text("store", r.identity.name).text("version", r.identity.version);
-    out.text("verdict", name_of(r.verdict())).text("profile", name_of(r.options.profile));
-    out.number("seed", r.options.seed).text("platform", r.platform);
-    out.text("capabilities", detail::capability_names(r.can));
-    out.raw("hooks", detail::json_list(r.hooks, ", ", word)).raw("gaps", detail::json_list(r.gaps, ", ", word));
-    out.raw("done", done.str()).raw("answers", answers.str());
-    out.raw("clauses", detail::json_list(r.clauses, ",\n  ", clause));
-    return out.str() + "\n";
 }
 
 } // namespace conformance

@@ -2,24 +2,21 @@
 // The suite as a program: `int main(int argc, char** argv) { return run<fixture>({"acme", "1.4.0"}, argc, argv); }`.
 #pragma once
 
-#include <charconv>
-#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <fstream>
-#include <iterator>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
-#include <vector>
+#include <tuple>
 
 #include <vouch/conformance/check.hpp>
-#include <vouch/conformance/clause.hpp>
-#include <vouch/conformance/clauses/all_clauses.hpp>
+#include <vouch/conformance/detail/command_line.hpp>
+#include <vouch/conformance/detail/forked_check.hpp>
 #include <vouch/conformance/options.hpp>
 #include <vouch/conformance/report.hpp>
+#include <vouch/conformance/report_html.hpp>
+#include <vouch/conformance/report_json.hpp>
+#include <vouch/conformance/report_junit.hpp>
+#include <vouch/conformance/report_text.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -27,125 +24,13 @@ namespace conformance {
 
 namespace detail {
 
-inline constexpr std::string_view usage =
-    "  --list                          print the clauses and exit\n"
-    "  --clause ID                     only clauses whose id starts with ID\n"
-    "  --layer NAME                    only this layer\n"
-    "  --seed N                        the seed of all random choices (default 1)\n"
-    "  --profile quick|standard|soak   how much to run (default standard)\n"
-    "  --json FILE                     also write the report to FILE as JSON\n"
-    "  --text FILE                     also write the report to FILE as text\n"
-    "  --patience N                    seconds until a clause counts as hanging (default 300)\n"
-    "  --quiet                         do not print progress\n"
-    "Exit code: 0 conformant, 1 failing, 2 partial, 3 hanging, 64 wrong usage.\n";
+inline constexpr int exit_hangs = 3;
+inline constexpr int exit_usage = 64;
 
-struct command_line {
-    conformance::options options{.progress = true};
-    bool list = false;
-    std::string json{};
-    std::string text{};
-    std::string wrong{}; ///< the first option that is unknown or has no valid value
-};
-
-template <class Enum>
-[[nodiscard]] std::optional<Enum> by_name(std::string_view name, std::initializer_list<Enum> all) {
-    for (const auto one : all) {
-        if (name_of(one) == name) {
-            return one;
-        }
-    }
-    return std::nullopt;
-}
-
-template <class Number>
-[[nodiscard]] bool parse_number(std::string_view text, Number& into) {
-    const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), into);
-    return wrong == std::errc{} && end == text.data() + text.size();
-}
-
-[[nodiscard]] inline bool parse_value(command_line& out, std::string_view name, std::string_view value) {
-    if (name == "--clause") {
-        out.options.clause = value;
-    } else if (name == "--json") {
-        out.json = value;
-    } else if (name == "--text") {
-        out.text = value;
-    } else if (name == "--seed") {
-        return parse_number(value, out.options.seed);
-    } else if (name == "--patience") {
-        return parse_number(value, out.options.seconds_per_clause) && out.options.seconds_per_clause > 0;
-    } else if (name == "--profile") {
-        const auto found = by_name(value, {profile::quick, profile::standard, profile::soak});
-        out.options.profile = found.value_or(profile::standard);
-        return found.has_value();
-    } else if (name == "--layer") {
-        out.options.layer = by_name(value, {layer::fixture, layer::examples, layer::model, layer::interleavings,
-                                            layer::histories, layer::threads, layer::crashes, layer::processes,
-                                            layer::faults, layer::simulation, layer::cost});
-        return out.options.layer.has_value();
-    } else {
-        return false;
-    }
-    return true;
-}
-
-[[nodiscard]] inline command_line parse(int argc, char** argv) {
-    command_line out;
-    for (int i = 1; i < argc && out.wrong.empty(); ++i) {
-        const std::string_view name = argv[i];
-        if (name == "--list") {
-            out.list = true;
-        } else if (name == "--quiet") {
-            out.options.progress = false;
-        } else if (i + 1 >= argc || !parse_value(out, name, argv[i + 1])) {
-            out.wrong = name;
-        } else {
-            ++i;
-        }
-    }
-    return out;
-}
-
-inline void print_clauses() {
-    for (const auto& c : all_clauses()) {
-        std::printf("%-12s %-14s %-4s %-8s %s\n", std::string(c.id).c_str(), std::string(name_of(c.layer)).c_str(),
-                    c.level == level::must ? "MUST" : "MAY", std::string(name_of(c.needs)).c_str(),
-                    std::string(c.sentence).c_str());
-    }
-}
-
-} // namespace detail
-
-/// For `main`: runs the suite as the arguments say, prints the report and returns the exit code. An unknown option
-/// prints the usage and returns 64.
-template <class Fixture>
-int run(const identity& whose, int argc, char** argv) {
-    const auto asked = detail::parse(argc, argv);
-    const std::string program = argc > 0 ? argv[0] : "conformance";
-    if (!asked.wrong.empty()) {
-        std::fprintf(stderr, "%s: %s is not an option, or its value is missing or wrong. Options:\n%s", program.c_str(),
-                     asked.wrong.c_str(), std::string(detail::usage).c_str());
-        return 64;
-    }
-    if (asked.list) {
-        detail::print_clauses();
-        return 0;
-    }
-    report r;
-    try {
-        Fixture fixture{};
-        r = check(fixture, asked.options, whose);
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "%s: the fixture cannot open a store: %s\n", program.c_str(), e.what());
-        return 1;
-    }
-    const auto text = to_text(r, program);
-    std::fputs(text.c_str(), stdout);
-    for (const auto& [path, content] : {std::pair{asked.json, to_json(r)}, {asked.text, text}}) {
-        if (!path.empty() && !(std::ofstream(path) << content).flush()) {
-            std::fprintf(stderr, "%s: cannot write %s\n", program.c_str(), path.c_str());
-            return 1;
-        }
+/// The exit code of a run. A clause that hangs may only need more patience, so it has a code of its own.
+[[nodiscard]] inline int exit_code(const report& r) {
+    if (r.count(result::hangs) > 0) {
+        return exit_hangs;
     }
     switch (r.verdict()) {
     case conformity::conformant: return 0;
@@ -153,6 +38,71 @@ int run(const identity& whose, int argc, char** argv) {
     case conformity::failing: break;
     }
     return 1;
+}
+
+/// Prints the report and writes the files that were asked for. Returns the exit code of the program.
+[[nodiscard]] inline int publish(const report& r, const command_line& asked, const std::string& program) {
+    std::fputs(to_text(r, program).c_str(), stdout);
+    std::fflush(stdout);
+    const auto write = [&](const std::string& path, const auto& content) {
+        if (path.empty() || (std::ofstream(path) << content()).flush()) {
+            return true;
+        }
+        std::fprintf(stderr, "%s: cannot write %s\n", program.c_str(), path.c_str());
+        return false;
+    };
+    const bool has_text = write(asked.text, [&] { return to_text(r, program); });
+    const bool has_json = write(asked.json, [&] { return to_json(r); });
+    const bool has_html = write(asked.html, [&] { return to_html(r, program); });
+    const bool has_junit = write(asked.junit, [&] { return to_junit(r, program); });
+    return has_text && has_json && has_html && has_junit ? exit_code(r) : 1;
+}
+
+/// Runs the clauses in child processes where the system has them and the user wants it, otherwise in this process.
+template <class Fixture>
+[[nodiscard]] report checked(const identity& whose, const command_line& asked, const std::string& program) {
+#if __has_include(<unistd.h>) && __has_include(<sys/wait.h>)
+    if (asked.forks) {
+        return forked_check<Fixture>(asked.options, whose).run();
+    }
+#endif
+    Fixture fixture{};
+    check_callbacks callbacks;
+    callbacks.hangs = [&](const report& so_far) { std::ignore = publish(so_far, asked, program); };
+    return check(fixture, asked.options, whose, callbacks);
+}
+
+} // namespace detail
+
+/// For `main`: runs the suite as the arguments say, prints the report and returns the exit code. The clauses run in a
+/// child process, so call it before the program starts threads. An unknown option prints the usage and returns 64.
+template <class Fixture>
+int run(const identity& whose, int argc, char** argv) {
+    const auto asked = detail::parse(argc, argv);
+    const std::string program = argc > 0 ? argv[0] : "conformance";
+    const std::string usage(detail::usage);
+    if (!asked.wrong.empty()) {
+        std::fprintf(stderr, "%s: %s. Options:\n%s", program.c_str(), asked.wrong.c_str(), usage.c_str());
+        return detail::exit_usage;
+    }
+    if (asked.help) {
+        std::printf("usage: %s [OPTION]...\nChecks the store %s against the contract of vouch.\n%s", program.c_str(),
+                    whose.name.c_str(), usage.c_str());
+        return 0;
+    }
+    if (asked.list) {
+        detail::print_clauses();
+        return 0;
+    }
+    try {
+        return detail::publish(detail::checked<Fixture>(whose, asked, program), asked, program);
+    } catch (const detail::open_hangs& e) {
+        std::fprintf(stderr, "%s: the fixture's open hangs: %s\n", program.c_str(), e.what());
+        return detail::exit_hangs;
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "%s: the fixture cannot open a store: %s\n", program.c_str(), e.what());
+        return 1;
+    }
 }
 
 } // namespace conformance

@@ -8,6 +8,7 @@
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/detail/model/falsify.hpp>
 #include <vouch/conformance/detail/model/model_run.hpp>
+#include <vouch/conformance/detail/replay/shortened.hpp>
 #include <vouch/conformance/detail/replay/test_source.hpp>
 #include <vouch/conformance/detail/replay/test_writer.hpp>
 #include <vouch/conformance/detail/store_pool.hpp>
@@ -44,7 +45,7 @@ inline void matches_model(trial& t) {
         } catch (const failure&) { // the same failure again
         } catch (const error&) {
         }
-        found->second.transcript = source.text();
+        found->second.transcript = shortened(t.context(), source, found->second).text();
         throw std::move(found->second);
     }
 }

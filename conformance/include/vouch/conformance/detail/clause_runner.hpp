@@ -6,10 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <utility>
 
 #include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/detail/replay/shortened.hpp>
 #include <vouch/conformance/detail/replay/test_source.hpp>
-#include <vouch/conformance/detail/show.hpp>
 #include <vouch/conformance/detail/trial.hpp>
 #include <vouch/conformance/report.hpp>
 #include <vouch/contract/error.hpp>
@@ -47,9 +48,7 @@ inline void attempt_once(run_context& context, const clause& c, clause_report& i
         into.failure = f;
     } catch (const error& e) {
         into.result = result::fail;
-        into.failure = {.what = "the store threw an error where none is allowed",
-                        .seen = show(e.kind()) + ": " + e.what(),
-                        .expected = "no error"};
+        into.failure = unexpected_error(e);
     } catch (const std::exception& e) {
         into.result = result::fail;
         into.failure = {.what = "an exception that is not a vouch::error was thrown", .seen = e.what(), .expected = {}};
@@ -85,15 +84,18 @@ inline void attempt(run_context& context, const clause& c, clause_report& into, 
         return out;
     }
     const auto calls = context.counts->calls.load();
+    context.tally = {};
     attempt(context, c, out, nullptr);
     out.calls = context.counts->calls - calls;
-    if (out.result == result::fail && out.failure.transcript.empty() && context.options.explains) {
+    out.tally = std::move(context.tally);
+    const bool has_answers = c.layer != layer::cost; // a test can show a wrong answer, not a slow one
+    if (out.result == result::fail && out.failure.transcript.empty() && context.options.explains && has_answers) {
         // Once more, to write the calls down as a test. That works for one thread only.
         test_source source;
         clause_report again{.clause = c};
         attempt(context, c, again, &source);
         if (again.result == result::fail && source.size() > 0) {
-            out.failure.transcript = source.text();
+            out.failure.transcript = shortened(context, source, again.failure).text();
         }
     }
     out.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Ends the program with exit code 3 when a clause takes too long. A store that hangs cannot be interrupted, so the
-// watchdog prints which clause hangs.
+// Ends the process with exit code 3 when a clause takes too long, because a store that hangs cannot be interrupted.
+// Before that it prints which clause hangs and lets its owner write the report so far.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -21,8 +22,10 @@ namespace conformance::detail {
 
 class watchdog {
   public:
-    explicit watchdog(std::chrono::seconds patience)
-        : patience_(patience), thread_([this](const std::stop_token& stop) { watch(stop); }) {}
+    /// `hangs` is called on the watchdog's thread while the owner's thread hangs in what `begin` named.
+    watchdog(std::chrono::seconds patience, std::function<void()> hangs)
+        : patience_(patience), hangs_(std::move(hangs)), thread_([this](const std::stop_token& stop) { watch(stop); }) {
+    }
 
     /// Starts to watch `what`.
     void begin(std::string what) {
@@ -45,13 +48,14 @@ class watchdog {
             if (!changed_.wait_until(lock, stop, was, [&] { return until_ != was; }) && !stop.stop_requested()) {
                 std::fprintf(stderr, "\n%s: HANGS: no answer for %lld s\n", what_.c_str(),
                              static_cast<long long>(patience_.count()));
-                std::fflush(nullptr);
+                hangs_();
                 std::_Exit(3);
             }
         }
     }
 
     std::chrono::seconds patience_;
+    std::function<void()> hangs_;
     std::mutex mutex_{};
     std::condition_variable_any changed_{};
     std::string what_{}; ///< empty: nothing to watch

@@ -12,6 +12,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/detail/TestListenerAdapter.h>
 
+#include <vouch/conformance/detail/replay/shortened.hpp>
 #include <vouch/conformance/detail/trial.hpp>
 
 namespace vouch {
@@ -53,9 +54,7 @@ template <class Play>
             smallest.emplace(list, f);
             RC_FAIL("the case fails");
         } catch (const error& e) {
-            smallest.emplace(list, failure{.what = "the store threw an error where none is allowed",
-                                           .seen = show(e.kind()) + ": " + e.what(),
-                                           .expected = "no error"});
+            smallest.emplace(list, unexpected_error(e));
             RC_FAIL("the case throws");
         }
     };

@@ -37,13 +37,16 @@ class members {
   public:
     template <class T>
     void add(std::string_view name, const T& value) {
-        out_ += std::string(out_.empty() ? "" : ", ") + "." + std::string(name) + " = " + value_of(value);
+        add_code(name, value_of(value));
     }
     template <class T>
     void add_if(bool wanted, std::string_view name, const T& value) {
         if (wanted) {
             add(name, value);
         }
+    }
+    void add_code(std::string_view name, const std::string& code) {
+        out_ += std::string(out_.empty() ? "" : ", ") + "." + std::string(name) + " = " + code;
     }
     [[nodiscard]] std::string str() const { return "{" + out_ + "}"; }
 
@@ -121,6 +124,28 @@ class members {
     m.add_if(!d.progress.empty(), "progress", d.progress);
     m.add_if(d.result.has_value(), "result", d.result);
     return "draft" + m.str();
+}
+
+[[nodiscard]] inline std::string as_code(const query& q) {
+    using path = query::path;
+    members m;
+    const auto* const by = q.by == path::group    ? "group"
+                           : q.by == path::parent ? "parent"
+                           : q.by == path::key    ? "key"
+                           : q.by == path::dead   ? "dead"
+                           : q.by == path::live   ? "live"
+                                                  : "all";
+    m.add_code("by", std::string("query::path::") + by);
+    m.add_if(!q.queue.empty(), "queue", q.queue);
+    m.add_if(!q.key.empty(), "key", q.key);
+    m.add_if(!q.group.empty(), "group", q.group);
+    m.add_if(!q.parent.is_nil(), "parent", q.parent);
+    m.add_if(q.state.has_value(), "state", q.state);
+    m.add_if(!q.topic.empty(), "topic", q.topic);
+    m.add_if(q.after != 0, "after", q.after);
+    m.add_if(q.limit != query{}.limit, "limit", q.limit);
+    m.add_if(q.payloads, "payloads", true);
+    return "query" + m.str();
 }
 
 [[nodiscard]] inline std::string as_code(const claim_request& r) {

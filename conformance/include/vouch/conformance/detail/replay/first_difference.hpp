@@ -34,11 +34,6 @@ class known_names {
     void add(const draft& d) {
         ids_.insert(d.id);
         queues_.insert(d.queue);
-        const auto add_query = [&](std::string code, const vouch::query& q) {
-            if (codes_.insert(code).second) {
-                queries_.push_back({std::move(code), q});
-            }
-        };
         const auto queue = as_literal(d.queue);
         add_query("query::all(" + queue + ")", query::all(d.queue));
         add_query("query::live(" + queue + ")", query::live(d.queue));
@@ -52,6 +47,14 @@ class known_names {
         if (!d.parent.is_nil()) {
             add_query("query::children(" + members::value_of(d.parent) + ")", query::children(d.parent));
         }
+    }
+    /// Returns whether the query is new.
+    bool add_query(std::string code, const vouch::query& q) {
+        const bool is_new = codes_.insert(code).second;
+        if (is_new) {
+            queries_.push_back({std::move(code), q});
+        }
+        return is_new;
     }
     [[nodiscard]] const std::set<id>& ids() const noexcept { return ids_; }
     [[nodiscard]] const std::set<std::string>& queues() const noexcept { return queues_; }

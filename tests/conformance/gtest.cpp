@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The suite as GoogleTest tests for the memory store, which FORGETFUL breaks.
+#include <vouch/conformance_gtest.hpp>
+
+#include "maybe_forgetful.hpp"
+
+namespace {
+
+const vouch::conformance::gtest_cases<maybe_forgetful::fixture> memory_cases({"memory", "0.1.0"});
+
+/// The code in the header's comment. Never called, so that the cases are registered once.
+template <class fixture>
+[[maybe_unused]] void as_in_the_comment() {
+    static const vouch::conformance::gtest_cases<fixture> cases({"acme", "1.4.0"});
+}
+
+} // namespace
