@@ -16,14 +16,17 @@
 #include <vouch/conformance/clauses/enqueue.hpp>
 #include <vouch/conformance/clauses/extend.hpp>
 #include <vouch/conformance/clauses/faults.hpp>
+#include <vouch/conformance/clauses/fault_ends.hpp>
 #include <vouch/conformance/clauses/fidelity.hpp>
 #include <vouch/conformance/clauses/fixture.hpp>
 #include <vouch/conformance/clauses/groups.hpp>
 #include <vouch/conformance/clauses/histories.hpp>
 #include <vouch/conformance/clauses/interleavings.hpp>
 #include <vouch/conformance/clauses/lanes.hpp>
+#include <vouch/conformance/clauses/lifecycle.hpp>
 #include <vouch/conformance/clauses/model.hpp>
 #include <vouch/conformance/clauses/nudge.hpp>
+#include <vouch/conformance/clauses/overlaps.hpp>
 #include <vouch/conformance/clauses/parent.hpp>
 #include <vouch/conformance/clauses/purge.hpp>
 #include <vouch/conformance/clauses/reads.hpp>
@@ -37,6 +40,7 @@
 #include <vouch/conformance/clauses/validation.hpp>
 #include <vouch/conformance/clauses/validation_calls.hpp>
 #include <vouch/conformance/clauses/verdicts.hpp>
+#include <vouch/conformance/clauses/waiting.hpp>
 #include <vouch/conformance/clauses/wakes.hpp>
 
 namespace vouch {
@@ -64,6 +68,7 @@ namespace conformance {
         add(clauses::groups);
         add(clauses::transactions);
         add(clauses::transaction_use);
+        add(clauses::lifecycles);
         add(clauses::reads);
         add(clauses::filtered_reads);
         add(clauses::purges);
@@ -71,13 +76,16 @@ namespace conformance {
         add(clauses::validation_of_calls);
         add(clauses::fidelity);
         add(clauses::wakes);
+        add(clauses::waiting);
         add(clauses::capability);
         add(clauses::model_runs);
         add(clauses::interleavings);
+        add(clauses::overlaps);
         add(clauses::histories);
         add(clauses::crashes);
         add(clauses::cost);
         add(clauses::faults);
+        add(clauses::fault_ends);
         add(clauses::simulation);
         return out;
     }();
