@@ -103,9 +103,8 @@ inline void add_wrong_verdicts(std::vector<mutant>& to) {
 
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
-    for (const auto* const some :
-         {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants, &transaction_mutants, &read_mutants,
-          &lifecycle_mutants, &waiting_mutants}) {
+    for (const auto* const some : {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants,
+                                   &transaction_mutants, &read_mutants, &lifecycle_mutants, &waiting_mutants}) {
         detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);

@@ -414,7 +414,7 @@ class open_transaction {
     workspace workspace_{};
     std::vector<std::function<bool(workspace&)>> log_{};
     bool is_over_ = false;
-    bool is_first_ = false; ///< it must end in a conflict
+    bool is_first_ = false;  ///< it must end in a conflict
     bool is_spared_ = false; ///< the previous transaction had a conflict at random
 };
 

@@ -105,8 +105,8 @@ class plain_transaction {
             disturb(*open_);
             return open_->use(operation);
         } catch (const vouch::error& e) {
-            const bool stays_open = variant_.is(defect::error_leaves_open) ||
-                                    (is_read && variant_.is(defect::failed_read_leaves_open));
+            const bool stays_open =
+                variant_.is(defect::error_leaves_open) || (is_read && variant_.is(defect::failed_read_leaves_open));
             if (e.kind() != vouch::error_kind::invalid_argument && !stays_open) {
                 open_->fail();
                 open_ = nullptr;

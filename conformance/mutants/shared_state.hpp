@@ -54,10 +54,10 @@ struct shared_state {
     const void* last_writer = nullptr; ///< the handle, for the mutant whose wakes stay in one
     std::atomic<std::uint64_t> sequences = 0;
     std::atomic<std::uint64_t> calls = 0;
-    std::shared_ptr<void> forgotten{}; ///< a transaction that a mutant never ends
-    std::set<const void*> undone{};    ///< open transactions whose writes a mutant has dropped
-    std::set<const void*> doomed{};    ///< open transactions that a mutant ends in a conflict
-    std::set<const void*> published{}; ///< open transactions that a mutant commits too early
+    std::shared_ptr<void> forgotten{};              ///< a transaction that a mutant never ends
+    std::set<const void*> undone{};                 ///< open transactions whose writes a mutant has dropped
+    std::set<const void*> doomed{};                 ///< open transactions that a mutant ends in a conflict
+    std::set<const void*> published{};              ///< open transactions that a mutant commits too early
     std::vector<std::pair<id, row_ptr>> in_doubt{}; ///< what the last commit in doubt wrote over
     std::vector<late_wake> late_wakes{};            ///< commits whose wake numbers follow later
 

@@ -91,7 +91,8 @@ struct variant {
         return is(trait::conflicts_at_commit) || skips() || is(trait::conflicts_at_the_next_call) ||
                is(trait::conflicts_at_any_overlap) || is(defect::commit_overwrites) ||
                is(defect::commit_checks_only_its_rows) || is(defect::conflict_keeps_its_writes) ||
-               is(defect::begin_sees_uncommitted) || is(defect::rollback_undoes_later_transactions) || has_bad_conflicts();
+               is(defect::begin_sees_uncommitted) || is(defect::rollback_undoes_later_transactions) ||
+               has_bad_conflicts();
     }
 
     /// A claim skips what another open transaction has touched.

@@ -15,8 +15,8 @@
 #include <vouch/conformance/clauses/dedup.hpp>
 #include <vouch/conformance/clauses/enqueue.hpp>
 #include <vouch/conformance/clauses/extend.hpp>
-#include <vouch/conformance/clauses/faults.hpp>
 #include <vouch/conformance/clauses/fault_ends.hpp>
+#include <vouch/conformance/clauses/faults.hpp>
 #include <vouch/conformance/clauses/fidelity.hpp>
 #include <vouch/conformance/clauses/fixture.hpp>
 #include <vouch/conformance/clauses/groups.hpp>

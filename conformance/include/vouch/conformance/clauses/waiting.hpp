@@ -200,7 +200,8 @@ inline void without_limit(trial& t) {
         waiter w(store, "q", seen, at_most);
         put(store, next_draft("q"));
         constexpr std::chrono::seconds patience_for_all{2};
-        for (const auto until = steady_clock::now() + patience_for_all; !w.has_ended() && steady_clock::now() < until;) {
+        for (const auto until = steady_clock::now() + patience_for_all;
+             !w.has_ended() && steady_clock::now() < until;) {
             std::this_thread::sleep_for(milliseconds{1});
         }
         t.expect(w.has_ended(), "a wait without a limit ends with a commit");

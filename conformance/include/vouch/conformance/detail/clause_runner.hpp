@@ -8,8 +8,8 @@
 #include <exception>
 #include <functional>
 
-#include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/any_store.hpp>
+#include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/detail/repeating_store.hpp>
 #include <vouch/conformance/detail/replay/test_source.hpp>
 #include <vouch/conformance/detail/show.hpp>

@@ -130,9 +130,8 @@ class repeating_transaction final : public transaction_interface {
         return use([wanted, now](any_transaction& tx) { return tx.nudge(wanted, now); });
     }
     [[nodiscard]] verdict cancel(const id& wanted, std::string_view error, time_point now) override {
-        return use([wanted, code = std::string(error), now](any_transaction& tx) {
-            return tx.cancel(wanted, code, now);
-        });
+        return use(
+            [wanted, code = std::string(error), now](any_transaction& tx) { return tx.cancel(wanted, code, now); });
     }
     std::size_t purge(const purge_request& request) override {
         return use([request](any_transaction& tx) { return tx.purge(request); });
