@@ -16,6 +16,7 @@
 #include "claim_mutants.hpp"
 #include "concurrency_mutants.hpp"
 #include "draft_mutants.hpp"
+#include "lifecycle_mutants.hpp"
 #include "name_mutants.hpp"
 #include "read_mutants.hpp"
 #include "relation_mutants.hpp"
@@ -27,6 +28,7 @@
 #include "time_mutants.hpp"
 #include "transaction_mutants.hpp"
 #include "violation.hpp"
+#include "waiting_mutants.hpp"
 
 namespace mutants {
 
@@ -162,7 +164,8 @@ inline void add_wrong_names(std::vector<mutant>& to) {
     std::vector<mutant> all;
     for (const auto* const some : {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants,
                                    &transaction_mutants, &read_mutants, &thread_mutants, &concurrency_mutants,
-                                   &size_mutants, &name_mutants, &time_mutants}) {
+                                   &size_mutants, &name_mutants, &time_mutants, &lifecycle_mutants,
+                                   &waiting_mutants}) {
         detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);
@@ -194,6 +197,34 @@ inline constexpr std::array conforming_stores{
     conforming_store{"has larger limits", trait::has_larger_limits},
     conforming_store{"wakes every queue at every commit", trait::wakes_every_queue},
     conforming_store{"does not reset sequences on rollback", trait::keeps_counting},
+    conforming_store{"has a conflict in nine of ten commits", trait::conflicts_in_most_commits},
+    conforming_store{"has a conflict in one of a hundred calls", trait::conflicts_in_some_calls},
+    conforming_store{"has conflicts in most commits and some calls", trait::conflicts_often},
+    conforming_store{"has conflicts often, and rollbacks leave gaps", trait::conflicts_often_and_leaves_gaps},
+    conforming_store{"has a conflict in the first transaction of a handle", trait::conflicts_at_first},
+    conforming_store{"has conflicts at begin", trait::conflicts_at_begin},
+    conforming_store{"has a conflict instead of waiting at begin", trait::conflicts_instead_of_waiting},
+    conforming_store{"has a conflict in the next call after another commit", trait::conflicts_at_the_next_call},
+    conforming_store{"has a conflict at any overlap", trait::conflicts_at_any_overlap},
+    conforming_store{"skips what others have touched, with many conflicts", trait::skips_and_conflicts},
+    conforming_store{"counts sequences in steps of 1000", trait::counts_in_thousands},
+    conforming_store{"counts sequences for all locations", trait::counts_for_all_locations},
+    conforming_store{"begins slowly", trait::begins_slowly},
+    conforming_store{"commits slowly", trait::commits_slowly},
+    conforming_store{"yields in every call", trait::yields},
+    conforming_store{"has wake numbers that begin high", trait::wakes_begin_high},
+    conforming_store{"has wake numbers that jump", trait::wakes_jump},
+    conforming_store{"has wake numbers that count down", trait::wakes_count_down},
+    conforming_store{"has wake numbers that follow later", trait::wakes_follow_later},
+    conforming_store{"has no groups", trait::lacks_groups},
+    conforming_store{"has no lanes", trait::lacks_lanes},
+    conforming_store{"has no wakes", trait::lacks_wakes},
+    conforming_store{"is not durable", trait::lacks_durability},
+    conforming_store{"is not shared", trait::lacks_sharing},
+    conforming_store{"has longer names", trait::has_longer_names},
+    conforming_store{"has larger batches", trait::has_larger_batches},
+    conforming_store{"has wider leases", trait::has_wider_leases},
+    conforming_store{"has long error messages", trait::says_much},
 };
 
 } // namespace mutants

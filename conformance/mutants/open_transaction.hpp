@@ -6,6 +6,7 @@
 // conflict.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,7 +35,12 @@ class open_transaction {
                 throw vouch::error(vouch::error_kind::misuse,
                                    "plain: this thread has a transaction open; begin would wait forever");
             }
+            if (shared_->is_writing && shared_->is(trait::conflicts_instead_of_waiting)) {
+                fail_in_conflict("another transaction is open");
+            }
             shared_->wait_for_turn(lock);
+        } else if (shared_->is_writing) { // only a mutant leaves it so
+            throw vouch::error(vouch::error_kind::busy, "plain: the store is locked");
         } else {
             shared_->load();
         }
@@ -78,7 +84,26 @@ class open_transaction {
         return std::nullopt;
     }
 
+    /// The first transaction of its handle.
+    void mark_as_first() noexcept { is_first_ = true; }
+
+    [[noreturn]] void fail_in_conflict(const std::string& why) const {
+        throw vouch::error(vouch::error_kind::conflict,
+                           "plain: " + why + "; repeat the transaction" +
+                               (variant().is(trait::says_much) ? std::string(3000, '.') : ""),
+                           {.in_doubt = variant().is(defect::conflict_is_in_doubt)});
+    }
+
     void conflict_at_random() const {
+        if (variant().conflicts_in_calls() && hooks().draw(1)) {
+            fail_in_conflict("a random conflict");
+        }
+        if (variant().is(trait::conflicts_at_the_next_call)) {
+            const std::lock_guard lock(shared_->mutex);
+            if (shared_->version != version_) {
+                fail_in_conflict("another transaction has committed");
+            }
+        }
         if (variant().is(trait::conflicts_at_random) && !is_spared_ && hooks().conflict_is_due()) {
             throw vouch::error(vouch::error_kind::conflict, "plain: a random conflict; repeat the transaction");
         }
@@ -91,7 +116,10 @@ class open_transaction {
         {
             const std::lock_guard lock(shared_->mutex);
             shared_->writer = std::this_thread::get_id();
-            if (variant().is(trait::skips_touched) || variant().is(defect::claim_skips_touched_forever)) {
+            if (shared_->undone.erase(this) > 0) {
+                undo();
+            }
+            if (variant().skips()) {
                 workspace_.passed_over.clear();
                 for (const auto& [who, ids] : shared_->touched) {
                     if (who != this) {
@@ -123,11 +151,60 @@ class open_transaction {
         return answer;
     }
 
+    /// Forgets what was written and stays open, which only a mutant does.
+    void undo() {
+        workspace_.snapshot = base_;
+        workspace_.written.clear();
+        workspace_.woken_queues.clear();
+        log_.clear();
+    }
+
+    /// Publishes what was written and stays open, which only a mutant does. Requires the mutex.
+    void publish_early() { shared_->committed = on_top(); }
+
+    /// Ends the transaction after an error, which mutants do in wrong ways.
+    void fail() {
+        const std::lock_guard lock(shared_->mutex);
+        if (variant().is(defect::failed_call_commits)) {
+            publish_early();
+        }
+        for (const auto& one : workspace_.written) {
+            const auto r = workspace_.snapshot.find(one);
+            if (variant().is(defect::failed_call_keeps_keys) && r && !r->entry.key.empty()) {
+                shared_->committed.keys.set({r->entry.queue, r->entry.key, r->entry.generation}, r);
+            }
+        }
+        if (variant().is(defect::failed_call_keeps_the_lock)) {
+            is_over_ = true;
+            shared_->touched.erase(this);
+        }
+    }
+
     void commit() {
         expect_own_thread(defect::commit_stays_on_its_thread);
+        {
+            const std::lock_guard lock(shared_->mutex);
+            if (shared_->undone.erase(this) > 0) {
+                undo();
+            }
+        }
+        if (is_first_ || (variant().conflicts_in_commits() && hooks().draw(90))) {
+            fail_in_conflict("a conflict at commit");
+        }
         try {
             hooks().step("the start of a commit");
         } catch (...) {
+            if (variant().is(defect::failed_commit_leaves_open)) {
+                throw;
+            }
+            if (variant().is(defect::failed_commit_returns_after_reopen)) {
+                const std::lock_guard lock(shared_->mutex);
+                for (const auto& one : workspace_.written) {
+                    if (const auto r = workspace_.snapshot.find(one)) {
+                        shared_->leaked.push_back(*r);
+                    }
+                }
+            }
             if (variant().is(defect::failed_commit_keeps_the_lock)) {
                 is_over_ = true;
                 throw;
@@ -141,11 +218,28 @@ class open_transaction {
         hooks().pause("commit");
         publish();
         hooks().pause("committed");
-        hooks().step("the end of a commit", !variant().is(defect::commit_hides_doubt));
+        try {
+            hooks().step("the end of a commit", !variant().is(defect::commit_hides_doubt));
+        } catch (...) {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->in_doubt.clear();
+            for (const auto& one : workspace_.written) {
+                shared_->in_doubt.emplace_back(one, base_.find(one));
+            }
+            throw;
+        }
     }
 
     void roll_back() noexcept {
         const std::lock_guard lock(shared_->mutex);
+        if (variant().is(defect::rollback_undoes_later_transactions)) {
+            for (const auto& [who, ids] : shared_->touched) {
+                shared_->undone.insert(who);
+            }
+        }
+        if (shared_->published.erase(this) > 0) {
+            publish_early();
+        }
         auto& committed = shared_->committed;
         std::size_t undone = 0;
         for (const auto& one : workspace_.written) {
@@ -186,8 +280,15 @@ class open_transaction {
         d.snapshot = from;
         d.variant = shared_->variant;
         d.gap = shared_->is(trait::leaves_gaps) ? 1'000'000'007U : 0U;
-        const bool counts = variant().is_optimistic() || is_race() || variant().is(trait::keeps_counting);
-        if (counts) {
+        d.gap = shared_->is(trait::counts_in_thousands) ? 999U : d.gap;
+        const bool counts = variant().is_optimistic() || is_race() || variant().is(trait::keeps_counting) ||
+                            variant().is(trait::conflicts_often_and_leaves_gaps);
+        if (variant().is(trait::counts_for_all_locations)) {
+            d.counter = [] {
+                static std::atomic<std::uint64_t> all = 0;
+                return ++all;
+            };
+        } else if (counts) {
             d.counter = [g = shared_.get()] { return ++g->sequences; };
         }
     }
@@ -278,14 +379,43 @@ class open_transaction {
         end();
     }
 
+    /// What some mutants leave of a transaction that ends in a conflict.
+    void leave_after_conflict() {
+        if (variant().is(defect::conflict_keeps_its_writes)) {
+            shared_->committed = on_top();
+        }
+        for (const auto& one : workspace_.written) {
+            const auto r = workspace_.snapshot.find(one);
+            if (r && variant().is(defect::conflict_keeps_keys) && !r->entry.key.empty()) {
+                shared_->committed.keys.set({r->entry.queue, r->entry.key, r->entry.generation}, r);
+            }
+            if (r && variant().is(defect::conflict_keeps_claims) && r->entry.state == vouch::state::claimed) {
+                shared_->committed.put(*r);
+            }
+        }
+        if (variant().is(defect::conflict_undoes_the_winner)) {
+            shared_->committed = base_;
+        }
+        shared_->is_writing = variant().is(defect::conflict_keeps_the_lock);
+    }
+
     [[nodiscard]] snapshot merged() {
+        if (variant().is(defect::conflict_hits_both)) {
+            const bool is_hit = shared_->doomed.contains(this) || shared_->touched.size() > 1;
+            for (const auto& [who, ids] : shared_->touched) {
+                shared_->doomed.insert(who);
+            }
+            if (is_hit) {
+                fail_in_conflict("another transaction is open");
+            }
+        }
         if (shared_->version == version_ || workspace_.written.empty()) {
             return workspace_.written.empty() ? shared_->committed : workspace_.snapshot;
         }
         if (variant().is(defect::commit_overwrites) || variant().is(defect::begin_sees_uncommitted)) {
             return on_top();
         }
-        bool holds = true;
+        bool holds = !variant().is(trait::conflicts_at_any_overlap);
         workspace again;
         if (variant().is(defect::commit_checks_only_its_rows)) {
             for (const auto& one : workspace_.written) {
@@ -300,11 +430,8 @@ class open_transaction {
             }
         }
         if (!holds) {
-            if (variant().is(defect::conflict_keeps_its_writes)) {
-                shared_->committed = on_top();
-            }
-            throw vouch::error(vouch::error_kind::conflict,
-                               "plain: another transaction has committed first; repeat this one");
+            leave_after_conflict();
+            fail_in_conflict("another transaction has committed first");
         }
         if (variant().is(defect::commit_writes_what_it_computed_first)) {
             return on_top();
@@ -323,6 +450,8 @@ class open_transaction {
             shared_->touched.erase(this);
         }
         shared_->beginners.erase(begun_on_);
+        shared_->undone.erase(this);
+        shared_->doomed.erase(this);
         shared_->shown = shared_->committed;
         if (!variant().is_optimistic()) {
             shared_->leave_turn();
@@ -338,6 +467,7 @@ class open_transaction {
     workspace workspace_{};
     std::vector<std::function<bool(workspace&)>> log_{};
     bool is_over_ = false;
+    bool is_first_ = false;  ///< it must end in a conflict
     bool is_spared_ = false; ///< the previous transaction had a conflict at random
 };
 

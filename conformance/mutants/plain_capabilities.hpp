@@ -15,9 +15,19 @@ namespace mutants {
     if (t.is(trait::lacks_capabilities)) {
         can.groups = can.lanes = can.wakes = false;
     }
+    can.groups = can.groups && !t.is(trait::lacks_groups);
+    can.lanes = can.lanes && !t.is(trait::lacks_lanes) && !t.is(defect::unsupported_leaves_open);
+    can.wakes = can.wakes && !t.is(trait::lacks_wakes);
     // Long histories are cheap enough for the quick profile only in a store without a disk.
-    can.durable = !t.is(defect::attempts_have_sixteen_bits) && !t.is(defect::lapses_have_sixteen_bits) &&
-                  !t.is(defect::failures_have_sixteen_bits) && !t.is(defect::epoch_has_sixteen_bits);
+    can.durable = !t.is(trait::lacks_durability) && !t.is(defect::attempts_have_sixteen_bits) &&
+                  !t.is(defect::lapses_have_sixteen_bits) && !t.is(defect::failures_have_sixteen_bits) &&
+                  !t.is(defect::epoch_has_sixteen_bits);
+    can.shared = !t.is(trait::lacks_sharing);
+    can.limits.name_max += t.is(trait::has_longer_names) ? 100U : 0U;
+    can.limits.batch_max += t.is(trait::has_larger_batches) ? 500U : 0U;
+    if (t.is(trait::has_wider_leases)) {
+        can.limits.lease_max *= 2;
+    }
     can.lanes = can.lanes && !t.is(defect::lanes_are_off_and_accepted);
     can.groups = can.groups && !t.is(defect::groups_are_off_and_accepted);
     if (t.is(trait::has_larger_limits)) {

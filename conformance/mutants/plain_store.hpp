@@ -3,7 +3,7 @@
 // its `variant` says which, and the default is none. It declares every capability. Safe for concurrent use.
 #pragma once
 
-#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -24,6 +24,7 @@
 #include "plain_transaction.hpp"
 #include "shared_state.hpp"
 #include "snapshot_reader.hpp"
+#include "waiter.hpp"
 
 namespace mutants {
 
@@ -63,6 +64,8 @@ class plain_store {
     std::shared_ptr<int> handle_; ///< expires with the last handle
     snapshot first_view_{};
     mutable id asked_for_{}; ///< in one mutant, the argument of `find`
+    std::shared_ptr<std::atomic<bool>> has_begun_ = std::make_shared<std::atomic<bool>>(false);
+    std::shared_ptr<void> closing_{}; ///< what happens to other transactions when a mutant's handle is closed
 
   public:
     using transaction = plain_transaction;
@@ -71,6 +74,15 @@ class plain_store {
     plain_store(std::shared_ptr<shared_state> on, std::shared_ptr<int> handle)
         : shared_(std::move(on)), handle_(std::move(handle)) {
         first_view_ = shared_->committed;
+        if (shared_->is(defect::closing_a_handle_undoes_the_others) ||
+            shared_->is(defect::closing_a_handle_commits_the_others)) {
+            closing_ = std::shared_ptr<void>(shared_.get(), [of = shared_](void*) {
+                const std::lock_guard lock(of->mutex);
+                for (const auto& [who, ids] : of->touched) {
+                    (of->is(defect::closing_a_handle_undoes_the_others) ? of->undone : of->published).insert(who);
+                }
+            });
+        }
     }
 
     [[nodiscard]] vouch::capabilities capabilities() const {
@@ -82,12 +94,31 @@ class plain_store {
     }
 
     [[nodiscard]] transaction begin() {
-        shared_->hooks->step("begin");
-        if (shared_->is(defect::wakes_stay_in_the_handle)) {
+        try {
+            shared_->hooks->step("begin", shared_->is(defect::begin_fails_in_doubt));
+        } catch (...) {
+            const std::lock_guard lock(shared_->mutex);
+            if (shared_->is(defect::failed_begin_keeps_the_lock)) {
+                shared_->is_writing = true;
+                shared_->writer = std::this_thread::get_id();
+            }
+            throw;
+        }
+        if (shared_->is(trait::begins_slowly)) {
+            std::this_thread::sleep_for(std::chrono::microseconds{200});
+        }
+        if (shared_->is(trait::conflicts_at_begin) && shared_->hooks->draw(33)) {
+            throw vouch::error(vouch::error_kind::conflict, "plain: a conflict at begin");
+        }
+        if (shared_->is(defect::wakes_stay_in_the_handle) || shared_->is(defect::wait_hears_its_own_handle_only)) {
             const std::lock_guard lock(shared_->mutex);
             shared_->last_writer = this;
         }
-        return transaction(shared_);
+        transaction out(shared_);
+        if (shared_->is(trait::conflicts_at_first) && !has_begun_->exchange(true)) {
+            out.mark_as_first();
+        }
+        return out;
     }
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
@@ -117,35 +148,13 @@ class plain_store {
         if (shared_->is(defect::wakes_stay_in_the_handle) && shared_->last_writer != this) {
             return 0;
         }
-        shared_->load();
-        return shared_->wakes[std::string(queue)];
+        return shared_->wake_number(std::string(queue));
     }
 
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
         vouch::validate_queue(queue, capabilities_of(shared_->variant).limits);
-        if (shared_->is(defect::wait_ignores_stop)) {
-            stop = {};
-        }
-        at_most = std::min<std::chrono::nanoseconds>(at_most, std::chrono::hours{24});
-        at_most /= shared_->is(defect::wait_gives_up_early) ? 2 : 1;
-        std::unique_lock lock(shared_->mutex);
-        auto& wakes = shared_->wakes[std::string(queue)];
-        const auto is_different = [&] { return wakes != seen; };
-        const auto until = std::chrono::steady_clock::now() + at_most;
-        while (shared_->file && !is_different() && std::chrono::steady_clock::now() < until && !stop.stop_requested()) {
-            shared_->wakes_changed.wait_for(lock, std::chrono::milliseconds{1}); // other processes cannot notify
-            shared_->load();
-        }
-        if (shared_->file) {
-            return wakes;
-        }
-        if (shared_->is(defect::wait_ignores_wakes)) {
-            shared_->wakes_changed.wait_for(lock, stop, at_most, [] { return false; });
-        } else {
-            shared_->wakes_changed.wait_for(lock, stop, at_most, is_different);
-        }
-        return wakes;
+        return waiter(*shared_, queue, seen, this).wait(at_most, std::move(stop));
     }
 };
 

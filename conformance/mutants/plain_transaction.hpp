@@ -35,6 +35,12 @@ namespace mutants {
 
 class plain_transaction {
     void expect_open() const {
+        if (!open_ && variant_.is(defect::closed_use_undoes_the_open)) {
+            const std::lock_guard lock(shared_->mutex);
+            for (const auto& [who, ids] : shared_->touched) {
+                shared_->undone.insert(who);
+            }
+        }
         if (!open_) {
             throw vouch::error(vouch::error_kind::misuse, "plain: the transaction is closed");
         }
@@ -45,6 +51,9 @@ class plain_transaction {
         if (!open_ && variant_.is(defect::closed_accepts_calls)) {
             return;
         }
+        if (!open_ && variant_.is(defect::closed_checks_arguments_first)) {
+            validate_it(accepted_by(variant_));
+        }
         expect_open();
         if (variant_.is(unless)) {
             return;
@@ -52,7 +61,18 @@ class plain_transaction {
         try {
             validate_it(accepted_by(variant_));
         } catch (const vouch::error& e) {
-            if (e.kind() != vouch::error_kind::invalid_argument || variant_.is(defect::invalid_argument_closes)) {
+            const bool is_refusal = e.kind() == vouch::error_kind::invalid_argument;
+            const bool is_read = unless == defect::list_checks_nothing || unless == defect::counts_check_nothing;
+            if (is_refusal && (variant_.is(defect::invalid_argument_rolls_back) ||
+                               (is_read && variant_.is(defect::invalid_read_rolls_back)))) {
+                open_->undo();
+            }
+            if (is_refusal && variant_.is(defect::invalid_argument_commits)) {
+                const std::lock_guard lock(shared_->mutex);
+                open_->publish_early();
+            }
+            if ((!is_refusal && !variant_.is(defect::unsupported_leaves_open)) ||
+                variant_.is(defect::invalid_argument_closes)) {
                 open_ = nullptr;
             }
             if (variant_.is(defect::invalid_is_reported_as_misuse)) {
@@ -89,13 +109,16 @@ class plain_transaction {
         if (variant_.is(trait::slow)) {
             std::this_thread::sleep_for(std::chrono::microseconds{20});
         }
-        in.hooks().step("the start of an operation");
+        if (variant_.is(trait::yields)) {
+            std::this_thread::yield();
+        }
+        in.hooks().step("the start of an operation", variant_.is(defect::call_fails_in_doubt));
         in.conflict_at_random();
     }
 
     /// After any error but `invalid_argument` the transaction is closed.
     template <class Operation>
-    auto use(const Operation& operation) const {
+    auto use(const Operation& operation, bool is_read = false) const {
         using answer = decltype(operation(std::declval<workspace&>()));
         if (!open_ && variant_.is(defect::closed_accepts_calls)) {
             return answer{};
@@ -105,7 +128,10 @@ class plain_transaction {
             disturb(*open_);
             return open_->use(operation);
         } catch (const vouch::error& e) {
-            if (e.kind() != vouch::error_kind::invalid_argument && !variant_.is(defect::error_leaves_open)) {
+            const bool stays_open =
+                variant_.is(defect::error_leaves_open) || (is_read && variant_.is(defect::failed_read_leaves_open));
+            if (e.kind() != vouch::error_kind::invalid_argument && !stays_open) {
+                open_->fail();
                 open_ = nullptr;
             }
             throw;
@@ -126,10 +152,11 @@ class plain_transaction {
 
     template <class Read>
     auto read(const Read& read) const {
-        return use([read, in = open_.get()](workspace& on) {
+        const auto operation = [read, in = open_.get()](workspace& on) {
             const bool is_blind = on.is(defect::own_writes_are_invisible);
             return read(snapshot_reader(is_blind ? in->read_snapshot() : on.snapshot, on.variant));
-        });
+        };
+        return use(operation, true);
     }
 
     /// Gives neighbours that succeed at the same epoch the result of the first.
@@ -144,12 +171,53 @@ class plain_transaction {
         return out;
     }
 
-    mutable std::unique_ptr<open_transaction> open_; // null: closed; a failed read closes it too
+    // Null: closed; a failed read closes it too. Shared only by mutants whose moves are copies.
+    mutable std::shared_ptr<open_transaction> open_;
     variant variant_;
+    std::shared_ptr<shared_state> shared_;
+    std::weak_ptr<open_transaction> moved_{}; ///< what a mutant undoes when it is destroyed
+    std::optional<snapshot> last_{};          ///< what a mutant commits again
 
   public:
     explicit plain_transaction(const std::shared_ptr<shared_state>& in)
-        : open_(std::make_unique<open_transaction>(in)), variant_(in->variant) {}
+        : open_(std::make_shared<open_transaction>(in)), variant_(in->variant), shared_(in) {}
+
+    plain_transaction(plain_transaction&& from) noexcept
+        : open_(from.open_), variant_(from.variant_), shared_(from.shared_) {
+        if (!variant_.is(defect::move_leaves_the_source_open)) {
+            from.open_ = nullptr;
+        }
+        if (variant_.is(defect::moved_from_undoes_at_its_end)) {
+            from.moved_ = open_;
+        }
+    }
+    plain_transaction& operator=(plain_transaction&& from) noexcept {
+        if (open_ && variant_.is(defect::assignment_commits_the_old)) {
+            const std::lock_guard lock(shared_->mutex);
+            open_->publish_early();
+        }
+        if (open_ && variant_.is(defect::assignment_keeps_the_old_open)) {
+            shared_->forgotten = std::move(open_);
+        }
+        open_ = from.open_;
+        if (!variant_.is(defect::assignment_leaves_the_source_open)) {
+            from.open_ = nullptr;
+        }
+        if (variant_.is(defect::assignment_closes_both)) {
+            open_ = nullptr;
+        }
+        shared_ = from.shared_;
+        last_ = std::move(from.last_);
+        return *this;
+    }
+    ~plain_transaction() {
+        if (const auto moved = moved_.lock()) {
+            moved->undo();
+        }
+    }
+
+    /// See `open_transaction`.
+    void mark_as_first() noexcept { open_->mark_as_first(); }
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) const {
         if (open_ && variant_.is(defect::find_shows_uncommitted_of_others)) {
@@ -180,6 +248,14 @@ class plain_transaction {
             now = std::chrono::floor<vouch::duration>(std::chrono::system_clock::now());
         }
         const bool one_by_one = variant_.is(defect::batch_is_written_up_to_the_invalid_item);
+        if (!open_ && variant_.is(defect::closed_enqueue_writes) && shared_) {
+            open_transaction again(shared_);
+            again.use([&](workspace& on) {
+                enqueuer batch(on);
+                return drafts.empty() ? vouch::receipt{} : batch.enqueue(drafts.front(), now);
+            });
+            again.commit();
+        }
         check(one_by_one ? variant_.defect : defect::enqueue_checks_nothing, [&](const auto& can) {
             check_names_loosely() ? validate(as_checked(drafts), can) : validate(drafts, can);
         });
@@ -257,10 +333,28 @@ class plain_transaction {
         if (!open_ && (variant_.is(defect::commit_twice_is_accepted) || variant_.is(defect::closed_accepts_calls))) {
             return;
         }
+        if (!open_ && last_) {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->committed = *last_;
+        }
         expect_open();
         const auto closing = std::exchange(open_, nullptr);
-        disturb(*closing);
-        closing->commit();
+        try {
+            disturb(*closing);
+            if (variant_.is(trait::commits_slowly)) {
+                std::this_thread::sleep_for(std::chrono::microseconds{200});
+            }
+            closing->commit();
+        } catch (const vouch::error& e) {
+            if ((e.kind() == vouch::error_kind::conflict && variant_.is(defect::conflict_leaves_open)) ||
+                (e.kind() == vouch::error_kind::io && variant_.is(defect::failed_commit_leaves_open))) {
+                open_ = closing;
+            }
+            throw;
+        }
+        if (variant_.is(defect::second_commit_publishes_again)) {
+            last_ = closing->read_snapshot();
+        }
     }
 };
 

@@ -31,6 +31,12 @@
 
 namespace mutants {
 
+/// A commit whose wake numbers change later.
+struct late_wake {
+    std::chrono::steady_clock::time_point from;
+    std::vector<std::string> queues;
+};
+
 struct shared_state {
     shared_state(mutants::variant how, std::shared_ptr<mutants::test_hooks> below)
         : variant(how), hooks(std::move(below)), mutex(!how.is(defect::store_takes_no_lock)) {
@@ -58,6 +64,12 @@ struct shared_state {
     const void* last_writer = nullptr; ///< the handle, for the mutant whose wakes stay in one
     std::atomic<std::uint64_t> sequences = 0;
     std::atomic<std::uint64_t> calls = 0;
+    std::shared_ptr<void> forgotten{};              ///< a transaction that a mutant never ends
+    std::set<const void*> undone{};                 ///< open transactions whose writes a mutant has dropped
+    std::set<const void*> doomed{};                 ///< open transactions that a mutant ends in a conflict
+    std::set<const void*> published{};              ///< open transactions that a mutant commits too early
+    std::vector<std::pair<id, row_ptr>> in_doubt{}; ///< what the last commit in doubt wrote over
+    std::vector<late_wake> late_wakes{};            ///< commits whose wake numbers follow later
 
     [[nodiscard]] bool is(defect d) const noexcept { return variant.is(d); }
     [[nodiscard]] bool is(trait h) const noexcept { return variant.is(h); }
@@ -140,12 +152,35 @@ struct shared_state {
     }
 
     void wake(const std::vector<std::string>& queues) {
+        if (is(trait::wakes_follow_later)) {
+            constexpr std::chrono::milliseconds delay{3};
+            late_wakes.push_back({std::chrono::steady_clock::now() + delay, queues});
+            return;
+        }
+        wake_now(queues);
+    }
+
+    /// Changes the numbers whose time has come.
+    void wake_late() {
+        const auto now = std::chrono::steady_clock::now();
+        for (const auto& one : late_wakes) {
+            if (one.from <= now) {
+                wake_now(one.queues);
+            }
+        }
+        std::erase_if(late_wakes, [&](const late_wake& one) { return one.from <= now; });
+    }
+
+    void wake_now(const std::vector<std::string>& queues) {
         if (is(trait::wakes_every_queue)) {
             for (auto& [queue, n] : wakes) {
                 n += 1;
             }
         }
         for (const auto& queue : queues) {
+            if (is(defect::wake_is_for_one_queue_per_commit) && queue != queues.front()) {
+                continue;
+            }
             if (is(defect::wakes_are_kept_for_256_queues) &&
                 std::distance(wakes.begin(), wakes.lower_bound(queue)) >= 256) {
                 continue;
@@ -153,7 +188,32 @@ struct shared_state {
             wakes[is(defect::wakes_are_kept_in_lower_case) ? folded(queue, fold::case_of_letters) : queue] +=
                 is(defect::wakes_never_change) ? 0U : 1U;
         }
-        wakes_changed.notify_all();
+        if (is(defect::wait_wakes_one_waiter)) {
+            wakes_changed.notify_one();
+        } else {
+            wakes_changed.notify_all();
+        }
+    }
+
+    /// The number of a queue as callers see it.
+    [[nodiscard]] std::uint64_t wake_number(const std::string& queue) {
+        wake_late();
+        load();
+        const auto n = wakes[queue];
+        constexpr std::uint64_t near_the_end = 5;
+        if (is(trait::wakes_begin_high)) {
+            return n - near_the_end; // the first numbers are the greatest there are
+        }
+        if (is(trait::wakes_count_down)) {
+            return ~n;
+        }
+        if (is(trait::wakes_jump)) {
+            return vouch::detail::mix(n);
+        }
+        if (is(defect::wake_number_alternates)) {
+            return n % 2;
+        }
+        return is(defect::wake_number_has_eight_bits) ? n & 0xffU : n;
     }
 
     // Opening and crashing.
@@ -188,7 +248,30 @@ struct shared_state {
     }
 
   private:
+    /// Drops some of what the last commit in doubt has written.
+    void undo_doubt() {
+        std::size_t left = is(defect::doubt_is_undone_by_reopen)   ? in_doubt.size()
+                           : is(defect::doubt_is_halved_by_reopen) ? in_doubt.size() / 2
+                                                                   : 0;
+        for (const auto& [which, before] : in_doubt) {
+            if (left == 0) {
+                break;
+            }
+            left -= 1;
+            if (before) {
+                committed.put(*before);
+            } else {
+                committed.remove(which);
+            }
+        }
+        in_doubt.clear();
+    }
+
     void reopen() {
+        undo_doubt();
+        if (is(trait::lacks_durability)) {
+            committed = {};
+        }
         if (is(defect::reopen_loses_the_last_commit)) {
             committed = synced;
         }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/id.hpp>
 
 namespace mutants {
 
@@ -62,8 +63,12 @@ class test_hooks {
     }
     bool take_spared() { return spares_.exchange(false); }
 
+    /// True with this chance, for stores with many conflicts. Each call draws the next number of one series.
+    bool draw(std::uint64_t percent) { return vouch::detail::mix(++draws_) % 100 < percent; }
+
   private:
     std::atomic<std::uint64_t> calls_ = 0;
+    std::atomic<std::uint64_t> draws_ = 0;
     std::atomic<bool> spares_ = false;
     std::mutex mutex_{};
     std::shared_ptr<callback> seam_{};

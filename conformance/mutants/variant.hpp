@@ -33,6 +33,42 @@ enum class trait : std::uint8_t {
     has_larger_limits,   ///< for payloads, results and progress
     wakes_every_queue,   ///< every commit wakes every queue
     keeps_counting,      ///< sequences come from a counter that rollbacks do not reset
+
+    // conflicts
+    conflicts_in_most_commits,       ///< nine of ten
+    conflicts_in_some_calls,         ///< one of a hundred
+    conflicts_often,                 ///< both
+    conflicts_often_and_leaves_gaps, ///< both, and rollbacks do not reset sequences
+    conflicts_at_first,              ///< the first commit through each handle
+    conflicts_at_begin,              ///< every third begin
+    conflicts_instead_of_waiting,    ///< begin, while another transaction is open
+    conflicts_at_the_next_call,      ///< optimistic: the next call after another commit
+    conflicts_at_any_overlap,        ///< optimistic: a commit after another commit, even without a common entry
+    skips_and_conflicts,             ///< skips_touched and conflicts_often
+
+    // sequences and speed
+    counts_in_thousands,      ///< sequences are multiples of 1000
+    counts_for_all_locations, ///< one counter of sequences for all stores
+    begins_slowly,
+    commits_slowly,
+    yields, ///< to other threads, in every call
+
+    // wake numbers
+    wakes_begin_high,   ///< near the greatest number
+    wakes_jump,         ///< by varying amounts
+    wakes_count_down,   ///< from the greatest number
+    wakes_follow_later, ///< some milliseconds after the commit
+
+    // capabilities
+    lacks_groups,
+    lacks_lanes,
+    lacks_wakes,
+    lacks_durability, ///< everything is lost when the last handle is closed
+    lacks_sharing,
+    has_longer_names,
+    has_larger_batches,
+    has_wider_leases,
+    says_much, ///< error messages of many bytes
 };
 
 /// The rows of the verdict table.
@@ -65,11 +101,35 @@ struct variant {
 
     /// Transactions overlap; each works on the snapshot committed when it began.
     [[nodiscard]] bool is_optimistic() const noexcept {
-        return is(trait::conflicts_at_commit) || is(trait::skips_touched) || is(defect::commit_overwrites) ||
+        return is(trait::conflicts_at_commit) || skips() || is(trait::conflicts_at_the_next_call) ||
+               is(trait::conflicts_at_any_overlap) || is(defect::commit_overwrites) ||
                is(defect::commit_checks_only_its_rows) || is(defect::conflict_keeps_its_writes) ||
-               is(defect::begin_sees_uncommitted) || is(defect::claim_skips_touched_forever) ||
-               is(defect::begin_is_once_per_thread) || is(defect::find_shows_uncommitted_of_others) ||
-               is(defect::commit_writes_what_it_computed_first);
+               is(defect::begin_sees_uncommitted) || is(defect::begin_is_once_per_thread) ||
+               is(defect::find_shows_uncommitted_of_others) || is(defect::commit_writes_what_it_computed_first) ||
+               is(defect::rollback_undoes_later_transactions) || has_bad_conflicts();
+    }
+
+    /// A claim skips what another open transaction has touched.
+    [[nodiscard]] bool skips() const noexcept {
+        return is(trait::skips_touched) || is(trait::skips_and_conflicts) || is(defect::claim_skips_touched_forever);
+    }
+
+    /// Nine of ten commits, and one of a hundred calls, end in `conflict`.
+    [[nodiscard]] bool conflicts_in_commits() const noexcept {
+        return is(trait::conflicts_in_most_commits) || is_often();
+    }
+    [[nodiscard]] bool conflicts_in_calls() const noexcept { return is(trait::conflicts_in_some_calls) || is_often(); }
+
+  private:
+    [[nodiscard]] bool is_often() const noexcept {
+        return is(trait::conflicts_often) || is(trait::conflicts_often_and_leaves_gaps) ||
+               is(trait::skips_and_conflicts);
+    }
+    [[nodiscard]] bool has_bad_conflicts() const noexcept {
+        return is(defect::conflict_leaves_open) || is(defect::conflict_keeps_keys) ||
+               is(defect::conflict_keeps_claims) || is(defect::conflict_keeps_the_lock) ||
+               is(defect::conflict_hits_both) || is(defect::conflict_is_in_doubt) ||
+               is(defect::conflict_undoes_the_winner);
     }
 };
 

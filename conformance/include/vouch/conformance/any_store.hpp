@@ -47,6 +47,8 @@ class transaction_interface : public reader_interface {
     virtual void commit() = 0;
     /// Moves the wrapped transaction into a new object and leaves this one moved from.
     [[nodiscard]] virtual std::unique_ptr<transaction_interface> move_out() = 0;
+    /// Move-assigns the transaction that `from` wraps, which must be of the same type.
+    virtual void move_assign(transaction_interface& from) = 0;
 };
 
 /// The operations of a store.
@@ -89,6 +91,8 @@ class any_transaction {
 
     /// Move-constructs the wrapped transaction. This object stays usable and wraps the one moved from.
     [[nodiscard]] any_transaction move_out() { return any_transaction(wrapped_->move_out()); }
+    /// Move-assigns the transaction that `from` wraps to the one wrapped here. Both stores must be of the same type.
+    void move_assign(any_transaction& from) { wrapped_->move_assign(*from.wrapped_); }
 
   private:
     std::unique_ptr<transaction_interface> wrapped_;
@@ -182,6 +186,9 @@ class wrapped_transaction final : public transaction_interface {
     }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         return std::make_unique<wrapped_transaction>(std::move(tx_), counts_);
+    }
+    void move_assign(transaction_interface& from) override {
+        tx_ = std::move(static_cast<wrapped_transaction&>(from).tx_);
     }
 
   private:

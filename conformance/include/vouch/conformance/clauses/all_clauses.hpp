@@ -15,6 +15,7 @@
 #include <vouch/conformance/clauses/dedup.hpp>
 #include <vouch/conformance/clauses/enqueue.hpp>
 #include <vouch/conformance/clauses/extend.hpp>
+#include <vouch/conformance/clauses/fault_ends.hpp>
 #include <vouch/conformance/clauses/faults.hpp>
 #include <vouch/conformance/clauses/fidelity.hpp>
 #include <vouch/conformance/clauses/fixture.hpp>
@@ -22,10 +23,12 @@
 #include <vouch/conformance/clauses/histories.hpp>
 #include <vouch/conformance/clauses/interleavings.hpp>
 #include <vouch/conformance/clauses/lanes.hpp>
+#include <vouch/conformance/clauses/lifecycle.hpp>
 #include <vouch/conformance/clauses/model.hpp>
 #include <vouch/conformance/clauses/names.hpp>
 #include <vouch/conformance/clauses/names_kept.hpp>
 #include <vouch/conformance/clauses/nudge.hpp>
+#include <vouch/conformance/clauses/overlaps.hpp>
 #include <vouch/conformance/clauses/parent.hpp>
 #include <vouch/conformance/clauses/processes.hpp>
 #include <vouch/conformance/clauses/purge.hpp>
@@ -47,6 +50,7 @@
 #include <vouch/conformance/clauses/validation.hpp>
 #include <vouch/conformance/clauses/validation_calls.hpp>
 #include <vouch/conformance/clauses/verdicts.hpp>
+#include <vouch/conformance/clauses/waiting.hpp>
 #include <vouch/conformance/clauses/wakes.hpp>
 
 namespace vouch {
@@ -74,6 +78,7 @@ namespace conformance {
         add(clauses::groups);
         add(clauses::transactions);
         add(clauses::transaction_use);
+        add(clauses::lifecycles);
         add(clauses::reads);
         add(clauses::filtered_reads);
         add(clauses::purges);
@@ -90,15 +95,18 @@ namespace conformance {
         add(clauses::sizes_of_values);
         add(clauses::largest_sizes);
         add(clauses::wakes);
+        add(clauses::waiting);
         add(clauses::capability);
         add(clauses::model_runs);
         add(clauses::interleavings);
+        add(clauses::overlaps);
         add(clauses::histories);
         add(clauses::threads);
         add(clauses::crashes);
         add(clauses::processes);
         add(clauses::cost);
         add(clauses::faults);
+        add(clauses::fault_ends);
         add(clauses::simulation);
         return out;
     }();

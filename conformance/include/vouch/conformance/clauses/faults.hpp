@@ -25,6 +25,7 @@
 #include <vouch/conformance/recording.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/requeue.hpp>
+#include <vouch/contract/transact.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -107,7 +108,8 @@ inline void conflicts(trial& t) {
     fail_every_call(t, {.kind = error_kind::conflict});
     faulty_pair s(t);
     s.plan->arm({.persistent = true, .kind = error_kind::conflict});
-    t.throws(error_kind::conflict, "a conflict that never ends", [&] { put(s.shaky, draft_of(1)); });
+    t.throws(error_kind::conflict, "a conflict that never ends",
+             [&] { vouch::transact(s.shaky, [](auto& tx) { tx.enqueue(std::array{draft_of(1)}, at(0)); }); });
     s.plan->disarm();
     t.tally().faults += s.plan->faults();
     t.expect(!s.plain.find(id_of(1)), "nothing is left of the abandoned transaction");

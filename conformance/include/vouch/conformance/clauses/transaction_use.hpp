@@ -110,20 +110,23 @@ inline constexpr std::array invalid_uses{
 };
 
 inline void open_after_invalid_argument(trial& t) {
-    auto store = furnished(t);
-    from_begin(store, [&](auto& tx) {
-        put_in(tx, draft_of(7));
-        const auto own = snapshot_of(tx);
-        for (const auto& [what, in] : invalid_uses) {
-            t.throws(error_kind::invalid_argument, std::string(what) + " with an invalid argument",
-                     [&, &use = in] { use(tx); });
+    for (const auto& [name, call] : invalid_uses) {
+        const auto& what = name; // a lambda cannot capture a structured binding
+        const auto& use = call;
+        auto store = furnished(t);
+        const auto before = snapshot_of(store);
+        from_begin(store, [&](auto& tx) {
+            put_in(tx, draft_of(7));
+            const auto own = snapshot_of(tx);
+            t.throws(error_kind::invalid_argument, std::string(what) + " with an invalid argument", [&] { use(tx); });
             unchanged(tx, own, std::string(what) + " with an invalid argument changes nothing");
-        }
-        put_in(tx, draft_of(8));
-        const auto whole = snapshot_of(tx);
-        tx.commit();
-        unchanged(store, whole, "what was written before and after invalid arguments is committed");
-    });
+            unchanged(store, before, std::string(what) + " with an invalid argument commits nothing");
+            put_in(tx, draft_of(8));
+            const auto whole = snapshot_of(tx);
+            tx.commit();
+            unchanged(store, whole, "what was written before and after an invalid argument is committed");
+        });
+    }
 }
 
 inline void several_in_one(trial& t) {

@@ -11,12 +11,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <vouch/conformance/any_store.hpp>
+#include <vouch/conformance/detail/repeating_store.hpp>
 #include <vouch/conformance/detail/show.hpp>
 #include <vouch/conformance/detail/trial.hpp>
 #include <vouch/contract/entry.hpp>
+#include <vouch/contract/error.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/transact.hpp>
@@ -37,18 +41,42 @@ namespace conformance::detail {
 
 /// Runs `work(tx)`, which may commit. Repeats it from begin after a conflict.
 template <class Store, class Work>
-void from_begin(Store& store, Work&& work) {
-    for (int left = transact_tries - 1;; --left) {
+auto repeatedly(Store& store, Work&& work) {
+    for (int left = conflicts_max;; --left) {
         try {
             auto tx = store.begin();
-            work(tx);
-            return;
+            return work(tx);
         } catch (const error& e) {
-            if (e.kind() != error_kind::conflict || left == 0) {
+            if (e.kind() != error_kind::conflict || e.is_in_doubt()) {
                 throw;
+            }
+            if (left == 0) {
+                fail_endlessly();
             }
         }
     }
+}
+
+/// The same for work that keeps what it has read, such as sequences: it must be done again after every conflict.
+template <class Store, class Work>
+auto from_begin(Store& store, Work&& work) {
+    const shown_conflicts raw;
+    return repeatedly(store, work);
+}
+
+/// As `vouch::transact`, which it hides from checks, but with more tries: a store may have many conflicts.
+template <class Work>
+auto transact(any_store& store, Work&& work) {
+    return repeatedly(store, [&](auto& tx) {
+        if constexpr (std::is_void_v<decltype(work(tx))>) {
+            work(tx);
+            tx.commit();
+        } else {
+            auto result = work(tx);
+            tx.commit();
+            return result;
+        }
+    });
 }
 
 template <class Store>
@@ -75,7 +103,8 @@ struct claim_options {
 
 template <class Store>
 [[nodiscard]] std::vector<entry> take(Store& store, time_point now, claim_options how = {}) {
-    return claim(store, request(now, std::move(how)));
+    const auto wanted = request(now, std::move(how));
+    return transact(store, [&](auto& tx) { return tx.claim(wanted); });
 }
 
 /// Claims the only eligible entry and returns its ticket.

@@ -199,6 +199,13 @@ class test_writer_transaction final : public transaction_interface {
         is_done_ = true;
         return out;
     }
+    void move_assign(transaction_interface& from) override {
+        auto& source = static_cast<test_writer_transaction&>(from);
+        source_.add(name_ + " = std::move(" + source.name_ + ");");
+        source_.stop_noting();
+        source_.stop_predicting(); // the two may be of different stores
+        tx_.move_assign(source.tx_);
+    }
 
   private:
     /// The error that the call must throw, because of an argument or because the transaction is closed.
