@@ -47,10 +47,10 @@ namespace conformance::detail {
 }
 
 /// A child process that runs `work(send)`, where `send(message)` is safe to call from any one thread at a time.
-class child_process {
+class suite_process {
   public:
     template <class Work>
-    explicit child_process(Work&& work) {
+    explicit suite_process(Work&& work) {
         int ends[2];
         if (pipe(ends) != 0) {
             throw std::system_error(errno, std::generic_category(), "pipe");
@@ -69,9 +69,9 @@ class child_process {
         close(ends[1]);
         from_ = ends[0];
     }
-    child_process(const child_process&) = delete;
-    child_process& operator=(const child_process&) = delete;
-    ~child_process() {
+    suite_process(const suite_process&) = delete;
+    suite_process& operator=(const suite_process&) = delete;
+    ~suite_process() {
         close(from_);
         if (!status_) {
             waitpid(id_, nullptr, 0);
@@ -203,7 +203,7 @@ class forked_check {
         has_hung_ = false;
         const auto first = first_;
         {
-            child_process child([&](const auto& send) { work(folder, send); });
+            suite_process child([&](const auto& send) { work(folder, send); });
             while (auto m = child.read()) {
                 receive(std::move(*m));
             }
