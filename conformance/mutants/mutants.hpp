@@ -219,7 +219,6 @@ inline constexpr std::array conforming_stores{
     conforming_store{"has no groups", trait::lacks_groups},
     conforming_store{"has no lanes", trait::lacks_lanes},
     conforming_store{"has no wakes", trait::lacks_wakes},
-    conforming_store{"is not durable", trait::lacks_durability},
     conforming_store{"is not shared", trait::lacks_sharing},
     conforming_store{"has longer names", trait::has_longer_names},
     conforming_store{"has larger batches", trait::has_larger_batches},
