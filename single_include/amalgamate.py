@@ -34,6 +34,7 @@ SINGLES = {
     "vouch/sqlite.hpp": ["vouch/vouch.hpp"],
     "vouch/conformance.hpp": ["vouch/vouch.hpp"],
     "vouch/conformance_catch2.hpp": ["vouch/vouch.hpp", "vouch/conformance.hpp"],
+    "vouch/conformance_gtest.hpp": ["vouch/vouch.hpp", "vouch/conformance.hpp"],
 }
 
 FIRST = "vouch/version.hpp"

@@ -164,8 +164,7 @@ inline void add_wrong_names(std::vector<mutant>& to) {
     std::vector<mutant> all;
     for (const auto* const some : {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants,
                                    &transaction_mutants, &read_mutants, &thread_mutants, &concurrency_mutants,
-                                   &size_mutants, &name_mutants, &time_mutants, &lifecycle_mutants,
-                                   &waiting_mutants}) {
+                                   &size_mutants, &name_mutants, &time_mutants, &lifecycle_mutants, &waiting_mutants}) {
         detail::add_violations(all, *some);
     }
     detail::add_forgotten_fields(all);

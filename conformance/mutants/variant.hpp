@@ -93,7 +93,7 @@ struct variant {
     std::string_view field{}; ///< for `defect::field_is_forgotten` and the defects with a fold
     mutants::cell cell{};     ///< for `defect::verdict_is_wrong`
     mutants::trait trait = trait::none;
-    mutants::fold fold = fold::none; ///< for `defect::name_is_compared_loosely` and `defect::name_is_changed`
+    mutants::fold fold = fold::none;           ///< for `defect::name_is_compared_loosely` and `defect::name_is_changed`
     std::optional<row_lock_store> row_locks{}; ///< set: the other members have no meaning
 
     [[nodiscard]] bool is(mutants::defect d) const noexcept { return defect == d; }

@@ -112,13 +112,13 @@ enum class error_kind : std::uint8_t {
     invalid_argument, ///< an argument breaks a rule; nothing was written and an open transaction stays open
     unsupported,      ///< the store does not declare the capability that is needed
     unrouted,         ///< an emission names no queue and no binding matches its topic
-    conflict,         ///< another transaction won and this one is rolled back; repeat it from `begin`
-    busy,             ///< the store did not become available in time
-    full,             ///< no room: disk, quota or memory
-    read_only,        ///< the store can be read but not written
-    corrupt,          ///< the stored data is damaged
-    io,               ///< the disk or the connection failed
-    misuse,           ///< a call that the contract forbids, such as using a closed transaction
+    conflict,  ///< another transaction won and this one is rolled back; repeat it from `begin`, as `transact` does
+    busy,      ///< the store did not become available in time; the caller decides whether to wait longer
+    full,      ///< no room: disk, quota or memory
+    read_only, ///< the store can be read but not written
+    corrupt,   ///< the stored data is damaged
+    io,        ///< the disk or the connection failed
+    misuse,    ///< a call that the contract forbids, such as using a closed transaction
 };
 
 /// The name of the enumerator.
@@ -145,11 +145,14 @@ class error : public std::runtime_error {
 
     /// What is known besides the kind.
     struct details {
-        bool in_doubt = false; ///< see `is_in_doubt`
-        int code = 0;          ///< see `code`
+        bool in_doubt = false;        ///< see `is_in_doubt`
+        int code = 0;                 ///< see `code`
+        std::string_view text_code{}; ///< see `text_code`; longer ones are cut
     };
-    error(error_kind kind, const std::string& message, details more)
-        : std::runtime_error(message), kind_(kind), details_(more) {}
+    error(error_kind kind, const std::string& message, const details& more)
+        : std::runtime_error(message), kind_(kind), is_in_doubt_(more.in_doubt), code_(more.code) {
+        more.text_code.copy(text_code_.data(), text_code_max);
+    }
 
     [[nodiscard]] error_kind kind() const noexcept { return kind_; }
 
@@ -161,14 +164,20 @@ class error : public std::runtime_error {
 
     /// Whether the commit that threw may have taken effect. The caller must forget the claims of that transaction, and
     /// repeat its settles and enqueues as a whole, with the same tickets and ids.
-    [[nodiscard]] bool is_in_doubt() const noexcept { return details_.in_doubt; }
+    [[nodiscard]] bool is_in_doubt() const noexcept { return is_in_doubt_; }
 
     /// The backend's own result code; 0 if it has none.
-    [[nodiscard]] int code() const noexcept { return details_.code; }
+    [[nodiscard]] int code() const noexcept { return code_; }
+
+    /// The backend's own code if that is a text, such as an SQLSTATE; empty if it has none.
+    [[nodiscard]] std::string_view text_code() const noexcept { return text_code_.data(); }
+    static constexpr std::size_t text_code_max = 15; ///< in bytes
 
   private:
     error_kind kind_;
-    details details_{};
+    bool is_in_doubt_ = false;
+    int code_ = 0;
+    std::array<char, text_code_max + 1> text_code_{}; // not a std::string: copying an exception must not throw
 };
 
 } // namespace v0
@@ -769,7 +778,7 @@ struct entry : life {
     std::uint32_t attempts_max = 0;
     id_list trail{};
     header_list headers{};
-    std::uint64_t sequence = 0;   ///< order within the store; never reused, may have gaps
+    std::uint64_t sequence = 0;   ///< orders the entries of a lane by commit; never reused, may have gaps
     std::uint32_t generation = 1; ///< 1, or one more than the predecessor's
     time_point created_at{};      ///< the `now` of the enqueue
 
@@ -1005,14 +1014,17 @@ struct settle {
 } // namespace vouch
 
 // ---- vouch/contract/query.hpp
-// Reading several entries. A query names one path, which a store can usually serve from an index, then filters, then a page of
-// ascending sequences:
+// Reading several entries. A query names one path, which a store can usually serve from an index, then filters, then a
+// page of ascending sequences:
 //
 //   auto page = vouch::query::dead("mail");
 //   for (auto found = store.list(page); !found.empty(); found = store.list(page)) {
 //       show(found);
 //       page.after = found.back().sequence;
 //   }
+//
+// The pages contain every entry that was committed before the first page was read. They are no way to follow new
+// entries: in a store with several writers an entry may be committed after others with a greater sequence.
 
 namespace vouch {
 inline namespace v0 {
@@ -1175,8 +1187,10 @@ Stream& operator<<(Stream& out, const receipt& r) {
 //
 // Rules for all operations:
 //  1. Time and ids are arguments. A store never reads a clock and never makes an id.
-//  2. Every write is conditional and returns a verdict. A store that reads rows before it writes them
-//     repeats the condition (epoch, state) in the write.
+//  2. Every write is conditional and returns a verdict. What a verdict rests on, `repeated` included, is protected until
+//     the transaction ends: a store with several writers locks the row that it reads, or finds out at commit that the
+//     row has changed and throws `conflict`. To repeat the condition in the write is not enough, because a nudge changes
+//     neither epoch nor state, and `repeated` writes nothing.
 //  3. A batch returns one answer per item, in order. If one item is invalid, the whole batch throws before anything is
 //     written.
 //  4. Facts of the domain are return values. Faults throw `vouch::error`.
@@ -1190,8 +1204,15 @@ Stream& operator<<(Stream& out, const receipt& r) {
 //     - repeats its settles, all of them, with the same tickets: `repeated` or `unknown` means that the first commit
 //       took effect, `stale` that another claim has taken over;
 //     - repeats its enqueues, all of them, with the same ids: a duplicate of the same id means that it is stored.
-//  8. What a verdict rests on stays true until the transaction ends. Lists, counts, `next_due` and the absence of an
-//     entry are true at the time of the call.
+//  8. Transactions are serializable in what they answer about stored entries that they name. Everything else is true at
+//     the moment of the call, and other transactions may commit before this one does: that an entry, a key or an id is
+//     absent (`unknown`, `refused`, `inserted`), which entries a purge leaves, lists, counts and `next_due`. A store may
+//     be stricter.
+//  9. An open transaction touches the entries that it names and those that its verbs reach: the parent and the next
+//     entry of the lane of an entry that ends, and the entry of which a draft is a duplicate. If it ends with `conflict`,
+//     it may have touched everything in the queue of its claim or purge.
+// 10. Names (queue, topic, key, group, lane, worker, error code, header name) are valid UTF-8 without control
+//     characters, and two names are equal only if their bytes are. Payload, progress, result and header values are bytes.
 //
 // Not required: priorities, fairness between lanes, sequences without gaps, transactions across stores.
 
@@ -1220,7 +1241,7 @@ concept reader = requires(const R& r, const id& an_id, const query& q, std::stri
 ///     Within a batch, later drafts see earlier ones.
 ///  2. `claim` takes the entries whose gate is at or before `now`, the first `limit` by (gate, sequence). It returns
 ///     them by (due_at, sequence), as they are after the claim. It may pass over an entry that another open transaction
-///     has changed, and over no other. A claim is an attempt, unless it takes over after the first lapse in a row. Its
+///     touches, and over no other. A claim is an attempt, unless it takes over after the first lapse in a row. Its
 ///     cost must not grow with the number of future, blocked, claimed or terminal entries.
 ///  3. `settle` is decided by the ticket alone, never by the time. When an entry becomes terminal, by any verb, the
 ///     same transaction nudges its parent and gives the next entry of its lane a gate.
@@ -1260,7 +1281,7 @@ concept store = reader<S> && transaction<typename S::transaction> && requires(S&
 };
 
 /// A store with the capability `wakes`. Each queue has a number that changes with every commit that may have made work
-/// due sooner.
+/// due sooner, at the commit or a moment later.
 ///  1. `wakes` returns the number.
 ///  2. `wait` returns it as soon as it differs from `seen`, after `at_most`, or when `stop` is requested.
 /// A wake-up is only a hint: a store that drops every one loses no work, because workers poll as well.
@@ -2292,7 +2313,7 @@ auto transact_in_doubt(Store& store, const Work& work) {
         } catch (const error& e) {
             if (in_doubt && !e.is_in_doubt()) {
                 // The repeat says nothing about the commit that it was to resolve.
-                throw error(e.kind(), e.what(), {.in_doubt = true, .code = e.code()});
+                throw error(e.kind(), e.what(), {.in_doubt = true, .code = e.code(), .text_code = e.text_code()});
             }
             if (!e.is_in_doubt() || left == 0) {
                 throw;
@@ -2326,6 +2347,47 @@ std::vector<entry> claim(Store& store, const claim_request& request) {
     return transact(store, [&](auto& tx) { return tx.claim(request); });
 }
 
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/detail/utf8.hpp
+// Reads UTF-8 beyond ASCII. Names must be valid UTF-8, because databases and brokers keep nothing else as text.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// A character outside ASCII.
+struct utf8_character {
+    std::uint32_t point = 0;
+    std::size_t length = 0; ///< in bytes; 0: the text does not begin with such a character
+
+    /// U+0080 to U+009F. Terminals obey some of them.
+    [[nodiscard]] constexpr bool is_control() const noexcept { return length > 0 && point < 0xa0; }
+};
+
+/// The character outside ASCII with which the text begins. Overlong forms, surrogates and values above U+10FFFF are not
+/// valid.
+[[nodiscard]] constexpr utf8_character utf8_character_of(std::string_view text) noexcept {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : '\0'); };
+    const auto first = byte(0);
+    const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+    if (length == 0 || first > 0xf4) {
+        return {};
+    }
+    std::uint32_t point = first & (0x7fU >> length);
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((byte(i) & 0xc0U) != 0x80U) {
+            return {};
+        }
+        point = (point << 6U) | (byte(i) & 0x3fU);
+    }
+    const std::uint32_t least = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0x80;
+    const bool surrogate = point >= 0xd800 && point < 0xe000;
+    return point >= least && point <= 0x10ffff && !surrogate ? utf8_character{point, length} : utf8_character{};
+}
+
+} // namespace detail
 } // namespace v0
 } // namespace vouch
 
@@ -2368,6 +2430,18 @@ struct field {
     refuse(f, "has a control character at byte " + std::to_string(at));
 }
 
+/// Checks the character outside ASCII that begins at byte `at`. Returns its length.
+inline std::size_t check_beyond_ascii(const field& f, std::string_view name, std::size_t at) {
+    const auto c = utf8_character_of(name.substr(at));
+    if (c.length == 0) {
+        refuse(f, "is not valid UTF-8 at byte " + std::to_string(at));
+    }
+    if (c.is_control()) {
+        refuse_control_character(f, at);
+    }
+    return c.length;
+}
+
 // The messages are made outside the checks: each draft passes a dozen checks, so these must stay small enough to
 // inline.
 
@@ -2379,11 +2453,12 @@ inline void check_size(const field& f, std::size_t given, std::size_t limit, std
 
 inline void check_name(const field& f, std::string_view name, std::size_t limit) {
     check_size(f, name.size(), limit, "bytes");
-    for (std::size_t i = 0; i < name.size(); ++i) {
+    for (std::size_t i = 0; i < name.size();) {
         const auto c = static_cast<unsigned char>(name[i]);
         if (c < 0x20 || c == 0x7f) {
             refuse_control_character(f, i);
         }
+        i += c < 0x80 ? 1 : check_beyond_ascii(f, name, i);
     }
 }
 
@@ -5882,19 +5957,21 @@ class reject : public failure {
     explicit reject(std::string code = "rejected") : failure(std::move(code)) {}
 };
 
-/// Makes a text fit to be stored as an error code: within the limit, without control characters, not cut inside a UTF-8
-/// character.
+/// Makes a text fit to be stored as an error code: within the limit and not cut inside a character. Control characters
+/// and bytes that are not valid UTF-8 become `?`.
 [[nodiscard]] inline std::string error_code(std::string_view text) {
-    auto size = text.size() < limits{}.error_max ? text.size() : limits{}.error_max;
-    if (size < text.size()) {
-        while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0U) == 0x80U) {
-            --size;
+    std::string code;
+    for (std::size_t i = 0; i < text.size();) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const auto beyond = detail::utf8_character_of(text.substr(i));
+        const bool is_kept = beyond.length > 0 ? !beyond.is_control() : byte >= 0x20 && byte < 0x7f;
+        const auto length = beyond.length > 0 ? beyond.length : 1;
+        const auto part = is_kept ? text.substr(i, length) : std::string_view("?");
+        if (code.size() + part.size() > limits{}.error_max) {
+            break;
         }
-    }
-    std::string code(text.substr(0, size));
-    for (auto& c : code) {
-        const auto byte = static_cast<unsigned char>(c);
-        c = byte < 0x20 || byte == 0x7f ? '?' : c;
+        code += part;
+        i += length;
     }
     return code;
 }

@@ -38,11 +38,11 @@
 #include <vouch/conformance/clauses/settle.hpp>
 #include <vouch/conformance/clauses/settle_tickets.hpp>
 #include <vouch/conformance/clauses/simulation.hpp>
-#include <vouch/conformance/clauses/threads.hpp>
 #include <vouch/conformance/clauses/sizes.hpp>
 #include <vouch/conformance/clauses/sizes_histories.hpp>
 #include <vouch/conformance/clauses/sizes_reads.hpp>
 #include <vouch/conformance/clauses/sizes_values.hpp>
+#include <vouch/conformance/clauses/threads.hpp>
 #include <vouch/conformance/clauses/times.hpp>
 #include <vouch/conformance/clauses/times_others.hpp>
 #include <vouch/conformance/clauses/transaction.hpp>

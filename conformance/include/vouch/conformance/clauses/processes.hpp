@@ -30,7 +30,7 @@ namespace conformance::clauses {
 
 namespace processes_checks {
 
-#if VOUCH_HAS_FORK
+#if __has_include(<unistd.h>) && __has_include(<sys/wait.h>)
 
 /// A chain of transactions. The n-th enqueues two entries, claims those of the one before, and ends those of the one
 /// before that. After each call it calls `between`.
@@ -300,8 +300,7 @@ inline constexpr std::array processes{
            processes_checks::stored_at_exit},
     clause{"PROC-02", layer::processes, level::may, needs::durable,
            "If a process is killed at any point, what it was told is committed is stored, and an unfinished "
-           "transaction is "
-           "stored as a whole or not at all.",
+           "transaction is stored as a whole or not at all.",
            processes_checks::stored_at_death},
     clause{"PROC-03", layer::processes, level::may, needs::durable,
            "If the store is shared, processes that use one location see each other's commits as soon as they return.",

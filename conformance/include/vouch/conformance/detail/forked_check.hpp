@@ -4,7 +4,6 @@
 // fork. Only for a process with one thread.
 #pragma once
 
-#if __has_include(<unistd.h>) && __has_include(<sys/wait.h>)
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -21,11 +20,6 @@
 #include <tuple>
 #include <utility>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <vouch/conformance/check.hpp>
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/clauses/all_clauses.hpp>
@@ -33,6 +27,12 @@
 #include <vouch/conformance/detail/wire.hpp>
 #include <vouch/conformance/options.hpp>
 #include <vouch/conformance/report.hpp>
+
+#if __has_include(<unistd.h>) && __has_include(<sys/wait.h>)
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace vouch {
 inline namespace v0 {

@@ -5,9 +5,6 @@
 // Fork before the parent opens the location, because handles must not be used across a fork. POSIX only.
 #pragma once
 
-#if defined(__unix__) || defined(__APPLE__)
-#define VOUCH_HAS_FORK 1
-
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -23,13 +20,14 @@
 #include <utility>
 #include <vector>
 
+#include <vouch/conformance/detail/threads/free_threads.hpp>
+#include <vouch/conformance/detail/trial.hpp>
+
+#if __has_include(<unistd.h>) && __has_include(<sys/wait.h>)
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <vouch/conformance/detail/threads/free_threads.hpp>
-#include <vouch/conformance/detail/trial.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -213,6 +211,4 @@ class shared_object {
 } // namespace v0
 } // namespace vouch
 
-#else
-#define VOUCH_HAS_FORK 0
 #endif
