@@ -26,6 +26,8 @@ using mutants::subject;
 struct arguments {
     std::string only{};
     std::string coverage{};
+    bool missing = false;
+    std::string hints{};
     std::string show{};
     std::string clause{};
     std::size_t seeds = 20;
@@ -46,6 +48,8 @@ constexpr const char* usage =
     "minutes)\n"
     "  --jobs N         test N stores at a time (default: the number of processors plus one)\n"
     "  --coverage FILE  run every clause, and write to FILE which mutant breaks which clauses\n"
+    "  --missing        with --coverage: keep the lines of FILE, and run only the mutants that it lacks\n"
+    "  --hints FILE     for each mutant, first try a clause that FILE lists, which --coverage has written\n"
     "  --show NAME      print the first failure of this mutant and exit\n"
     "  --clause ID      with --show: only clauses whose id begins with ID\n"
     "  --list           print the mutants and exit\n"
@@ -64,6 +68,10 @@ arguments parse(int argc, char** argv) {
             out.only = argv[++i];
         } else if (word == "--coverage" && i + 1 < argc) {
             out.coverage = argv[++i];
+        } else if (word == "--hints" && i + 1 < argc) {
+            out.hints = argv[++i];
+        } else if (word == "--missing") {
+            out.missing = true;
         } else if (word == "--show" && i + 1 < argc) {
             out.show = argv[++i];
         } else if (word == "--clause" && i + 1 < argc) {
@@ -85,6 +93,27 @@ arguments parse(int argc, char** argv) {
         }
     }
     return out;
+}
+
+/// The clauses that each mutant breaks, as text, from a file that `--coverage` has written.
+std::map<std::string, std::string> read_coverage(const std::string& path) {
+    std::map<std::string, std::string> out;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        if (const auto colon = line.rfind(": "); !line.starts_with('#') && colon != std::string::npos) {
+            out[line.substr(0, colon)] = line.substr(colon + 2);
+        }
+    }
+    return out;
+}
+
+/// The clause to try first.
+std::string hint_for(const mutants::mutant& m, const std::map<std::string, std::string>& known) {
+    const auto found = known.find(m.name);
+    if (found != known.end()) {
+        return found->second.substr(0, found->second.find(' '));
+    }
+    return m.variant.row_locks ? "ORDER" : ""; // where races are found first
 }
 
 std::vector<subject> subjects(const arguments& args) {
@@ -131,10 +160,14 @@ std::vector<subject> subjects(const arguments& args) {
             all_mutants.push_back(std::move(m));
         }
     }
+    const auto known = read_coverage(covers ? args.coverage : args.hints);
     for (const auto& m : all_mutants) {
+        if (covers && args.missing && known.contains(m.name)) {
+            continue;
+        }
         subject mutant{.name = m.name, .variant = m.variant, .statement = m.statement};
         mutant.task.wants_all = covers;
-        mutant.task.killer = m.variant.row_locks && !covers ? "ORDER" : ""; // where races are found first
+        mutant.task.killer = covers ? "" : hint_for(m, known);
         add(std::move(mutant), covers ? 1 : args.seeds);
     }
     return all;
@@ -281,15 +314,19 @@ int cover(const arguments& args) {
     }
     mutants::run_all(
         rest, args.jobs, [](subject&) {}, note);
+    const auto kept = args.missing ? read_coverage(args.coverage) : std::map<std::string, std::string>{};
     std::ofstream file(args.coverage);
-    file << "# The clauses that each mutant breaks with the quick profile. Written by `conformance_mutants "
-            "--coverage`.\n";
-    for (const auto& c : all) {
-        file << c.name << ":";
-        for (const auto& clause : by_name[c.name]) {
-            file << " " << clause;
+    file << "# Clauses that each mutant breaks with the quick profile. Written by `conformance_mutants --coverage`.\n";
+    for (const auto& m : mutants::all_mutants()) {
+        if (const auto line = kept.find(m.name); line != kept.end()) {
+            file << m.name << ": " << line->second << "\n";
+        } else if (const auto found = by_name.find(m.name); found != by_name.end()) {
+            file << m.name << ":";
+            for (const auto& clause : found->second) {
+                file << " " << clause;
+            }
+            file << "\n";
         }
-        file << "\n";
     }
     return file.flush() ? 0 : 1;
 }

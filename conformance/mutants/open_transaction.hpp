@@ -283,7 +283,7 @@ class open_transaction {
         d.gap = shared_->is(trait::counts_in_thousands) ? 999U : d.gap;
         const bool counts = variant().is_optimistic() || is_race() || variant().is(trait::keeps_counting) ||
                             variant().is(trait::conflicts_often_and_leaves_gaps);
-        if (variant().is(trait::counts_for_all_locations)) {
+        if (variant().is(trait::counts_for_all_locations) && !shared_->file) { // of one process
             d.counter = [] {
                 static std::atomic<std::uint64_t> all = 0;
                 return ++all;

@@ -152,7 +152,7 @@ struct shared_state {
     }
 
     void wake(const std::vector<std::string>& queues) {
-        if (is(trait::wakes_follow_later)) {
+        if (is(trait::wakes_follow_later) && !file) { // another process would wait for ever
             constexpr std::chrono::milliseconds delay{3};
             late_wakes.push_back({std::chrono::steady_clock::now() + delay, queues});
             return;

@@ -131,9 +131,11 @@ inline void stored_at_exit(trial& t) {
                 transaction_of_chain(store, n, [] {});
                 acknowledge(n);
             }
-            auto open = store.begin();
-            open.enqueue(std::vector{numbered_draft(1'000)}, at(0));
-            _exit(0); // with a handle and a transaction open
+            repeat_after_conflict([&] {
+                auto open = store.begin();
+                open.enqueue(std::vector{numbered_draft(1'000)}, at(0));
+                _exit(0); // with a handle and a transaction open
+            });
         });
     }
 }

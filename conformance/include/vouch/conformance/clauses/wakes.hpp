@@ -43,17 +43,6 @@ inline constexpr std::chrono::milliseconds longer{2'000};
     return number;
 }
 
-/// Whether the number changes, at once or within a second.
-[[nodiscard]] inline bool changes(any_store& store, const std::string& queue, std::uint64_t seen) {
-    for (const auto until = steady_clock::now() + std::chrono::seconds{1}; store.wakes(queue) == seen;) {
-        if (steady_clock::now() > until) {
-            return false;
-        }
-        std::this_thread::sleep_for(milliseconds{1});
-    }
-    return true;
-}
-
 /// The operations on a furnished store that may make work of "q" due sooner.
 inline constexpr std::array nearer{
     deed{"enqueue", [](any_transaction& tx) { put_in(tx, draft_of(7)); }},
@@ -78,7 +67,7 @@ inline void changes_with_commit(trial& t) {
         const auto seen = settled(store, "q");
         t.equal(store.wakes("q"), seen, "the number when nothing happens");
         transact(store, in);
-        t.expect(changes(store, "q", seen), "the number changes with a commit of " + std::string(what));
+        t.expect(wakes_change(store, "q", seen), "the number changes with a commit of " + std::string(what));
     }
 }
 
@@ -107,7 +96,7 @@ inline void changes_with_lane(trial& t) {
         const auto held = take_one(store, at(0));
         const auto seen = settled(store, "q");
         settle(store, held, o);
-        t.expect(changes(store, "q", seen),
+        t.expect(wakes_change(store, "q", seen),
                  "the number changes when a head ends and the next entry of its lane can run");
     }
 }
@@ -120,7 +109,7 @@ inline void every_handle_hears(trial& t) {
     auto second = t.open();
     const auto seen = first.wakes("q");
     put(second, draft_of(1));
-    t.expect(changes(first, "q", seen), "the number changes with a commit through a second handle");
+    t.expect(wakes_change(first, "q", seen), "the number changes with a commit through a second handle");
 }
 
 inline void wait_sees_what_was(trial& t) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -223,6 +224,18 @@ template <class Reader>
     add(query::members("g"));
     add(query::members("h"));
     return out;
+}
+
+/// Whether the wake number of a queue changes, at once or within a second.
+[[nodiscard]] inline bool wakes_change(any_store& store, std::string_view queue, std::uint64_t seen) {
+    using clock = std::chrono::steady_clock;
+    for (const auto until = clock::now() + std::chrono::seconds{1}; store.wakes(queue) == seen;) {
+        if (clock::now() > until) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    return true;
 }
 
 /// The parts that differ.
