@@ -244,6 +244,7 @@ struct shared_state {
         shown = committed;
         sequences = dead.sequences.load();
         leaked = dead.leaked;
+        in_doubt = dead.in_doubt;
         was_open = dead.was_open;
     }
 
