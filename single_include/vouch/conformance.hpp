@@ -12275,9 +12275,9 @@ inline void moves_between_threads(trial& t) {
             auto store = t.context().open(p);
             const std::vector<draft> drafts{draft_of(1), draft_of(2)};
             repeat_after_conflict([&] {
-                std::optional<any_transaction> tx;
+                std::unique_ptr<any_transaction> tx;
                 on_another_thread([&] {
-                    tx.emplace(store.begin());
+                    tx = std::make_unique<any_transaction>(store.begin());
                     on_another_thread([&] {
                         tx->enqueue(drafts, at(0));
                         on_another_thread([&] {
