@@ -5,13 +5,17 @@
 // 2. A second signal ends the process at once, even while a handler runs. The lease expires and another worker claims
 //    the entry.
 // 3. A stop with a time limit keeps it, even while a handler runs.
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/mman.h>
 
 #include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
@@ -37,6 +41,25 @@ void fill(const std::string& path, std::size_t entries) {
     });
 }
 
+/// True once a handler runs in the worker process. A claimed entry is no sign of that: a stop releases an entry whose
+/// handler has not started. Shared by the processes.
+class handler_started {
+  public:
+    handler_started()
+        : value_(*new (mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                            0)) std::atomic<bool>(false)) {}
+    void set() const { value_ = true; }
+    void wait() const {
+        for (int i = 0; i < 20'000 && !value_; ++i) {
+            std::this_thread::sleep_for(1ms);
+        }
+        expect(value_, "a handler starts");
+    }
+
+  private:
+    std::atomic<bool>& value_;
+};
+
 struct service {
     std::chrono::microseconds handler{};
     vouch::worker_options options{};
@@ -44,12 +67,15 @@ struct service {
 };
 
 /// The main function of a worker process.
-int serve(const std::string& path, const service& how) {
+int serve(const std::string& path, const service& how, const handler_started& started) {
     const vouch::stop_signals signals;
     store s(path);
     const vouch::outbox outbox(s);
     vouch::router routes(outbox);
-    routes.on("t", [&](vouch::delivery&) { std::this_thread::sleep_for(how.handler); });
+    routes.on("t", [&](vouch::delivery&) {
+        started.set();
+        std::this_thread::sleep_for(how.handler);
+    });
     vouch::worker worker(outbox, how.options);
     worker.serve(routes, {.queue = queue, .concurrency = 3, .lease = how.lease});
     const auto done = worker.run(signals.token());
@@ -58,13 +84,15 @@ int serve(const std::string& path, const service& how) {
 }
 
 void stop_again_and_again(const std::string& path) {
-    constexpr std::size_t entries = 6'000;
+    constexpr std::size_t entries = 10'000;
     constexpr int stops = 30;
     fill(path, entries);
     std::chrono::steady_clock::duration longest{};
     for (int i = 0; i < stops; ++i) {
-        child worker([&] { return serve(path, {.handler = 1ms}); });
-        std::this_thread::sleep_for(std::chrono::milliseconds{30 + 7 * (i % 10)});
+        const handler_started started;
+        child worker([&] { return serve(path, {.handler = 1ms}, started); });
+        started.wait();
+        std::this_thread::sleep_for(std::chrono::milliseconds{7 * (i % 10)});
         const auto asked = std::chrono::steady_clock::now();
         worker.signal(i % 2 == 0 ? SIGTERM : SIGINT);
         const auto ended = worker.wait_for(20s);
@@ -76,7 +104,7 @@ void stop_again_and_again(const std::string& path) {
             expect(counts[state::pending] > 0, "work was left when the worker stopped; if not, nothing was tested");
         });
     }
-    child last([&] { return serve(path, {}); });
+    child last([&] { return serve(path, {}, {}); });
     in_a_child([&] {
         const store s(path);
         for (int i = 0; i < 2000 && s.counts(queue).live() > 0; ++i) {
@@ -114,17 +142,16 @@ void stop_again_and_again(const std::string& path) {
 
 void stop_at_once(const std::string& path) {
     fill(path, 1);
-    child worker([&] { return serve(path, {.handler = 60s, .lease = 500ms}); });
-    while (claimed_in(path) == 0) {
-    }
-    std::this_thread::sleep_for(100ms);
+    const handler_started started;
+    child worker([&] { return serve(path, {.handler = 60s, .lease = 500ms}, started); });
+    started.wait();
     worker.signal(SIGTERM);
     expect(!worker.wait_for(500ms), "the first signal waits for the handler");
     worker.signal(SIGTERM);
     const auto ended = worker.wait_for(2s);
     expect(ended && ended->signal == SIGTERM, "the second signal ends the process at once");
     expect(claimed_in(path) == 1, "the entry of its handler is still claimed");
-    child next([&] { return serve(path, {}); });
+    child next([&] { return serve(path, {}, {}); });
     in_a_child([&] {
         const store s(path);
         for (int i = 0; i < 1000 && s.counts(queue).live() > 0; ++i) {
@@ -139,9 +166,9 @@ void stop_at_once(const std::string& path) {
 
 void stop_in_time(const std::string& path) {
     fill(path, 1);
-    child worker([&] { return serve(path, {.handler = 60s, .options = {.stop_within = 300ms}}); });
-    while (claimed_in(path) == 0) {
-    }
+    const handler_started started;
+    child worker([&] { return serve(path, {.handler = 60s, .options = {.stop_within = 300ms}}, started); });
+    started.wait();
     worker.signal(SIGTERM);
     const auto ended = worker.wait_for(5s);
     expect(ended && ended->code == 0, "a worker with a stop limit exits in time");
