@@ -57,7 +57,11 @@ namespace vouch {
 inline namespace v0 {
 namespace conformance {
 
-[[nodiscard]] inline const std::vector<clause>& all_clauses() {
+/// Call it as `all_clauses()`. It is a template so that a build with several suite programs can compile the clauses once:
+/// one source file has `template const std::vector<clause>& all_clauses<void>();`, and the programs declare the same with
+/// `extern` in front.
+template <class = void>
+[[nodiscard]] const std::vector<clause>& all_clauses() {
     static const std::vector<clause> all = [] {
         std::vector<clause> out;
         const auto add = [&](std::span<const clause> some) { out.insert(out.end(), some.begin(), some.end()); };
