@@ -512,7 +512,8 @@ struct tally {
     std::uint64_t commands = 0;
     std::uint64_t interleavings = 0;
     std::uint64_t histories = 0;
-    std::uint64_t overlapping = 0; ///< histories in which concurrent operations touched the same entries
+    std::uint64_t overlapping = 0;   ///< histories in which concurrent operations touched the same entries
+    std::uint64_t guessed_turns = 0; ///< a thread without an answer from a server was taken to wait for another thread
     std::uint64_t crash_points = 0;
     std::uint64_t faults = 0;
     std::uint64_t simulated_seconds = 0;
@@ -522,11 +523,12 @@ struct tally {
 };
 
 /// The counters of a tally and their names in a report.
-inline constexpr std::array<std::pair<std::string_view, std::uint64_t tally::*>, 7> tally_counters{{
+inline constexpr std::array<std::pair<std::string_view, std::uint64_t tally::*>, 8> tally_counters{{
     {"commands", &tally::commands},
     {"interleavings", &tally::interleavings},
     {"histories", &tally::histories},
     {"overlapping", &tally::overlapping},
+    {"guessed_turns", &tally::guessed_turns},
     {"crash_points", &tally::crash_points},
     {"faults", &tally::faults},
     {"virtual_seconds", &tally::simulated_seconds},
@@ -7826,11 +7828,13 @@ inline void add_names(const operation& o, const answer& a, std::set<std::string>
 } // namespace vouch
 
 // ---- vouch/conformance/detail/schedule/thread_probe.hpp
-// Whether a thread of this process sleeps, and its CPU time. Linux reports both. On other systems every thread counts as
-// asleep, so that a thread that is slow because of the load may look like one that waits.
+// Whether a thread of this process sleeps, whether it sleeps in a call on a socket, and its CPU time. Linux reports all of
+// it. On other systems every thread counts as asleep, so that a thread that is slow because of the load may look like one
+// that waits.
 
 #if defined(__linux__)
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <ctime>
 #include <string>
@@ -7852,22 +7856,27 @@ namespace conformance::detail {
 class thread_probe {
   public:
     thread_probe() = default; ///< no thread
-    thread_probe(thread_probe&& other) noexcept : file_(std::exchange(other.file_, -1)), clock_(other.clock_) {}
+    thread_probe(thread_probe&& other) noexcept
+        : state_(std::exchange(other.state_, -1)), call_(std::exchange(other.call_, -1)), clock_(other.clock_) {}
     thread_probe& operator=(thread_probe&& other) noexcept {
-        std::swap(file_, other.file_);
+        std::swap(state_, other.state_);
+        std::swap(call_, other.call_);
         std::swap(clock_, other.clock_);
         return *this;
     }
     ~thread_probe() {
-        if (file_ >= 0) {
-            close(file_);
+        for (const int file : {state_, call_}) {
+            if (file >= 0) {
+                close(file);
+            }
         }
     }
 
     [[nodiscard]] static thread_probe current() {
         thread_probe out;
-        const auto path = "/proc/self/task/" + std::to_string(syscall(SYS_gettid)) + "/stat";
-        out.file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        const auto folder = "/proc/self/task/" + std::to_string(syscall(SYS_gettid));
+        out.state_ = open((folder + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+        out.call_ = open((folder + "/syscall").c_str(), O_RDONLY | O_CLOEXEC);
         pthread_getcpuclockid(pthread_self(), &out.clock_);
         return out;
     }
@@ -7875,26 +7884,61 @@ class thread_probe {
     /// Whether it waits for another thread or for time to pass. False if it waits for a processor or a disk. Does not
     /// allocate, because the thread must not wait in the allocator for its observer.
     [[nodiscard]] bool is_asleep() const {
-        std::array<char, 256> text{}; // "42 (name) S ...", where the name is short
-        const auto size = file_ < 0 ? -1 : pread(file_, text.data(), text.size(), 0);
-        if (size <= 0) {
+        text_buffer text{}; // "42 (name) S ...", where the name is short
+        const auto said = content(state_, text);
+        if (said.empty()) {
             return true; // the thread has ended, or the state is not available
         }
-        const std::string_view said(text.data(), static_cast<std::size_t>(size));
         const auto name_end = said.rfind(')');
         return name_end != std::string_view::npos && name_end + 2 < said.size() && said[name_end + 2] == 'S';
+    }
+
+    /// Whether it sleeps in a system call that waits for a socket, so for the answer of a server.
+    [[nodiscard]] bool is_in_socket_call() const {
+        text_buffer text{}; // "271 0x7f2e...": the number of the call and its arguments, or "running"
+        const auto said = content(call_, text);
+        long number = -1;
+        std::from_chars(said.data(), said.data() + said.size(), number);
+        switch (number) {
+#if defined(SYS_poll)
+        case SYS_poll:
+#endif
+#if defined(SYS_select)
+        case SYS_select:
+#endif
+#if defined(SYS_epoll_wait)
+        case SYS_epoll_wait:
+#endif
+        case SYS_ppoll:
+        case SYS_pselect6:
+        case SYS_epoll_pwait:
+        case SYS_recvfrom:
+        case SYS_recvmsg:
+        case SYS_read:
+        case SYS_connect: return true;
+        default: return false;
+        }
     }
 
     /// The CPU time that it has used.
     [[nodiscard]] std::chrono::nanoseconds cpu_time() const {
         timespec spent{};
-        return file_ < 0 || clock_gettime(clock_, &spent) != 0
+        return state_ < 0 || clock_gettime(clock_, &spent) != 0
                    ? std::chrono::nanoseconds{}
                    : std::chrono::seconds{spent.tv_sec} + std::chrono::nanoseconds{spent.tv_nsec};
     }
 
   private:
-    int file_ = -1;
+    using text_buffer = std::array<char, 256>;
+
+    /// The first part of a file of the system; empty if it cannot be read.
+    [[nodiscard]] static std::string_view content(int file, text_buffer& text) {
+        const auto size = file < 0 ? -1 : pread(file, text.data(), text.size(), 0);
+        return {text.data(), size <= 0 ? 0 : static_cast<std::size_t>(size)};
+    }
+
+    int state_ = -1;
+    int call_ = -1;
     clockid_t clock_{};
 };
 
@@ -7904,6 +7948,7 @@ class thread_probe {
   public:
     [[nodiscard]] static thread_probe current() { return {}; }
     [[nodiscard]] bool is_asleep() const { return true; }
+    [[nodiscard]] bool is_in_socket_call() const { return false; }
     [[nodiscard]] std::chrono::nanoseconds cpu_time() const { return {}; }
 };
 
@@ -7918,6 +7963,10 @@ class thread_probe {
 // sleeps before it reaches its next point is waiting for another thread inside the store, which is allowed. It continues
 // when it can and pauses at its next point. Where the system reports whether a thread sleeps (Linux), the load of the
 // machine does not change the schedule.
+//
+// A thread that sleeps on a socket waits for a server, which either works or lets it wait for another thread. Only time can
+// tell: after `server_time_max` without an answer it counts as waiting for another thread. Such guesses are counted,
+// because a run with one of them may not be repeatable.
 
 namespace vouch {
 inline namespace v0 {
@@ -7984,7 +8033,15 @@ class scheduler {
         }
     }
 
+    /// How often a thread without an answer from its server was taken for one that waits for another thread.
+    [[nodiscard]] std::uint64_t guesses() const {
+        const std::lock_guard lock(mutex_);
+        return guesses_;
+    }
+
   private:
+    using clock = std::chrono::steady_clock;
+    static constexpr std::chrono::milliseconds server_time_max{5};
     enum class position : std::uint8_t { starting, running, paused, finished };
     struct participant {
         position at = position::starting;
@@ -7992,6 +8049,9 @@ class scheduler {
         std::atomic<std::size_t> steps = 0;
         thread_probe thread{};
         std::chrono::nanoseconds cpu_time_at_turn{}; ///< the CPU time of its thread when it got its turn
+        std::chrono::nanoseconds cpu_time_asleep{};  ///< the same when it was last seen asleep on a socket
+        clock::time_point asleep_since{};            ///< when that was seen for the first time
+        bool is_guessed = false;                     ///< counted in `guesses_` since then
         std::condition_variable turn{};
     };
     static constexpr std::size_t none = ~std::size_t{0};
@@ -8019,8 +8079,8 @@ class scheduler {
         participants_[turn_].turn.notify_one();
     }
 
-    [[nodiscard]] bool is_any_running() const {
-        for (const auto& one : participants_) {
+    [[nodiscard]] bool is_any_running() {
+        for (auto& one : participants_) {
             if (one.at == position::starting || (one.at == position::running && !is_waiting_in_store(one))) {
                 return true;
             }
@@ -8030,17 +8090,41 @@ class scheduler {
 
     /// Whether it sleeps, or has been running for so long that it must be waiting in a loop. The latter is measured in
     /// CPU time, so that the load of the machine does not change the schedule.
-    [[nodiscard]] static bool is_waiting_in_store(const participant& one) {
+    [[nodiscard]] bool is_waiting_in_store(participant& one) {
         constexpr std::chrono::milliseconds spin_max{100};
-        const bool stays = one.thread.is_asleep() || one.thread.cpu_time() - one.cpu_time_at_turn > spin_max;
-        return stays && !one.arrives; // read last: a thread sets it before it sleeps in `pause`
+        const auto cpu_time = one.thread.cpu_time();
+        // Asked twice: in between it may have been woken, and even have slept again.
+        const bool sleeps = one.thread.is_asleep() && !may_get_answer(one, cpu_time) && one.thread.is_asleep() &&
+                            one.thread.cpu_time() == cpu_time;
+        const bool spins = cpu_time - one.cpu_time_at_turn > spin_max;
+        return (sleeps || spins) && !one.arrives; // read last: a thread sets it before it sleeps in `pause`
+    }
+
+    /// Whether a thread that sleeps waits for a server that may still be working for it.
+    [[nodiscard]] bool may_get_answer(participant& one, std::chrono::nanoseconds cpu_time) {
+        if (!one.thread.is_in_socket_call()) {
+            return false;
+        }
+        const auto now = clock::now();
+        if (cpu_time != one.cpu_time_asleep) { // it has been awake since we looked
+            one.cpu_time_asleep = cpu_time;
+            one.asleep_since = now;
+            one.is_guessed = false;
+        }
+        if (now - one.asleep_since < server_time_max) {
+            return true;
+        }
+        guesses_ += one.is_guessed ? 0 : 1;
+        one.is_guessed = true;
+        return false;
     }
 
     choice choose_;
-    std::mutex mutex_{};
+    mutable std::mutex mutex_{};
     std::condition_variable finished_{};
     std::vector<participant> participants_;
     std::size_t turn_ = none;
+    std::uint64_t guesses_ = 0;
 };
 
 } // namespace conformance::detail
@@ -8226,6 +8310,7 @@ void run_history(trial& t, std::vector<any_store>& handles, std::vector<transact
     for (auto& thread : threads) {
         thread.join();
     }
+    t.tally().guessed_turns += with.guesses();
     if (t.hooks().seam) {
         t.hooks().seam(nullptr);
     }
@@ -18499,6 +18584,12 @@ namespace detail {
            " virtual days";
 }
 
+/// Why a run may not be repeatable.
+[[nodiscard]] inline std::string repeatable_text(const tally& t) {
+    return "not exactly: a server was slow to answer " + std::to_string(t.guessed_turns) +
+           " times, and the call was taken to wait for another transaction";
+}
+
 /// The ids of the failed clauses, or nothing.
 [[nodiscard]] inline std::string failed_ids(const report& r) {
     std::string out;
@@ -18546,6 +18637,9 @@ namespace detail {
     line("done", detail::tally_text(r.tally));
     if (r.tally.histories > 0) {
         line("overlapping", std::to_string(100 * r.tally.overlapping / r.tally.histories) + " % of the histories");
+    }
+    if (r.tally.guessed_turns > 0) {
+        line("repeatable", detail::repeatable_text(r.tally));
     }
     for (const auto& g : r.gaps) {
         line("gap", g);
@@ -18601,6 +18695,9 @@ namespace detail {
     add("Done", tally_text(r.tally));
     if (r.tally.histories > 0) {
         add("Overlapping", std::to_string(100 * r.tally.overlapping / r.tally.histories) + " % of the histories");
+    }
+    if (r.tally.guessed_turns > 0) {
+        add("Repeatable", repeatable_text(r.tally));
     }
     for (const auto& g : r.gaps) {
         add("Gap", g);

@@ -33,7 +33,8 @@ struct tally {
     std::uint64_t commands = 0;
     std::uint64_t interleavings = 0;
     std::uint64_t histories = 0;
-    std::uint64_t overlapping = 0; ///< histories in which concurrent operations touched the same entries
+    std::uint64_t overlapping = 0;   ///< histories in which concurrent operations touched the same entries
+    std::uint64_t guessed_turns = 0; ///< a thread without an answer from a server was taken to wait for another thread
     std::uint64_t crash_points = 0;
     std::uint64_t faults = 0;
     std::uint64_t simulated_seconds = 0;
@@ -43,11 +44,12 @@ struct tally {
 };
 
 /// The counters of a tally and their names in a report.
-inline constexpr std::array<std::pair<std::string_view, std::uint64_t tally::*>, 7> tally_counters{{
+inline constexpr std::array<std::pair<std::string_view, std::uint64_t tally::*>, 8> tally_counters{{
     {"commands", &tally::commands},
     {"interleavings", &tally::interleavings},
     {"histories", &tally::histories},
     {"overlapping", &tally::overlapping},
+    {"guessed_turns", &tally::guessed_turns},
     {"crash_points", &tally::crash_points},
     {"faults", &tally::faults},
     {"virtual_seconds", &tally::simulated_seconds},

@@ -53,6 +53,9 @@ namespace detail {
     if (r.tally.histories > 0) {
         add("Overlapping", std::to_string(100 * r.tally.overlapping / r.tally.histories) + " % of the histories");
     }
+    if (r.tally.guessed_turns > 0) {
+        add("Repeatable", repeatable_text(r.tally));
+    }
     for (const auto& g : r.gaps) {
         add("Gap", g);
     }

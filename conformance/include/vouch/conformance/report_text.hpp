@@ -69,6 +69,12 @@ namespace detail {
            " virtual days";
 }
 
+/// Why a run may not be repeatable.
+[[nodiscard]] inline std::string repeatable_text(const tally& t) {
+    return "not exactly: a server was slow to answer " + std::to_string(t.guessed_turns) +
+           " times, and the call was taken to wait for another transaction";
+}
+
 /// The ids of the failed clauses, or nothing.
 [[nodiscard]] inline std::string failed_ids(const report& r) {
     std::string out;
@@ -116,6 +122,9 @@ namespace detail {
     line("done", detail::tally_text(r.tally));
     if (r.tally.histories > 0) {
         line("overlapping", std::to_string(100 * r.tally.overlapping / r.tally.histories) + " % of the histories");
+    }
+    if (r.tally.guessed_turns > 0) {
+        line("repeatable", detail::repeatable_text(r.tally));
     }
     for (const auto& g : r.gaps) {
         line("gap", g);

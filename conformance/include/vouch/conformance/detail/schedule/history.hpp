@@ -197,6 +197,7 @@ void run_history(trial& t, std::vector<any_store>& handles, std::vector<transact
     for (auto& thread : threads) {
         thread.join();
     }
+    t.tally().guessed_turns += with.guesses();
     if (t.hooks().seam) {
         t.hooks().seam(nullptr);
     }

@@ -3,6 +3,10 @@
 // sleeps before it reaches its next point is waiting for another thread inside the store, which is allowed. It continues
 // when it can and pauses at its next point. Where the system reports whether a thread sleeps (Linux), the load of the
 // machine does not change the schedule.
+//
+// A thread that sleeps on a socket waits for a server, which either works or lets it wait for another thread. Only time can
+// tell: after `server_time_max` without an answer it counts as waiting for another thread. Such guesses are counted,
+// because a run with one of them may not be repeatable.
 #pragma once
 
 #include <atomic>
@@ -82,7 +86,15 @@ class scheduler {
         }
     }
 
+    /// How often a thread without an answer from its server was taken for one that waits for another thread.
+    [[nodiscard]] std::uint64_t guesses() const {
+        const std::lock_guard lock(mutex_);
+        return guesses_;
+    }
+
   private:
+    using clock = std::chrono::steady_clock;
+    static constexpr std::chrono::milliseconds server_time_max{5};
     enum class position : std::uint8_t { starting, running, paused, finished };
     struct participant {
         position at = position::starting;
@@ -90,6 +102,9 @@ class scheduler {
         std::atomic<std::size_t> steps = 0;
         thread_probe thread{};
         std::chrono::nanoseconds cpu_time_at_turn{}; ///< the CPU time of its thread when it got its turn
+        std::chrono::nanoseconds cpu_time_asleep{};  ///< the same when it was last seen asleep on a socket
+        clock::time_point asleep_since{};            ///< when that was seen for the first time
+        bool is_guessed = false;                     ///< counted in `guesses_` since then
         std::condition_variable turn{};
     };
     static constexpr std::size_t none = ~std::size_t{0};
@@ -117,8 +132,8 @@ class scheduler {
         participants_[turn_].turn.notify_one();
     }
 
-    [[nodiscard]] bool is_any_running() const {
-        for (const auto& one : participants_) {
+    [[nodiscard]] bool is_any_running() {
+        for (auto& one : participants_) {
             if (one.at == position::starting || (one.at == position::running && !is_waiting_in_store(one))) {
                 return true;
             }
@@ -128,17 +143,41 @@ class scheduler {
 
     /// Whether it sleeps, or has been running for so long that it must be waiting in a loop. The latter is measured in
     /// CPU time, so that the load of the machine does not change the schedule.
-    [[nodiscard]] static bool is_waiting_in_store(const participant& one) {
+    [[nodiscard]] bool is_waiting_in_store(participant& one) {
         constexpr std::chrono::milliseconds spin_max{100};
-        const bool stays = one.thread.is_asleep() || one.thread.cpu_time() - one.cpu_time_at_turn > spin_max;
-        return stays && !one.arrives; // read last: a thread sets it before it sleeps in `pause`
+        const auto cpu_time = one.thread.cpu_time();
+        // Asked twice: in between it may have been woken, and even have slept again.
+        const bool sleeps = one.thread.is_asleep() && !may_get_answer(one, cpu_time) && one.thread.is_asleep() &&
+                            one.thread.cpu_time() == cpu_time;
+        const bool spins = cpu_time - one.cpu_time_at_turn > spin_max;
+        return (sleeps || spins) && !one.arrives; // read last: a thread sets it before it sleeps in `pause`
+    }
+
+    /// Whether a thread that sleeps waits for a server that may still be working for it.
+    [[nodiscard]] bool may_get_answer(participant& one, std::chrono::nanoseconds cpu_time) {
+        if (!one.thread.is_in_socket_call()) {
+            return false;
+        }
+        const auto now = clock::now();
+        if (cpu_time != one.cpu_time_asleep) { // it has been awake since we looked
+            one.cpu_time_asleep = cpu_time;
+            one.asleep_since = now;
+            one.is_guessed = false;
+        }
+        if (now - one.asleep_since < server_time_max) {
+            return true;
+        }
+        guesses_ += one.is_guessed ? 0 : 1;
+        one.is_guessed = true;
+        return false;
     }
 
     choice choose_;
-    std::mutex mutex_{};
+    mutable std::mutex mutex_{};
     std::condition_variable finished_{};
     std::vector<participant> participants_;
     std::size_t turn_ = none;
+    std::uint64_t guesses_ = 0;
 };
 
 } // namespace conformance::detail
