@@ -44,8 +44,7 @@ constexpr const char* usage =
     "  --only TEXT      only stores whose name contains TEXT\n"
     "  --seeds N        test each mutant with N seeds (default 20); every seed must kill it\n"
     "  --quick          use the quick profile only\n"
-    "  --standard       test conforming stores with the standard profile, too, and mutants that need it (many "
-    "minutes)\n"
+    "  --standard       test conforming stores with the standard profile, too (many minutes)\n"
     "  --jobs N         test N stores at a time (default: the number of processors plus one)\n"
     "  --coverage FILE  run every clause, and write to FILE which mutant breaks which clauses\n"
     "  --missing        with --coverage: keep the lines of FILE, and run only the mutants that it lacks\n"
@@ -154,14 +153,8 @@ std::vector<subject> subjects(const arguments& args) {
         conforming.task.wants_all = true;
         add(std::move(conforming), 1);
     }
-    auto all_mutants = mutants::all_mutants();
-    if (args.standard && !covers) {
-        for (auto& m : mutants::row_lock_mutants_found_by(mutants::found_by::standard)) {
-            all_mutants.push_back(std::move(m));
-        }
-    }
     const auto known = read_coverage(covers ? args.coverage : args.hints);
-    for (const auto& m : all_mutants) {
+    for (const auto& m : mutants::all_mutants()) {
         if (covers && args.missing && known.contains(m.name)) {
             continue;
         }
@@ -240,18 +233,6 @@ std::size_t count_idle_rewrites() {
     return idle;
 }
 
-/// Names the mutants that are not among the killed, so that the last line does not promise too much.
-void print_not_tested(const arguments& args) {
-    for (const auto& m : mutants::row_lock_mutants_found_by(mutants::found_by::standard)) {
-        if (!args.standard) {
-            std::printf("not tested, needs --standard: %s\n", m.name.c_str());
-        }
-    }
-    for (const auto& m : mutants::row_lock_mutants_found_by(mutants::found_by::nothing)) {
-        std::printf("not tested, no clause finds it yet: %s\n", m.name.c_str());
-    }
-}
-
 int judge(const arguments& args) {
     std::size_t wrong = count_idle_rewrites();
     std::size_t killed = 0;
@@ -275,7 +256,6 @@ int judge(const arguments& args) {
     for (const auto& one : survivors) {
         std::printf("survives: %s\n", one.c_str());
     }
-    print_not_tested(args);
     std::printf("killed %zu of %zu\n", killed, killed + survivors.size());
     return survivors.empty() && wrong == 0 ? 0 : 1;
 }
@@ -348,13 +328,7 @@ int show_failure_of(Fixture& fixture, const arguments& args) {
 
 /// Prints the first failure of a mutant as the author of such a store would see it.
 int show(const arguments& args) {
-    auto all = mutants::all_mutants();
-    for (const auto found : {mutants::found_by::standard, mutants::found_by::nothing}) {
-        for (auto& m : mutants::row_lock_mutants_found_by(found)) {
-            all.push_back(std::move(m));
-        }
-    }
-    for (const auto& m : all) {
+    for (const auto& m : mutants::all_mutants()) {
         if (m.name == args.show) {
             return mutants::with_fixture(m.variant, m.statement,
                                          [&](auto& fixture) { return show_failure_of(fixture, args); });

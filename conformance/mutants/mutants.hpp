@@ -37,7 +37,6 @@ struct mutant {
     std::string sentence{};
     mutants::variant variant{};         ///< of the plain store
     const rewrite* statement = nullptr; ///< set: the SQLite store with this rewrite
-    mutants::found_by found_by = found_by::quick;
 };
 
 namespace detail {
@@ -140,26 +139,18 @@ inline void add_wrong_names(std::vector<mutant>& to) {
         defect::name_is_compared_loosely, "queue", fold::hash_of_twelve_bits);
 }
 
-} // namespace detail
-
-/// The mutants of the store with row locks that this profile finds.
-[[nodiscard]] inline std::vector<mutant> row_lock_mutants_found_by(found_by wanted) {
-    std::vector<mutant> some;
+inline void add_row_lock_mutants(std::vector<mutant>& to) {
     for (const auto& v : row_lock_mutants) {
         for (const auto& s : v.stores) {
-            if (s.found_by == wanted) {
-                some.push_back({"row locks: " + std::string(s.name),
-                                std::string(v.sentence),
-                                {.row_locks = row_lock_store{.defect = s.defect}},
-                                nullptr,
-                                wanted});
-            }
+            to.push_back({"row locks: " + std::string(s.name),
+                          std::string(v.sentence),
+                          {.row_locks = row_lock_store{.defect = s.defect}}});
         }
     }
-    return some;
 }
 
-/// All that the quick profile finds.
+} // namespace detail
+
 [[nodiscard]] inline std::vector<mutant> all_mutants() {
     std::vector<mutant> all;
     for (const auto* const some : {&claim_mutants, &settle_mutants, &draft_mutants, &relation_mutants,
@@ -170,9 +161,7 @@ inline void add_wrong_names(std::vector<mutant>& to) {
     detail::add_forgotten_fields(all);
     detail::add_wrong_verdicts(all);
     detail::add_wrong_names(all);
-    for (auto& m : row_lock_mutants_found_by(found_by::quick)) {
-        all.push_back(std::move(m));
-    }
+    detail::add_row_lock_mutants(all);
     for (const auto& r : rewrites) {
         all.push_back({"sqlite: " + std::string(r.name), std::string(r.sentence), {}, &r});
     }

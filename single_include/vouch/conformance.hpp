@@ -9389,7 +9389,7 @@ inline void run_alternating(std::vector<any_store>& handles, std::vector<transac
 } // namespace vouch
 
 // ---- vouch/conformance/detail/schedule/step_order.hpp
-// An order of the steps of several threads, as a scheduler's choice. A thread that waits inside the store misses its turn.
+// Orders of the steps of several threads, as a scheduler's choice. A thread that waits inside the store misses its turn.
 
 namespace vouch {
 inline namespace v0 {
@@ -9459,6 +9459,32 @@ class step_order {
     std::size_t next_ = 0;
     std::size_t current_ = ~std::size_t{0};
     std::size_t steps_ = 0;
+};
+
+/// Interrupts thread `who` at its n-th pause, inside the store or outside, and lets the other ones run until they end or
+/// wait for it.
+class interruption {
+  public:
+    interruption(std::size_t who, std::size_t n) : who_(who), left_(n) {}
+
+    [[nodiscard]] std::size_t operator()(const std::vector<scheduler::ready_thread>& ready) {
+        const auto is_mine = [&](const auto& one) { return one.index == who_; };
+        if (left_ > 0 && std::any_of(ready.begin(), ready.end(), is_mine)) {
+            left_ -= 1;
+            return who_;
+        }
+        const auto other = std::find_if_not(ready.begin(), ready.end(), is_mine);
+        has_happened_ = has_happened_ || (left_ == 0 && ready.size() > 1);
+        return other == ready.end() ? who_ : other->index;
+    }
+
+    /// Whether the thread had that many pauses while another one could run.
+    [[nodiscard]] bool has_happened() const noexcept { return has_happened_; }
+
+  private:
+    std::size_t who_;
+    std::size_t left_;
+    bool has_happened_ = false;
 };
 
 } // namespace conformance::detail
@@ -9558,6 +9584,9 @@ inline constexpr time_point far_off = at(100'000);
         in_one({settle(4, succeed{})}),
         in_one({settle(4, retry{"e", now})}),
         in_one({settle(5, succeed{})}),
+        in_one({{.what = operation::kind::settle,
+                 .now = now,
+                 .settles = {{{id_of(4), 1}, succeed{}}, {{id_of(5), 1}, succeed{}}}}}),
         in_one({settle(7, succeed{})}),
         then_look(settle(8, succeed{}), list(vouch::query::members("g"))),
         in_one({enqueue(draft_of(9, {.key = "k"}))}),
@@ -9583,17 +9612,23 @@ inline constexpr time_point far_off = at(100'000);
             {in_one({claim(1, 1)}), in_one({settle(7, succeed{})})}};
 }
 
-/// 2 is the head of lane x, with 3 behind it; 4 is claimed and alone in lane y.
+/// 2 is the head of lane x, with 3 behind it; 4 is claimed and alone in lane y; 5 is claimed and the head of lane z, with 6
+/// behind it, which is due later.
 [[nodiscard]] inline contest lane_contest() {
     using namespace scripted;
     return {.setup = {enqueue(draft_of(2, {.lane = "x"}), at(0)), enqueue(draft_of(3, {.lane = "x"}), at(0)),
-                      enqueue(draft_of(4, {.lane = "y"}), at(0)), hold(4)},
-            .some = {in_one({cancel(2)}), in_one({enqueue(draft_of(9, {.lane = "x"}))}),
+                      enqueue(draft_of(4, {.lane = "y"}), at(0)), hold(4), enqueue(draft_of(5, {.lane = "z"}), at(0)),
+                      hold(5), enqueue(draft_of(6, {.lane = "z", .due_at = far_off}), at(0))},
+            .some = {in_one({cancel(2)}),
+                     in_one({settle(5, succeed{})}),
+                     in_one({enqueue(draft_of(9, {.lane = "x"}))}),
                      in_one({enqueue(draft_of(10, {.lane = "y"}))}),
-                     in_one({next_due(), enqueue(draft_of(11, {.lane = "y", .due_at = far_off}))})},
+                     in_one({next_due(), enqueue(draft_of(11, {.lane = "y", .due_at = far_off}))}),
+                     {{.operations = {enqueue(draft_of(13, {.lane = "w"}))}}, {.operations = {claim(1, 13)}}}},
             .others = {in_one({settle(4, succeed{})}), in_one({settle(4, bury{"e", {}}), next_due()}),
-                       in_one({cancel(2), cancel(3)}), in_one({cancel(3)}), then_look(claim(3), next_due()),
-                       in_one({enqueue(draft_of(12, {.lane = "y"}))})}};
+                       in_one({cancel(2), cancel(3)}), in_one({cancel(3)}), in_one({nudge(6)}),
+                       then_look(claim(3), next_due()), in_one({enqueue(draft_of(12, {.lane = "y"}))}),
+                       in_one({enqueue(draft_of(14, {.lane = "w"}))})}};
 }
 
 /// 1 is due and the parent of 2, which waits, and of 3, which is claimed. 4 is due later and the parent of 5. 6 is claimed
@@ -9670,9 +9705,11 @@ namespace interleaving_checks {
 
 inline constexpr std::size_t none = ~std::size_t{0};
 
-/// Runs each script on a thread of its own and judges the history. Returns what has happened.
+/// Runs each script on a thread of its own in the order that `choose` says, and judges the history. Returns what has
+/// happened.
 inline std::vector<transaction_run> play(trial& t, store_pool& pool, const std::vector<operation>& setup,
-                                         const std::vector<script>& parts, std::size_t rolls_back, step_order order) {
+                                         const std::vector<script>& parts, std::size_t rolls_back,
+                                         const scheduler::choice& choose) {
     auto& handles = pool.acquire();
     std::vector<transaction_run> runs;
     {
@@ -9686,7 +9723,7 @@ inline std::vector<transaction_run> play(trial& t, store_pool& pool, const std::
             }
         }
         event_log log;
-        run_history(t, handles, runs, log, [&](const auto& ready) { return order(ready); });
+        run_history(t, handles, runs, log, choose);
         t.tally().interleavings += 1;
         history_checks::require_linearization(before, runs, store, log, parts.size());
     }
@@ -9708,7 +9745,7 @@ inline void pairs(trial& t) {
                 const bool every = wanted >= 2 * merged.size();
                 const auto pick = every ? n : t.random().below(2 * merged.size());
                 play(t, pool, setup, {all[i], all[j]}, pick < merged.size() ? none : pick % 2,
-                     {merged[pick % merged.size()], true, t.random().roll()});
+                     step_order(merged[pick % merged.size()], true, t.random().roll()));
             }
         }
     }
@@ -9725,12 +9762,24 @@ inline void triples(trial& t) {
             parts.push_back(all[t.random().below(all.size())]);
         }
         play(t, pool, setup, parts, t.random().below(5),
-             {merged[t.random().below(merged.size())], true, t.random().roll()});
+             step_order(merged[t.random().below(merged.size())], true, t.random().roll()));
     }
 }
 
-/// Runs `schedules` orders for every pair of a contest, but not fewer than ten. Most are orders of whole steps, each at most
-/// once. In the rest, one of the transactions is rolled back, and in half of these steps are split.
+/// Interrupts each of two scripts at every pause that it has.
+inline void interrupt(trial& t, store_pool& pool, const std::vector<operation>& setup, const std::vector<script>& two) {
+    for (std::size_t who = 0; who < two.size(); ++who) {
+        bool has_happened = true;
+        for (std::size_t n = 1; has_happened; ++n) {
+            interruption order(who, n);
+            play(t, pool, setup, two, none, std::ref(order));
+            has_happened = order.has_happened();
+        }
+    }
+}
+
+/// Runs `schedules` orders of whole steps for every pair of a contest, but not fewer than ten. In a quarter of them, one
+/// of the transactions is rolled back. Then interrupts each of the pair inside its steps.
 inline void compete(trial& t, const contest& what) {
     store_pool pool(t, 2);
     constexpr std::size_t schedules_min = 10;
@@ -9738,14 +9787,15 @@ inline void compete(trial& t, const contest& what) {
     for (const auto& one : what.some) {
         for (const auto& other : what.others) {
             auto orders = all_orders({steps_of(one), steps_of(other)});
-            const auto whole = std::min(orders.size(), wanted - wanted / 4);
+            const auto committed = std::min(orders.size(), wanted - wanted / 4);
             for (std::size_t n = 0; n < wanted; ++n) {
-                const bool commits = n < whole;
+                const bool commits = n < committed;
                 const auto from = commits ? n : 0;
                 std::swap(orders[from], orders[from + t.random().below(orders.size() - from)]);
                 play(t, pool, what.setup, {one, other}, commits ? none : t.random().below(2),
-                     {orders[from], !commits && t.random().chance(50), t.random().roll()});
+                     step_order(orders[from], false, 0));
             }
+            interrupt(t, pool, what.setup, {one, other});
         }
     }
 }
@@ -9761,7 +9811,7 @@ inline void alternate(trial& t) {
     const auto setup = common_setup(t.can());
     for (const auto& [one, other] : separate_scripts()) {
         for (const auto& order : all_orders({2, 2})) {
-            if (!has_kept_order(play(t, pool, setup, {one, other}, none, {order, false, 0}), order)) {
+            if (!has_kept_order(play(t, pool, setup, {one, other}, none, step_order(order, false, 0)), order)) {
                 continue;
             }
             auto& handles = pool.acquire();
@@ -11099,21 +11149,27 @@ class rival {
     party thread_{}; // last: it uses the other members
 };
 
-/// A store with 10, which both rivals cancel, and 11 and 12, of which each claims one.
+/// A store with 10 and 13, which both rivals cancel, and 11 and 12, of which each claims one.
 [[nodiscard]] inline any_store contested(trial& t) {
     auto store = t.context().open(t.fresh_location());
-    for (const std::uint64_t n : {10U, 11U, 12U}) {
+    for (const std::uint64_t n : {10U, 11U, 12U, 13U}) {
         put(store, draft_of(n));
     }
     return store;
 }
 
-/// Enqueues a draft with a key of its own, claims an entry of its own, and cancels one that both name.
+/// Enqueues a draft with a key of its own, claims an entry of its own, and cancels one of the two that both name.
 inline void contend(rival& r) {
     const auto n = r.number();
     r.write([n](any_transaction& tx) { put_in(tx, draft_of(n, {.key = "key " + std::to_string(n)})); });
     r.write([n](any_transaction& tx) { std::ignore = tx.claim(request(at(1), {.only = id_of(10 + n)})); });
-    r.write([](any_transaction& tx) { std::ignore = tx.cancel(id_of(10), "e", at(1)); });
+    r.write([n](any_transaction& tx) { std::ignore = tx.cancel(id_of(n == 1 ? 10 : 13), "e", at(1)); });
+}
+
+/// Cancels the other one, so that each rival may wait for what the other one has changed.
+inline void cross(rival& r) {
+    const auto n = r.number();
+    r.write([n](any_transaction& tx) { std::ignore = tx.cancel(id_of(n == 1 ? 13 : 10), "e", at(1)); });
 }
 
 /// Requires that all or nothing of a rival is stored, and that nothing stands in the way of another transaction.
@@ -11139,12 +11195,16 @@ inline void closed_by_conflict(trial& t) {
         b.begin();
         contend(a);
         contend(b);
+        cross(a);
+        cross(b);
         (in_order ? a : b).commit();
         (in_order ? b : a).commit();
         a.finish();
         b.finish();
-        t.equal(get(store, 10).state == state::dead, a.has_committed() || b.has_committed(),
-                "cancelled, if one of them was committed");
+        for (const std::uint64_t n : {10U, 13U}) {
+            t.equal(get(store, n).state == state::dead, a.has_committed() || b.has_committed(),
+                    "cancelled, if one of them was committed");
+        }
         all_or_nothing(t, store, a);
         all_or_nothing(t, store, b);
         t.equal(put(store, draft_of(9)), inserted(9), "a transaction after that");
@@ -11168,6 +11228,7 @@ inline void one_gets_through(trial& t) {
     for (int round = 0; round < rounds && !(a.has_committed() && b.has_committed()); ++round) {
         each([](rival& r) { r.begin(); });
         each([](rival& r) { contend(r); });
+        each([](rival& r) { cross(r); });
         for (auto* r : both) { // not by `each`, which would look at it while it runs
             r->commit();
         }

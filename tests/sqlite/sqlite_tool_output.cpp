@@ -9,6 +9,7 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
+#include "sqlite/application.hpp"
 #include "sqlite/folder.hpp"
 #include "sqlite/operated.hpp"
 
@@ -75,7 +76,10 @@ TEST_CASE("tool: characters that turn, hide or break a line do not reach the ter
          {"\xe2\x80\xae", "\xe2\x80\xaa", "\xe2\x81\xa6", "\xe2\x81\xa9", "\xe2\x80\x8e", "\xe2\x80\x8f", "\xd8\x9c",
           "\xe2\x80\x8b", "\xe2\x80\x8d", "\xe2\x81\xa0", "\xef\xbb\xbf", "\xc2\x85", "\xc2\x9b", "\xe2\x80\xa8",
           "\xc2\xad", "\xf3\xa0\x81\x81"}) {
-        const auto id = o.emit({.topic = "a" + hidden + "b"});
+        // By hand: the store refuses some of these names, but the file may come from elsewhere.
+        const auto id = o.emit({.topic = "hidden"});
+        sqlite_test::application(o.path).execute("UPDATE vouch_entries SET topic = 'a" + hidden +
+                                                 "b' WHERE topic = 'hidden'");
         CAPTURE(id);
         for (const std::string verb : {"list ", "list --json "}) {
             const auto a = ask_tool(verb + o.path + " --after " + std::to_string(o.store.find(id)->sequence - 1));

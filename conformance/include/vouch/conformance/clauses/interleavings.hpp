@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -46,9 +47,11 @@ namespace interleaving_checks {
 
 inline constexpr std::size_t none = ~std::size_t{0};
 
-/// Runs each script on a thread of its own and judges the history. Returns what has happened.
+/// Runs each script on a thread of its own in the order that `choose` says, and judges the history. Returns what has
+/// happened.
 inline std::vector<transaction_run> play(trial& t, store_pool& pool, const std::vector<operation>& setup,
-                                         const std::vector<script>& parts, std::size_t rolls_back, step_order order) {
+                                         const std::vector<script>& parts, std::size_t rolls_back,
+                                         const scheduler::choice& choose) {
     auto& handles = pool.acquire();
     std::vector<transaction_run> runs;
     {
@@ -62,7 +65,7 @@ inline std::vector<transaction_run> play(trial& t, store_pool& pool, const std::
             }
         }
         event_log log;
-        run_history(t, handles, runs, log, [&](const auto& ready) { return order(ready); });
+        run_history(t, handles, runs, log, choose);
         t.tally().interleavings += 1;
         history_checks::require_linearization(before, runs, store, log, parts.size());
     }
@@ -84,7 +87,7 @@ inline void pairs(trial& t) {
                 const bool every = wanted >= 2 * merged.size();
                 const auto pick = every ? n : t.random().below(2 * merged.size());
                 play(t, pool, setup, {all[i], all[j]}, pick < merged.size() ? none : pick % 2,
-                     {merged[pick % merged.size()], true, t.random().roll()});
+                     step_order(merged[pick % merged.size()], true, t.random().roll()));
             }
         }
     }
@@ -101,12 +104,24 @@ inline void triples(trial& t) {
             parts.push_back(all[t.random().below(all.size())]);
         }
         play(t, pool, setup, parts, t.random().below(5),
-             {merged[t.random().below(merged.size())], true, t.random().roll()});
+             step_order(merged[t.random().below(merged.size())], true, t.random().roll()));
     }
 }
 
-/// Runs `schedules` orders for every pair of a contest, but not fewer than ten. Most are orders of whole steps, each at most
-/// once. In the rest, one of the transactions is rolled back, and in half of these steps are split.
+/// Interrupts each of two scripts at every pause that it has.
+inline void interrupt(trial& t, store_pool& pool, const std::vector<operation>& setup, const std::vector<script>& two) {
+    for (std::size_t who = 0; who < two.size(); ++who) {
+        bool has_happened = true;
+        for (std::size_t n = 1; has_happened; ++n) {
+            interruption order(who, n);
+            play(t, pool, setup, two, none, std::ref(order));
+            has_happened = order.has_happened();
+        }
+    }
+}
+
+/// Runs `schedules` orders of whole steps for every pair of a contest, but not fewer than ten. In a quarter of them, one
+/// of the transactions is rolled back. Then interrupts each of the pair inside its steps.
 inline void compete(trial& t, const contest& what) {
     store_pool pool(t, 2);
     constexpr std::size_t schedules_min = 10;
@@ -114,14 +129,15 @@ inline void compete(trial& t, const contest& what) {
     for (const auto& one : what.some) {
         for (const auto& other : what.others) {
             auto orders = all_orders({steps_of(one), steps_of(other)});
-            const auto whole = std::min(orders.size(), wanted - wanted / 4);
+            const auto committed = std::min(orders.size(), wanted - wanted / 4);
             for (std::size_t n = 0; n < wanted; ++n) {
-                const bool commits = n < whole;
+                const bool commits = n < committed;
                 const auto from = commits ? n : 0;
                 std::swap(orders[from], orders[from + t.random().below(orders.size() - from)]);
                 play(t, pool, what.setup, {one, other}, commits ? none : t.random().below(2),
-                     {orders[from], !commits && t.random().chance(50), t.random().roll()});
+                     step_order(orders[from], false, 0));
             }
+            interrupt(t, pool, what.setup, {one, other});
         }
     }
 }
@@ -137,7 +153,7 @@ inline void alternate(trial& t) {
     const auto setup = common_setup(t.can());
     for (const auto& [one, other] : separate_scripts()) {
         for (const auto& order : all_orders({2, 2})) {
-            if (!has_kept_order(play(t, pool, setup, {one, other}, none, {order, false, 0}), order)) {
+            if (!has_kept_order(play(t, pool, setup, {one, other}, none, step_order(order, false, 0)), order)) {
                 continue;
             }
             auto& handles = pool.acquire();

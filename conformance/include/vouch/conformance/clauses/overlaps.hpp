@@ -85,21 +85,27 @@ class rival {
     party thread_{}; // last: it uses the other members
 };
 
-/// A store with 10, which both rivals cancel, and 11 and 12, of which each claims one.
+/// A store with 10 and 13, which both rivals cancel, and 11 and 12, of which each claims one.
 [[nodiscard]] inline any_store contested(trial& t) {
     auto store = t.context().open(t.fresh_location());
-    for (const std::uint64_t n : {10U, 11U, 12U}) {
+    for (const std::uint64_t n : {10U, 11U, 12U, 13U}) {
         put(store, draft_of(n));
     }
     return store;
 }
 
-/// Enqueues a draft with a key of its own, claims an entry of its own, and cancels one that both name.
+/// Enqueues a draft with a key of its own, claims an entry of its own, and cancels one of the two that both name.
 inline void contend(rival& r) {
     const auto n = r.number();
     r.write([n](any_transaction& tx) { put_in(tx, draft_of(n, {.key = "key " + std::to_string(n)})); });
     r.write([n](any_transaction& tx) { std::ignore = tx.claim(request(at(1), {.only = id_of(10 + n)})); });
-    r.write([](any_transaction& tx) { std::ignore = tx.cancel(id_of(10), "e", at(1)); });
+    r.write([n](any_transaction& tx) { std::ignore = tx.cancel(id_of(n == 1 ? 10 : 13), "e", at(1)); });
+}
+
+/// Cancels the other one, so that each rival may wait for what the other one has changed.
+inline void cross(rival& r) {
+    const auto n = r.number();
+    r.write([n](any_transaction& tx) { std::ignore = tx.cancel(id_of(n == 1 ? 13 : 10), "e", at(1)); });
 }
 
 /// Requires that all or nothing of a rival is stored, and that nothing stands in the way of another transaction.
@@ -125,12 +131,16 @@ inline void closed_by_conflict(trial& t) {
         b.begin();
         contend(a);
         contend(b);
+        cross(a);
+        cross(b);
         (in_order ? a : b).commit();
         (in_order ? b : a).commit();
         a.finish();
         b.finish();
-        t.equal(get(store, 10).state == state::dead, a.has_committed() || b.has_committed(),
-                "cancelled, if one of them was committed");
+        for (const std::uint64_t n : {10U, 13U}) {
+            t.equal(get(store, n).state == state::dead, a.has_committed() || b.has_committed(),
+                    "cancelled, if one of them was committed");
+        }
         all_or_nothing(t, store, a);
         all_or_nothing(t, store, b);
         t.equal(put(store, draft_of(9)), inserted(9), "a transaction after that");
@@ -154,6 +164,7 @@ inline void one_gets_through(trial& t) {
     for (int round = 0; round < rounds && !(a.has_committed() && b.has_committed()); ++round) {
         each([](rival& r) { r.begin(); });
         each([](rival& r) { contend(r); });
+        each([](rival& r) { cross(r); });
         for (auto* r : both) { // not by `each`, which would look at it while it runs
             r->commit();
         }

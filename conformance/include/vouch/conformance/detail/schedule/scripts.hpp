@@ -102,6 +102,9 @@ inline constexpr time_point far_off = at(100'000);
         in_one({settle(4, succeed{})}),
         in_one({settle(4, retry{"e", now})}),
         in_one({settle(5, succeed{})}),
+        in_one({{.what = operation::kind::settle,
+                 .now = now,
+                 .settles = {{{id_of(4), 1}, succeed{}}, {{id_of(5), 1}, succeed{}}}}}),
         in_one({settle(7, succeed{})}),
         then_look(settle(8, succeed{}), list(vouch::query::members("g"))),
         in_one({enqueue(draft_of(9, {.key = "k"}))}),
@@ -127,17 +130,23 @@ inline constexpr time_point far_off = at(100'000);
             {in_one({claim(1, 1)}), in_one({settle(7, succeed{})})}};
 }
 
-/// 2 is the head of lane x, with 3 behind it; 4 is claimed and alone in lane y.
+/// 2 is the head of lane x, with 3 behind it; 4 is claimed and alone in lane y; 5 is claimed and the head of lane z, with 6
+/// behind it, which is due later.
 [[nodiscard]] inline contest lane_contest() {
     using namespace scripted;
     return {.setup = {enqueue(draft_of(2, {.lane = "x"}), at(0)), enqueue(draft_of(3, {.lane = "x"}), at(0)),
-                      enqueue(draft_of(4, {.lane = "y"}), at(0)), hold(4)},
-            .some = {in_one({cancel(2)}), in_one({enqueue(draft_of(9, {.lane = "x"}))}),
+                      enqueue(draft_of(4, {.lane = "y"}), at(0)), hold(4), enqueue(draft_of(5, {.lane = "z"}), at(0)),
+                      hold(5), enqueue(draft_of(6, {.lane = "z", .due_at = far_off}), at(0))},
+            .some = {in_one({cancel(2)}),
+                     in_one({settle(5, succeed{})}),
+                     in_one({enqueue(draft_of(9, {.lane = "x"}))}),
                      in_one({enqueue(draft_of(10, {.lane = "y"}))}),
-                     in_one({next_due(), enqueue(draft_of(11, {.lane = "y", .due_at = far_off}))})},
+                     in_one({next_due(), enqueue(draft_of(11, {.lane = "y", .due_at = far_off}))}),
+                     {{.operations = {enqueue(draft_of(13, {.lane = "w"}))}}, {.operations = {claim(1, 13)}}}},
             .others = {in_one({settle(4, succeed{})}), in_one({settle(4, bury{"e", {}}), next_due()}),
-                       in_one({cancel(2), cancel(3)}), in_one({cancel(3)}), then_look(claim(3), next_due()),
-                       in_one({enqueue(draft_of(12, {.lane = "y"}))})}};
+                       in_one({cancel(2), cancel(3)}), in_one({cancel(3)}), in_one({nudge(6)}),
+                       then_look(claim(3), next_due()), in_one({enqueue(draft_of(12, {.lane = "y"}))}),
+                       in_one({enqueue(draft_of(14, {.lane = "w"}))})}};
 }
 
 /// 1 is due and the parent of 2, which waits, and of 3, which is claimed. 4 is due later and the parent of 5. 6 is claimed

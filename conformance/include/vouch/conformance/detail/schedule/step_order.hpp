@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An order of the steps of several threads, as a scheduler's choice. A thread that waits inside the store misses its turn.
+// Orders of the steps of several threads, as a scheduler's choice. A thread that waits inside the store misses its turn.
 #pragma once
 
 #include <algorithm>
@@ -79,6 +79,32 @@ class step_order {
     std::size_t next_ = 0;
     std::size_t current_ = ~std::size_t{0};
     std::size_t steps_ = 0;
+};
+
+/// Interrupts thread `who` at its n-th pause, inside the store or outside, and lets the other ones run until they end or
+/// wait for it.
+class interruption {
+  public:
+    interruption(std::size_t who, std::size_t n) : who_(who), left_(n) {}
+
+    [[nodiscard]] std::size_t operator()(const std::vector<scheduler::ready_thread>& ready) {
+        const auto is_mine = [&](const auto& one) { return one.index == who_; };
+        if (left_ > 0 && std::any_of(ready.begin(), ready.end(), is_mine)) {
+            left_ -= 1;
+            return who_;
+        }
+        const auto other = std::find_if_not(ready.begin(), ready.end(), is_mine);
+        has_happened_ = has_happened_ || (left_ == 0 && ready.size() > 1);
+        return other == ready.end() ? who_ : other->index;
+    }
+
+    /// Whether the thread had that many pauses while another one could run.
+    [[nodiscard]] bool has_happened() const noexcept { return has_happened_; }
+
+  private:
+    std::size_t who_;
+    std::size_t left_;
+    bool has_happened_ = false;
 };
 
 } // namespace conformance::detail
