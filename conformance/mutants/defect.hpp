@@ -293,6 +293,7 @@ enum class defect : std::uint16_t {
     failed_commit_keeps_the_lock,
     crash_loses_claimed,
     crash_loses_the_last_commit,
+    crash_loses_large_results,
     reopen_loses_the_last_commit,
     reopen_finds_uncommitted,
     reopen_releases_claims,

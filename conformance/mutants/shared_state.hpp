@@ -240,6 +240,14 @@ struct shared_state {
                 }
             }
         }
+        if (is(defect::crash_loses_large_results)) {
+            for (const auto& r : committed.all_rows()) {
+                if (auto kept = *r; kept.entry.result && kept.entry.result->size() > 0xFFFF) {
+                    kept.entry.result->clear();
+                    committed.put(kept);
+                }
+            }
+        }
         synced = dead.synced;
         shown = committed;
         sequences = dead.sequences.load();

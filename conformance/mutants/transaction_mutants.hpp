@@ -42,6 +42,7 @@ inline const std::vector<violation> transaction_mutants{
     {"Durable: committed work survives a crash, and nothing else does.",
      {{"crash loses claimed", defect::crash_loses_claimed},
       {"crash loses the last commit", defect::crash_loses_the_last_commit},
+      {"crash loses large results", defect::crash_loses_large_results},
       {"reopen loses the last commit", defect::reopen_loses_the_last_commit},
       {"reopen finds uncommitted", defect::reopen_finds_uncommitted},
       {"reopen releases claims", defect::reopen_releases_claims},

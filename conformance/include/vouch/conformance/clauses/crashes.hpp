@@ -7,10 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include <vouch/conformance/any_store.hpp>
 #include <vouch/conformance/clause.hpp>
+#include <vouch/conformance/clauses/sizes_values.hpp>
 #include <vouch/conformance/detail/model/falsify.hpp>
 #include <vouch/conformance/detail/model/model_run.hpp>
 #include <vouch/conformance/detail/steps.hpp>
@@ -26,21 +30,27 @@ namespace crash_checks {
 /// Thrown through the store to leave it, as the death of the process does.
 struct death {};
 
-/// Ends the process and starts another one. The handles and the transaction are open at that moment. If the fixture has
-/// no `crash`, the files are restored as they were then, so that closing the handles does not change them.
-inline void die(trial& t, const location& p, model_run& s) {
+/// Ends the process. The handles and the transaction are open at that moment; `close` closes them. If the fixture has no
+/// `crash`, the files are restored as they were then, so that closing the handles does not change them.
+template <class Close>
+void end_process(trial& t, const location& p, Close&& close) {
     if (t.hooks().crash) {
         t.hooks().crash(p);
-        s.close();
+        close();
     } else {
         auto image = p.directory();
         image += ".image";
         std::filesystem::copy(p.directory(), image, std::filesystem::copy_options::recursive);
-        s.close();
+        close();
         std::filesystem::remove_all(p.directory());
         std::filesystem::rename(image, p.directory());
     }
     t.tally().crash_points += 1;
+}
+
+/// Ends the process and starts another one.
+inline void die(trial& t, const location& p, model_run& s) {
+    end_process(t, p, [&] { s.close(); });
     s.reopen(t.context().open(p));
 }
 
@@ -130,6 +140,40 @@ inline void at_seams(trial& t) {
     until_enough(t, inside);
 }
 
+/// The entries of queue q, with their payloads.
+[[nodiscard]] inline std::vector<entry> stored_in(const any_store& store) {
+    auto all = query::all("q");
+    all.payloads = true;
+    return store.list(all);
+}
+
+/// Values of several sizes in all fields are committed, another one is not, and the process dies.
+inline void with_large_values(trial& t) {
+    require_files(t);
+    const auto p = t.fresh_location();
+    std::uint64_t n = 1;
+    for (const std::size_t size : sizes_checks::content_sizes) {
+        std::optional<any_store> store(t.context().open(p));
+        sizes_checks::keeps_content(t, *store, n, size);
+        const auto before = stored_in(*store);
+        {
+            std::optional<any_transaction> tx(store->begin());
+            tx->enqueue(std::array{draft_of(1000, {.payload = pattern(size)})}, at(0));
+            end_process(t, p, [&] {
+                tx.reset();
+                store.reset();
+            });
+        }
+        const auto after = stored_in(t.context().open(p));
+        t.equal(after.size(), before.size(), "the number of entries after the death of the process");
+        for (std::size_t i = 0; i < after.size(); ++i) {
+            t.equal(after[i], before[i], "an entry with large values after the death of the process");
+        }
+        n += 10;
+    }
+    t.abandon(p);
+}
+
 } // namespace crash_checks
 
 inline constexpr std::array crashes{
@@ -139,6 +183,10 @@ inline constexpr std::array crashes{
     clause{"CRASH-02", layer::crashes, level::may, needs::nothing,
            "If a process dies inside a call, its transaction is stored as a whole or not at all.",
            crash_checks::at_seams},
+    clause{"CRASH-03", layer::crashes, level::must, needs::nothing,
+           "If a process dies, committed payloads, progress and results of all sizes are stored to the byte, and those "
+           "of an open transaction are not.",
+           crash_checks::with_large_values},
 };
 
 } // namespace conformance::clauses
