@@ -3,7 +3,6 @@
 // Prints, for each mutant, the clause that killed it, in the column of the clause's layer, with the calls and
 // milliseconds it took. The last line is `killed N of N`.
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -11,88 +10,18 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
+#include "matrix_page.hpp"
 #include "subject.hpp"
 
 namespace {
 
 namespace suite = vouch::conformance;
+using mutants::arguments;
 using mutants::subject;
-
-struct arguments {
-    std::string only{};
-    std::string coverage{};
-    bool missing = false;
-    std::string hints{};
-    std::string show{};
-    std::string clause{};
-    std::size_t seeds = 20;
-    std::size_t jobs = std::thread::hardware_concurrency() + 1; ///< some mutants only sleep
-    bool quick = false;
-    bool standard = false;
-    bool list = false;
-    bool verbose = false;
-    bool is_wrong = false;
-};
-
-constexpr const char* usage =
-    "usage: conformance_mutants [OPTION]...\n"
-    "  --only TEXT      only stores whose name contains TEXT\n"
-    "  --seeds N        test each mutant with N seeds (default 20); every seed must kill it\n"
-    "  --quick          use the quick profile only\n"
-    "  --standard       test conforming stores with the standard profile, too (many minutes)\n"
-    "  --jobs N         test N stores at a time (default: the number of processors plus one)\n"
-    "  --coverage FILE  run every clause, and write to FILE which mutant breaks which clauses\n"
-    "  --missing        with --coverage: keep the lines of FILE, and run only the mutants that it lacks\n"
-    "  --hints FILE     for each mutant, first try a clause that FILE lists, which --coverage has written\n"
-    "  --show NAME      print the first failure of this mutant and exit\n"
-    "  --clause ID      with --show: only clauses whose id begins with ID\n"
-    "  --list           print the mutants and exit\n"
-    "  --verbose        print what each failure saw\n";
-
-arguments parse(int argc, char** argv) {
-    arguments out;
-    const auto number = [&](int i, std::size_t& into) {
-        const std::string_view text = i < argc ? argv[i] : "";
-        const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), into);
-        out.is_wrong = out.is_wrong || wrong != std::errc{} || end != text.data() + text.size() || into == 0;
-    };
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view word = argv[i];
-        if (word == "--only" && i + 1 < argc) {
-            out.only = argv[++i];
-        } else if (word == "--coverage" && i + 1 < argc) {
-            out.coverage = argv[++i];
-        } else if (word == "--hints" && i + 1 < argc) {
-            out.hints = argv[++i];
-        } else if (word == "--missing") {
-            out.missing = true;
-        } else if (word == "--show" && i + 1 < argc) {
-            out.show = argv[++i];
-        } else if (word == "--clause" && i + 1 < argc) {
-            out.clause = argv[++i];
-        } else if (word == "--seeds") {
-            number(++i, out.seeds);
-        } else if (word == "--jobs") {
-            number(++i, out.jobs);
-        } else if (word == "--quick") {
-            out.quick = true;
-        } else if (word == "--standard") {
-            out.standard = true;
-        } else if (word == "--list") {
-            out.list = true;
-        } else if (word == "--verbose") {
-            out.verbose = true;
-        } else {
-            out.is_wrong = true;
-        }
-    }
-    return out;
-}
 
 /// The clauses that each mutant breaks, as text, from a file that `--coverage` has written.
 std::map<std::string, std::string> read_coverage(const std::string& path) {
@@ -166,20 +95,9 @@ std::vector<subject> subjects(const arguments& args) {
     return all;
 }
 
-std::vector<std::string> layers() {
-    std::vector<std::string> out;
-    for (const auto& c : suite::all_clauses()) {
-        const std::string name(name_of(c.layer));
-        if (std::find(out.begin(), out.end(), name) == out.end()) {
-            out.push_back(name);
-        }
-    }
-    return out;
-}
-
 void print_head() {
     std::printf("%-52s", "");
-    for (const auto& layer : layers()) {
+    for (const auto& layer : mutants::layer_names()) {
         std::printf(" %-13s", layer.c_str());
     }
     std::printf(" %5s %8s %8s\n", "seeds", "calls", "ms");
@@ -189,7 +107,7 @@ void print_head() {
 /// the first kill took. A `!` after the clause means that the store hung, crashed or threw.
 void print_row(const subject& c, const arguments& args) {
     std::printf("%-52s", c.name.c_str());
-    for (const auto& layer : layers()) {
+    for (const auto& layer : mutants::layer_names()) {
         std::string cell = ".";
         for (const auto& d : c.kills) {
             if (d.layer == layer) {
@@ -257,6 +175,10 @@ int judge(const arguments& args) {
         std::printf("survives: %s\n", one.c_str());
     }
     std::printf("killed %zu of %zu\n", killed, killed + survivors.size());
+    if (!args.html.empty() && !(std::ofstream(args.html) << mutants::matrix_page(all, args.seeds)).flush()) {
+        std::fprintf(stderr, "cannot write %s\n", args.html.c_str());
+        return 1;
+    }
     return survivors.empty() && wrong == 0 ? 0 : 1;
 }
 
@@ -341,9 +263,9 @@ int show(const arguments& args) {
 } // namespace
 
 int main(int argc, char** argv) {
-    const auto args = parse(argc, argv);
+    const auto args = mutants::parse(argc, argv);
     if (args.is_wrong) {
-        std::fputs(usage, stderr);
+        std::fputs(mutants::usage, stderr);
         return 64;
     }
     if (args.list) {
