@@ -18911,23 +18911,29 @@ namespace detail {
     return out;
 }
 
+/// A whole page. The title is text, the content is HTML.
+[[nodiscard]] inline std::string html_page(std::string_view title, const std::string& content) {
+    return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
+           element("title", markup(title)) + "\n" + element("style", html_style) + "\n</head>\n<body>\n<main>\n" +
+           content + "</main>\n</body>\n</html>\n";
+}
+
 } // namespace detail
 
 /// The whole report as one web page.
 [[nodiscard]] inline std::string to_html(const report& r, std::string_view program = "conformance") {
-    const auto store = detail::markup(r.identity.name + " " + r.identity.version);
+    const auto store = r.identity.name + " " + r.identity.version;
     const auto verdict = name_of(r.verdict());
     const auto failed = detail::failed_ids(r);
-    return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n" +
-           detail::element("title", store + ": " + std::string(verdict)) + "\n" +
-           detail::element("style", detail::html_style) + "\n</head>\n<body>\n<main>\n" +
-           detail::element("h1", store + " " + detail::html_badge(verdict)) + "\n" +
-           detail::element("p", "Checked against the store contract of vouch, level " + std::to_string(contract_level) +
-                                    ".") +
-           "\n" + detail::html_facts(r) + detail::html_layers(r) + detail::html_failures(r, program) +
-           (failed.empty() ? "" : detail::element("p", "Failed: " + detail::markup(failed)) + "\n") +
-           detail::html_clauses(r) + "</main>\n</body>\n</html>\n";
+    return detail::html_page(
+        store + ": " + std::string(verdict),
+        detail::element("h1", detail::markup(store) + " " + detail::html_badge(verdict)) + "\n" +
+            detail::element("p", "Checked against the store contract of vouch, level " +
+                                     std::to_string(contract_level) + ".") +
+            "\n" + detail::html_facts(r) + detail::html_layers(r) + detail::html_failures(r, program) +
+            (failed.empty() ? "" : detail::element("p", "Failed: " + detail::markup(failed)) + "\n") +
+            detail::html_clauses(r));
 }
 
 } // namespace conformance

@@ -6503,19 +6503,21 @@ struct claims {
     bool hands_back = false; ///< entries with a lapse were found and handed back
 };
 
-/// Splits off the entries that are not to be kept. Kept are the entries before the first one with a lapse, or that one
-/// alone. The order is kept, so no entry with a lapse waits for ever behind others.
+/// Splits off the entries that are not to be kept. If those with a lapse are handed back, all others are kept. If each of
+/// them runs alone, the entries before the first one are kept, or that one if there are none. The order is kept, so no entry
+/// with a lapse waits for ever behind others.
 [[nodiscard]] inline std::vector<entry> split_lapsed(std::vector<entry>& claimed, claim_plan::lapsed rule) {
-    if (std::none_of(claimed.begin(), claimed.end(), has_lapsed)) {
+    const auto first = std::find_if(claimed.begin(), claimed.end(), has_lapsed);
+    if (first == claimed.end()) {
         return {};
     }
+    const auto before = static_cast<std::size_t>(first - claimed.begin());
+    const auto kept_alone = before == 0 ? 1 : before;
     std::vector<entry> kept;
     std::vector<entry> rest;
-    for (auto& e : claimed) {
-        const bool is_kept = rule == claim_plan::lapsed::handed_back
-                                 ? !has_lapsed(e)
-                                 : kept.empty() || (rest.empty() && !has_lapsed(e) && !has_lapsed(kept.front()));
-        (is_kept ? kept : rest).push_back(std::move(e));
+    for (std::size_t i = 0; i < claimed.size(); ++i) {
+        const bool is_kept = rule == claim_plan::lapsed::handed_back ? !has_lapsed(claimed[i]) : i < kept_alone;
+        (is_kept ? kept : rest).push_back(std::move(claimed[i]));
     }
     claimed = std::move(kept);
     return rest;
