@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <vouch/conformance/detail/model/model.hpp>
+#include <vouch/conformance/detail/schedule/batch_items.hpp>
 #include <vouch/conformance/detail/schedule/history.hpp>
 #include <vouch/conformance/detail/schedule/operation.hpp>
 #include <vouch/conformance/detail/schedule/purge_sets.hpp>
@@ -171,51 +172,6 @@ class explanation {
             }
         }
         return true;
-    }
-
-    [[nodiscard]] static operation item(const operation& o, std::size_t n) {
-        operation one{.what = o.what, .now = o.now, .lease = o.lease, .wanted = o.wanted};
-        if (n < o.drafts.size()) {
-            one.drafts = {o.drafts[n]};
-        }
-        if (n < o.settles.size()) {
-            one.settles = {o.settles[n]};
-        }
-        if (n < o.tickets.size()) {
-            one.tickets = {o.tickets[n]};
-        }
-        return one;
-    }
-    [[nodiscard]] static answer item(const answer& a, std::size_t n) {
-        answer one;
-        if (n < a.receipts.size()) {
-            one.receipts = {a.receipts[n]};
-        }
-        if (n < a.settlements.size()) {
-            one.settlements = {a.settlements[n]};
-        }
-        if (n < a.verdicts.size()) {
-            one.verdicts = {a.verdicts[n]};
-        }
-        return one;
-    }
-
-    [[nodiscard]] static bool rests_on_absence(const answer& one) {
-        return (!one.receipts.empty() && one.receipts.front().what != receipt::kind::inserted) ||
-               (!one.settlements.empty() && one.settlements.front().verdict == verdict::unknown) ||
-               (!one.verdicts.empty() && one.verdicts.front() == verdict::unknown);
-    }
-
-    /// The owner that a duplicate names stays stored until the transaction ends.
-    [[nodiscard]] static bool names_stored(const operation& one, const answer& answered, const model& at_place) {
-        if (answered.receipts.empty() || answered.receipts.front().what != receipt::kind::duplicate) {
-            return true;
-        }
-        const auto& d = one.drafts.front();
-        const auto* const owner = at_place.find(answered.receipts.front().id);
-        return owner != nullptr &&
-               (owner->id == d.id || (!d.predecessor.is_nil() && owner->predecessor == d.predecessor) ||
-                (!d.key.empty() && owner->key == d.key && owner->queue == d.queue));
     }
 
     [[nodiscard]] bool explain_claim(std::size_t i, moments& states) const {
