@@ -250,7 +250,9 @@ int show_failure_of(Fixture& fixture, const arguments& args) {
 
 /// Prints the first failure of a mutant as the author of such a store would see it.
 int show(const arguments& args) {
-    for (const auto& m : mutants::all_mutants()) {
+    auto all = mutants::all_mutants();
+    mutants::detail::add_violations(all, mutants::sanitizer_mutants);
+    for (const auto& m : all) {
         if (m.name == args.show) {
             return mutants::with_fixture(m.variant, m.statement,
                                          [&](auto& fixture) { return show_failure_of(fixture, args); });

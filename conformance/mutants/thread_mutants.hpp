@@ -31,4 +31,10 @@ inline const std::vector<violation> thread_mutants{
      {{"wakes stay in the process", defect::wakes_stay_in_the_process}}},
 };
 
+/// Mutants whose races hardly ever happen. ThreadSanitizer reports them; they are not in the kill matrix.
+inline const std::vector<violation> sanitizer_mutants{
+    {"Any number of threads may call begin and read at the same time.",
+     {{"reads take no lock", defect::reads_take_no_lock}}},
+};
+
 } // namespace mutants

@@ -51,6 +51,12 @@ template <class T>
 [[nodiscard]] std::string show(T value) { return std::to_string(value); }
 [[nodiscard]] inline std::string show(duration value) { return std::to_string(value.count()) + "us"; }
 [[nodiscard]] inline std::string show(time_point value) {
+    if (value == time_point::min()) {
+        return "time_point::min()";
+    }
+    if (value < time_point::min() + start.time_since_epoch()) { // the difference to the start would overflow
+        return "time_point{duration{" + std::to_string(value.time_since_epoch().count()) + "}}";
+    }
     const auto us = (value - start).count();
     return us == duration::min().count() ? "at(" + std::to_string(us + 1) + " - 1)" : "at(" + std::to_string(us) + ")";
 }
