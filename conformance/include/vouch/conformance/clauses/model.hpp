@@ -45,7 +45,7 @@ inline void matches_model(trial& t) {
         } catch (const failure&) { // the same failure again
         } catch (const error&) {
         }
-        found->second.transcript = shortened(t.context(), source, found->second).text();
+        found->second.transcript = shortened_text(t.context(), source, found->second);
         throw std::move(found->second);
     }
 }

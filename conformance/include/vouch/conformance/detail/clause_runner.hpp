@@ -125,7 +125,7 @@ inline void attempt(run_context& context, const clause& c, clause_report& into, 
         clause_report again{.clause = c};
         attempt(context, c, again, &source);
         if (again.result == result::fail && source.size() > 0) {
-            out.failure.transcript = shortened(context, source, again.failure).text();
+            out.failure.transcript = shortened_text(context, source, again.failure);
         }
     }
     out.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();

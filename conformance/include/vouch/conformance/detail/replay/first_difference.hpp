@@ -83,13 +83,14 @@ template <class T>
     return out;
 }
 
-/// The first read that differs from the model, as a line of code; empty if there is none.
+/// The first read that differs from the model, as a line of code; empty if there is none. `code` is the read that is made
+/// at the moment.
 template <class Reader>
 [[nodiscard]] std::string first_difference(const Reader& reader, const std::string& name, const model& wanted,
-                                           const known_names& known) {
+                                           const known_names& known, std::string& code) {
     std::string out;
     for (const auto& one : known.ids()) {
-        const auto code = name + ".find(" + members::value_of(one) + ")";
+        code = name + ".find(" + members::value_of(one) + ")";
         const auto seen = reader.find(one);
         const auto* const e = wanted.find(one);
         out = seen && e != nullptr ? difference(code + ".value()", *seen, *e)
@@ -99,7 +100,7 @@ template <class Reader>
         }
     }
     for (const auto& q : known.queries()) {
-        const auto code = name + ".list(" + q.code + ")";
+        code = name + ".list(" + q.code + ")";
         const auto seen = reader.list(q.query);
         const auto right = wanted.list(q.query);
         out = difference("ids_of(" + code + ")", ids_of(seen), ids_of(right));
@@ -112,9 +113,13 @@ template <class Reader>
     }
     for (const auto& queue : known.queues()) {
         const auto in_queue = "(" + as_literal(queue) + ")";
-        out = difference(name + ".counts" + in_queue, reader.counts(queue), wanted.counts(queue));
-        out = out.empty() ? difference(name + ".next_due" + in_queue, reader.next_due(queue), wanted.next_due(queue))
-                          : out;
+        code = name + ".counts" + in_queue;
+        out = difference(code, reader.counts(queue), wanted.counts(queue));
+        if (!out.empty()) {
+            return out;
+        }
+        code = name + ".next_due" + in_queue;
+        out = difference(code, reader.next_due(queue), wanted.next_due(queue));
         if (!out.empty()) {
             return out;
         }

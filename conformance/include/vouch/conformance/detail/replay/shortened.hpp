@@ -206,6 +206,15 @@ class test_shortener {
     }
 }
 
+/// That test as text, or a sentence if nobody would read it.
+[[nodiscard]] inline std::string shortened_text(run_context& context, test_source longest, const failure& why) {
+    constexpr std::size_t size_max = 64 * 1024;
+    auto text = shortened(context, std::move(longest), why).text();
+    return text.size() <= size_max ? text
+                                   : "A test that shows it has " + std::to_string(text.size()) +
+                                         " bytes, too many to print. The command above repeats the check.\n";
+}
+
 } // namespace conformance::detail
 } // namespace v0
 } // namespace vouch

@@ -37,17 +37,23 @@ namespace conformance::detail {
 template <class Reader>
 void report_difference(const Reader& reader, const std::string& name, const model& wanted, tracked_store& known,
                        test_source& to) {
-    constexpr std::size_t many = 40;
+    constexpr std::size_t many = 150;
     known.is_checked = true;
     if (!to.can_predict() || wanted.records.size() > many) {
         return;
     }
+    std::string reading;
     try {
-        if (auto line = first_difference(reader, name, wanted, known.names); !line.empty()) {
+        if (auto line = first_difference(reader, name, wanted, known.names, reading); !line.empty()) {
             to.add(std::move(line));
             to.end_here();
         }
-    } catch (const error&) { // NOLINT(bugprone-empty-catch): what cannot be read cannot be compared
+    } catch (const error& e) {
+        // A conflict may come at any time, and a closed transaction cannot be read.
+        if (e.kind() != error_kind::conflict && e.kind() != error_kind::misuse) {
+            to.add("expect_no_error([&] { std::ignore = " + reading + "; }); // seen: " + show(e.kind()));
+            to.end_here();
+        }
     }
 }
 
