@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The kill matrix as a web page: a row for each mutant, with the clause that killed it in the column of its layer.
+// The kill matrix as a web page: a row for each mutant, with the clauses that killed it.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,29 +13,20 @@
 
 namespace mutants {
 
-[[nodiscard]] inline std::vector<std::string> layer_names() {
-    std::vector<std::string> out;
-    for (const auto& c : vouch::conformance::all_clauses()) {
-        const std::string name(name_of(c.layer));
-        if (std::find(out.begin(), out.end(), name) == out.end()) {
-            out.push_back(name);
-        }
-    }
-    return out;
-}
-
 namespace detail {
 
 namespace html = vouch::conformance::detail;
 
-/// A row: the name, the first clause of each layer that failed, and the result.
+/// A row: the name, the clauses that failed, and the result.
 [[nodiscard]] inline std::string matrix_row(const subject& c, std::size_t seeds) {
-    std::vector<std::string> cells{html::markup(c.name)};
-    for (const auto& layer : layer_names()) {
-        const auto kill =
-            std::find_if(c.kills.begin(), c.kills.end(), [&](const auto& one) { return one.layer == layer; });
-        cells.push_back(kill == c.kills.end() ? "" : html::markup(kill->clause));
+    std::set<std::string> clauses;
+    std::string text;
+    for (const auto& kill : c.kills) {
+        if (clauses.insert(kill.clause).second) {
+            text += (text.empty() ? "" : " ") + kill.clause;
+        }
     }
+    std::vector<std::string> cells{html::markup(c.name), html::markup(text)};
     const auto killed = c.seeds_that_kill();
     cells.push_back(c.must_pass ? "" : std::to_string(killed) + "/" + std::to_string(seeds));
     const bool is_right = c.error.empty() && (c.must_pass ? killed == 0 : killed == seeds);
@@ -48,18 +39,13 @@ namespace html = vouch::conformance::detail;
 /// The matrix of all that were tested with that many seeds.
 [[nodiscard]] inline std::string matrix_page(const std::vector<subject>& all, std::size_t seeds) {
     namespace html = vouch::conformance::detail;
-    std::vector<std::string> head{"Store"};
-    for (const auto& layer : layer_names()) {
-        head.push_back(html::markup(layer));
-    }
-    head.insert(head.end(), {"Seeds", "Result"});
     std::string content =
         html::element("h1", "Kill matrix") +
         html::element("p", "A mutant is a store with one defect. It passes here if the suite fails it "
                            "with every seed; a conforming store passes if the suite passes it.") +
         "\n";
     for (const bool conforming : {false, true}) {
-        auto rows = html::html_row(head, "th");
+        auto rows = html::html_row({"Store", "Clauses", "Seeds", "Result"}, "th");
         std::size_t count = 0;
         for (const auto& c : all) {
             if (c.must_pass == conforming) {

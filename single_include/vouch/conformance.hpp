@@ -5238,7 +5238,7 @@ class test_shortener {
     }
 }
 
-/// That test as text, or a sentence if nobody would read it.
+/// The text of that test. If it is too long to be useful, a sentence that says so.
 [[nodiscard]] inline std::string shortened_text(run_context& context, test_source longest, const failure& why) {
     constexpr std::size_t size_max = 64 * 1024;
     auto text = shortened(context, std::move(longest), why).text();
@@ -12663,8 +12663,8 @@ inline void wake_is_kept(trial& t) {
         });
 }
 
-/// A transaction is begun on one thread, used on two others and ended on a fourth. All exist at the same time, so that
-/// they are told apart.
+/// A transaction is begun on one thread, used on two others and ended on a fourth. All four exist at the same time,
+/// because the system may give a new thread the id of one that has ended.
 inline void moves_between_threads(trial& t) {
     for (const bool commits : {true, false}) {
         const auto p = t.fresh_location();

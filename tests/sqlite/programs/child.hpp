@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +94,16 @@ class child {
     }
     pid_t id_;
 };
+
+/// A new object in memory that this process and its children share. It is never destroyed.
+template <class T>
+[[nodiscard]] T& shared_object() {
+    void* const memory = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        throw std::system_error(errno, std::generic_category(), "mmap");
+    }
+    return *new (memory) T{};
+}
 
 /// The number of expectations of this process that did not hold.
 inline int failures = 0;

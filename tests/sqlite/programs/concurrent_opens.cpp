@@ -7,12 +7,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <sys/mman.h>
 
 #include <vouch/sqlite.hpp>
 
@@ -26,14 +23,9 @@ namespace {
 
 constexpr int openers = 6;
 
-/// Releases all openers when the last one has arrived. It lives in memory that the processes share.
+/// Releases all openers when the last one has arrived.
 class start_line {
   public:
-    static start_line& shared() {
-        void* const memory =
-            mmap(nullptr, sizeof(start_line), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        return *new (memory) start_line;
-    }
     void wait(int round) {
         here_ += 1;
         while (here_ < openers * (round + 1)) {
@@ -64,7 +56,7 @@ int open_all(const sqlite_test::folder& in, const std::string& name, start_line&
 
 void by_processes(const sqlite_test::folder& in) {
     constexpr int rounds = 334;
-    auto& start = start_line::shared();
+    auto& start = shared_object<start_line>();
     std::vector<child> all;
     for (int i = 0; i < openers; ++i) {
         all.emplace_back([&] { return open_all(in, "process-", start, rounds) == 0 ? 0 : 1; });
@@ -77,7 +69,7 @@ void by_processes(const sqlite_test::folder& in) {
 
 void by_threads(const sqlite_test::folder& in) {
     constexpr int rounds = 100;
-    auto& start = start_line::shared();
+    auto& start = shared_object<start_line>();
     std::atomic<int> failed = 0;
     std::vector<std::thread> all;
     for (int i = 0; i < openers; ++i) {

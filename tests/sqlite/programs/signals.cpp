@@ -10,12 +10,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <sys/mman.h>
 
 #include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
@@ -45,9 +42,6 @@ void fill(const std::string& path, std::size_t entries) {
 /// handler has not started. Shared by the processes.
 class handler_started {
   public:
-    handler_started()
-        : value_(*new (mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                            0)) std::atomic<bool>(false)) {}
     void set() const { value_ = true; }
     void wait() const {
         for (int i = 0; i < 20'000 && !value_; ++i) {
@@ -57,7 +51,7 @@ class handler_started {
     }
 
   private:
-    std::atomic<bool>& value_;
+    std::atomic<bool>& value_ = shared_object<std::atomic<bool>>();
 };
 
 struct service {

@@ -259,8 +259,8 @@ inline void wake_is_kept(trial& t) {
         });
 }
 
-/// A transaction is begun on one thread, used on two others and ended on a fourth. All exist at the same time, so that
-/// they are told apart.
+/// A transaction is begun on one thread, used on two others and ended on a fourth. All four exist at the same time,
+/// because the system may give a new thread the id of one that has ended.
 inline void moves_between_threads(trial& t) {
     for (const bool commits : {true, false}) {
         const auto p = t.fresh_location();

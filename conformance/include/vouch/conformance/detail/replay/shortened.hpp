@@ -206,7 +206,7 @@ class test_shortener {
     }
 }
 
-/// That test as text, or a sentence if nobody would read it.
+/// The text of that test. If it is too long to be useful, a sentence that says so.
 [[nodiscard]] inline std::string shortened_text(run_context& context, test_source longest, const failure& why) {
     constexpr std::size_t size_max = 64 * 1024;
     auto text = shortened(context, std::move(longest), why).text();
