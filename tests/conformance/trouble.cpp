@@ -7,7 +7,8 @@
 //   crashes     next_due of a queue ends the process
 //   slow        a claim looks at every entry
 //   careless    no argument is checked, and the store's name is hostile to reports
-// and reports of runs with too little coverage for a verdict: `trouble gaps`.
+// and reports: of runs with too little coverage for a verdict, `trouble gaps`, and of one with a slow server, `trouble
+// slow_server`.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -115,12 +116,22 @@ int print_gaps() {
     return 0;
 }
 
+/// The report of a run in which a server was slow to answer.
+int print_slow_server() {
+    const vouch::conformance::report r{.tally = {.guessed_turns = 3}};
+    std::fputs(to_text(r).c_str(), stdout);
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
     trouble = argc > 1 ? argv[1] : "";
     if (trouble == "gaps") {
         return print_gaps();
+    }
+    if (trouble == "slow_server") {
+        return print_slow_server();
     }
     const std::string name = trouble == "careless" ? "</title><script>alert(1)</script>&\"'\x01\xff" : "trouble";
     return vouch::conformance::run<fixture>({name, "0"}, argc - 1, argv + 1);
