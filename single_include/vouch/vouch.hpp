@@ -1181,8 +1181,8 @@ Stream& operator<<(Stream& out, const receipt& r) {
 } // namespace vouch
 
 // ---- vouch/contract/store.hpp
-// The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. A fifth,
-// `waking_store`, is optional. The smallest example is `examples/log_store`; the memory store has every capability but
+// The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. Two more,
+// `waking_store` and `committing_transaction`, are optional. The smallest example is `examples/log_store`; the memory store has every capability but
 // durability. If a type misses an operation, `explain.hpp` says which; the conformance suite checks the rules that a concept cannot express.
 //
 // Rules for all operations:
@@ -1198,7 +1198,8 @@ Stream& operator<<(Stream& out, const receipt& r) {
 //     moved from. Using a closed transaction throws `misuse`.
 //  6. Any operation of a transaction may throw `conflict`. The transaction is then rolled back and its verdicts are
 //     void; the caller repeats it from `begin` (`transact` does). One of the conflicting transactions always succeeds.
-//  7. Only `commit` throws an error that `is_in_doubt`: the commit may or may not have taken effect. The caller then
+//  7. Only `commit`, and an operation that includes it, throws an error that `is_in_doubt`: the commit may or may not have
+//     taken effect. The caller then
 //     - forgets the claims of the transaction: it does not run, settle, extend or release them, because another worker
 //       may hold an equal ticket; the lease expires and the entries are claimed again;
 //     - repeats its settles, all of them, with the same tickets: `repeated` or `unknown` means that the first commit
@@ -1269,6 +1270,21 @@ concept writer = reader<W> &&
 template <class T>
 concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
     { tx.commit() } -> std::same_as<void>;
+};
+
+/// A transaction whose last operation can travel with its commit. Optional: it saves a store behind a network one round
+/// trip. `vouch::enqueue`, `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and
+/// then `commit`. After each of the two the transaction is closed, whatever it returns or throws, except for
+/// `invalid_argument`. If it throws, nothing of the transaction remains, unless the error `is_in_doubt`.
+///  1. `enqueue_and_commit` does and returns what `enqueue` does, and commits.
+///  2. `claim_and_commit` does and returns what `claim` does, and commits. Or it claims nothing, commits and returns
+///     nothing; the caller then claims in another transaction. It must do so if it would take over an entry whose lease
+///     has expired: the caller may have to hand such an entry back in the transaction that claims it.
+template <class T>
+concept committing_transaction = transaction<T> &&
+    requires(T& tx, std::span<const draft> drafts, time_point now, const claim_request& claim) {
+    { tx.enqueue_and_commit(drafts, now) } -> std::same_as<std::vector<receipt>>;
+    { tx.claim_and_commit(claim) } -> std::same_as<std::optional<std::vector<entry>>>;
 };
 
 /// Holds the entries. Any number of threads may call `begin` and read at the same time. Reads on the store see
@@ -2272,25 +2288,16 @@ inline namespace v0 {
 
 inline constexpr int transact_tries = 16;
 
-/// Runs `work(tx)` in a transaction of its own, commits, and returns what `work` returned. On `conflict` everything is
-/// repeated from `begin`, at most `transact_tries` times in all; any other error goes through, and so does an exception
-/// of `work`, which leaves nothing behind. Because of the repeats `work` should touch nothing but the transaction.
+namespace detail {
+
+/// Runs `work(tx)`, which commits, and returns what it returns. On `conflict` it is repeated from `begin`.
 template <class Store, class Work>
-auto transact(Store& store, Work&& work) {
+auto repeat_on_conflict(Store& store, const Work& work) {
     static_assert(explain_store<Store>());
-    using transaction = typename Store::transaction;
     for (int left = transact_tries - 1;; --left) {
         try {
-            transaction tx = store.begin();
-            if constexpr (std::is_void_v<std::invoke_result_t<Work&, transaction&>>) {
-                work(tx);
-                tx.commit();
-                return;
-            } else {
-                auto result = work(tx);
-                tx.commit();
-                return result;
-            }
+            typename Store::transaction tx = store.begin();
+            return work(tx);
         } catch (const error& e) {
             if (e.kind() != error_kind::conflict || e.is_in_doubt() || left == 0) {
                 throw;
@@ -2299,16 +2306,35 @@ auto transact(Store& store, Work&& work) {
     }
 }
 
+} // namespace detail
+
+/// Runs `work(tx)` in a transaction of its own, commits, and returns what `work` returned. On `conflict` everything is
+/// repeated from `begin`, at most `transact_tries` times in all; any other error goes through, and so does an exception
+/// of `work`, which leaves nothing behind. Because of the repeats `work` should touch nothing but the transaction.
+template <class Store, class Work>
+auto transact(Store& store, Work&& work) {
+    return detail::repeat_on_conflict(store, [&](auto& tx) {
+        if constexpr (std::is_void_v<std::invoke_result_t<Work&, decltype(tx)>>) {
+            work(tx);
+            tx.commit();
+        } else {
+            auto result = work(tx);
+            tx.commit();
+            return result;
+        }
+    });
+}
+
 namespace detail {
 
-/// Runs a transaction that can be repeated after a commit in doubt because it uses the same ids again. Returns its result
-/// and whether an earlier commit was in doubt. If a repeat fails, its error is in doubt.
+/// Runs `work(tx)`, which commits, and which can be repeated after a commit in doubt because it uses the same ids again.
+/// Returns its result and whether an earlier commit was in doubt. If a repeat fails, its error is in doubt.
 template <class Store, class Work>
-auto transact_in_doubt(Store& store, const Work& work) {
+auto repeat_in_doubt(Store& store, const Work& work) {
     bool in_doubt = false;
     for (int left = transact_tries - 1;; --left) {
         try {
-            auto result = transact(store, work);
+            auto result = repeat_on_conflict(store, work);
             return std::pair(std::move(result), in_doubt);
         } catch (const error& e) {
             if (in_doubt && !e.is_in_doubt()) {
@@ -2320,6 +2346,38 @@ auto transact_in_doubt(Store& store, const Work& work) {
             }
             in_doubt = true;
         }
+    }
+}
+
+/// The same for `work` that does not commit.
+template <class Store, class Work>
+auto transact_in_doubt(Store& store, const Work& work) {
+    return repeat_in_doubt(store, [&](auto& tx) {
+        auto result = work(tx);
+        tx.commit();
+        return result;
+    });
+}
+
+/// The last operation of a transaction, and its commit.
+template <class Transaction>
+[[nodiscard]] std::vector<receipt> enqueue_and_commit(Transaction& tx, std::span<const draft> drafts, time_point now) {
+    if constexpr (committing_transaction<Transaction>) {
+        return tx.enqueue_and_commit(drafts, now);
+    } else {
+        auto receipts = tx.enqueue(drafts, now);
+        tx.commit();
+        return receipts;
+    }
+}
+
+/// Claims in a transaction of its own and in one step, if the store can. Nothing: it cannot, and nothing was claimed.
+template <class Store>
+[[nodiscard]] std::optional<std::vector<entry>> claim_at_once(Store& store, const claim_request& request) {
+    if constexpr (committing_transaction<typename Store::transaction>) {
+        return repeat_on_conflict(store, [&](auto& tx) { return tx.claim_and_commit(request); });
+    } else {
+        return std::nullopt;
     }
 }
 
@@ -2335,7 +2393,8 @@ auto transact_in_doubt(Store& store, const Work& work) {
 /// once; a draft that turns out to be stored by then counts as inserted. If the repeat fails, its error is in doubt.
 template <class Store>
 std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
-    auto [receipts, in_doubt] = detail::transact_in_doubt(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
+    auto [receipts, in_doubt] =
+        detail::repeat_in_doubt(store, [&](auto& tx) { return detail::enqueue_and_commit(tx, drafts, now); });
     for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
         receipts[i] = detail::resolved(receipts[i], drafts[i].id);
     }
@@ -2344,6 +2403,9 @@ std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_p
 
 template <class Store>
 std::vector<entry> claim(Store& store, const claim_request& request) {
+    if (auto claimed = detail::claim_at_once(store, request)) {
+        return std::move(*claimed);
+    }
     return transact(store, [&](auto& tx) { return tx.claim(request); });
 }
 
@@ -6973,7 +7035,7 @@ class batch_settler {
 
     struct attempt {
         std::vector<std::size_t> refused{}; ///< entries whose verdict was not `applied`; if any, all is rolled back
-        claims claimed{};
+        std::optional<claims> claimed{};
     };
 
     /// Whether the store itself has failed, rather than refused the request.
@@ -6993,7 +7055,7 @@ class batch_settler {
             try {
                 auto tried = try_once(unsettled, next);
                 if (tried.refused.empty()) {
-                    return next != nullptr ? std::optional{std::move(tried.claimed)} : std::nullopt;
+                    return std::move(tried.claimed);
                 }
                 mark_stale(unsettled, tried.refused);
             } catch (const culprit& c) {
@@ -7169,16 +7231,30 @@ class batch_settler {
         }
         for_each(unsettled, part::hook,
                  [&](auto& h) { h.completes_group ? complete_group(tx, h.entry, now) : void(); });
-        if (next != nullptr) {
-            auto request = next->request;
-            request.now = now; // so that what this transaction makes due can be claimed by it
-            out.claimed = claim_apart(tx, request, next->plan);
-        }
-        tx.commit();
+        out.claimed = claim_and_commit(tx, next, now);
         for (auto* const h : unsettled) {
             h->result = settle_result{.group_completed = h->completes_group};
         }
         return out;
+    }
+
+    /// Nothing if nothing was to be claimed, or if the store leaves the claim to another transaction.
+    [[nodiscard]] static std::optional<claims> claim_and_commit(transaction& tx, const next_claim* next,
+                                                                time_point now) {
+        if (next == nullptr) {
+            tx.commit();
+            return std::nullopt;
+        }
+        auto request = next->request;
+        request.now = now; // so that what this transaction makes due can be claimed by it
+        if constexpr (committing_transaction<transaction>) {
+            auto claimed = tx.claim_and_commit(request);
+            return claimed ? std::optional(claims{.entries = std::move(*claimed)}) : std::nullopt;
+        } else {
+            auto claimed = claim_apart(tx, request, next->plan);
+            tx.commit();
+            return claimed;
+        }
     }
 
     /// A part that throws identifies the entry at fault, so the others can be settled without it. A failed store shows
@@ -7528,6 +7604,9 @@ class phases {
     }
 
     [[nodiscard]] claims claim(const claim_request& wanted, const claim_plan& plan) {
+        if (auto at_once = claim_at_once(outbox_.store(), wanted)) {
+            return reported({.entries = std::move(*at_once)});
+        }
         return reported(transact(outbox_.store(), [&](auto& tx) { return claim_apart(tx, wanted, plan); }));
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. A fifth,
-// `waking_store`, is optional. The smallest example is `examples/log_store`; the memory store has every capability but
+// The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. Two more,
+// `waking_store` and `committing_transaction`, are optional. The smallest example is `examples/log_store`; the memory store has every capability but
 // durability. If a type misses an operation, `explain.hpp` says which; the conformance suite checks the rules that a concept cannot express.
 //
 // Rules for all operations:
@@ -16,7 +16,8 @@
 //     moved from. Using a closed transaction throws `misuse`.
 //  6. Any operation of a transaction may throw `conflict`. The transaction is then rolled back and its verdicts are
 //     void; the caller repeats it from `begin` (`transact` does). One of the conflicting transactions always succeeds.
-//  7. Only `commit` throws an error that `is_in_doubt`: the commit may or may not have taken effect. The caller then
+//  7. Only `commit`, and an operation that includes it, throws an error that `is_in_doubt`: the commit may or may not have
+//     taken effect. The caller then
 //     - forgets the claims of the transaction: it does not run, settle, extend or release them, because another worker
 //       may hold an equal ticket; the lease expires and the entries are claimed again;
 //     - repeats its settles, all of them, with the same tickets: `repeated` or `unknown` means that the first commit
@@ -106,6 +107,21 @@ concept writer = reader<W> &&
 template <class T>
 concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
     { tx.commit() } -> std::same_as<void>;
+};
+
+/// A transaction whose last operation can travel with its commit. Optional: it saves a store behind a network one round
+/// trip. `vouch::enqueue`, `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and
+/// then `commit`. After each of the two the transaction is closed, whatever it returns or throws, except for
+/// `invalid_argument`. If it throws, nothing of the transaction remains, unless the error `is_in_doubt`.
+///  1. `enqueue_and_commit` does and returns what `enqueue` does, and commits.
+///  2. `claim_and_commit` does and returns what `claim` does, and commits. Or it claims nothing, commits and returns
+///     nothing; the caller then claims in another transaction. It must do so if it would take over an entry whose lease
+///     has expired: the caller may have to hand such an entry back in the transaction that claims it.
+template <class T>
+concept committing_transaction = transaction<T> &&
+    requires(T& tx, std::span<const draft> drafts, time_point now, const claim_request& claim) {
+    { tx.enqueue_and_commit(drafts, now) } -> std::same_as<std::vector<receipt>>;
+    { tx.claim_and_commit(claim) } -> std::same_as<std::optional<std::vector<entry>>>;
 };
 
 /// Holds the entries. Any number of threads may call `begin` and read at the same time. Reads on the store see

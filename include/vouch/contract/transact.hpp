@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -22,25 +23,16 @@ inline namespace v0 {
 
 inline constexpr int transact_tries = 16;
 
-/// Runs `work(tx)` in a transaction of its own, commits, and returns what `work` returned. On `conflict` everything is
-/// repeated from `begin`, at most `transact_tries` times in all; any other error goes through, and so does an exception
-/// of `work`, which leaves nothing behind. Because of the repeats `work` should touch nothing but the transaction.
+namespace detail {
+
+/// Runs `work(tx)`, which commits, and returns what it returns. On `conflict` it is repeated from `begin`.
 template <class Store, class Work>
-auto transact(Store& store, Work&& work) {
+auto repeat_on_conflict(Store& store, const Work& work) {
     static_assert(explain_store<Store>());
-    using transaction = typename Store::transaction;
     for (int left = transact_tries - 1;; --left) {
         try {
-            transaction tx = store.begin();
-            if constexpr (std::is_void_v<std::invoke_result_t<Work&, transaction&>>) {
-                work(tx);
-                tx.commit();
-                return;
-            } else {
-                auto result = work(tx);
-                tx.commit();
-                return result;
-            }
+            typename Store::transaction tx = store.begin();
+            return work(tx);
         } catch (const error& e) {
             if (e.kind() != error_kind::conflict || e.is_in_doubt() || left == 0) {
                 throw;
@@ -49,16 +41,35 @@ auto transact(Store& store, Work&& work) {
     }
 }
 
+} // namespace detail
+
+/// Runs `work(tx)` in a transaction of its own, commits, and returns what `work` returned. On `conflict` everything is
+/// repeated from `begin`, at most `transact_tries` times in all; any other error goes through, and so does an exception
+/// of `work`, which leaves nothing behind. Because of the repeats `work` should touch nothing but the transaction.
+template <class Store, class Work>
+auto transact(Store& store, Work&& work) {
+    return detail::repeat_on_conflict(store, [&](auto& tx) {
+        if constexpr (std::is_void_v<std::invoke_result_t<Work&, decltype(tx)>>) {
+            work(tx);
+            tx.commit();
+        } else {
+            auto result = work(tx);
+            tx.commit();
+            return result;
+        }
+    });
+}
+
 namespace detail {
 
-/// Runs a transaction that can be repeated after a commit in doubt because it uses the same ids again. Returns its result
-/// and whether an earlier commit was in doubt. If a repeat fails, its error is in doubt.
+/// Runs `work(tx)`, which commits, and which can be repeated after a commit in doubt because it uses the same ids again.
+/// Returns its result and whether an earlier commit was in doubt. If a repeat fails, its error is in doubt.
 template <class Store, class Work>
-auto transact_in_doubt(Store& store, const Work& work) {
+auto repeat_in_doubt(Store& store, const Work& work) {
     bool in_doubt = false;
     for (int left = transact_tries - 1;; --left) {
         try {
-            auto result = transact(store, work);
+            auto result = repeat_on_conflict(store, work);
             return std::pair(std::move(result), in_doubt);
         } catch (const error& e) {
             if (in_doubt && !e.is_in_doubt()) {
@@ -70,6 +81,38 @@ auto transact_in_doubt(Store& store, const Work& work) {
             }
             in_doubt = true;
         }
+    }
+}
+
+/// The same for `work` that does not commit.
+template <class Store, class Work>
+auto transact_in_doubt(Store& store, const Work& work) {
+    return repeat_in_doubt(store, [&](auto& tx) {
+        auto result = work(tx);
+        tx.commit();
+        return result;
+    });
+}
+
+/// The last operation of a transaction, and its commit.
+template <class Transaction>
+[[nodiscard]] std::vector<receipt> enqueue_and_commit(Transaction& tx, std::span<const draft> drafts, time_point now) {
+    if constexpr (committing_transaction<Transaction>) {
+        return tx.enqueue_and_commit(drafts, now);
+    } else {
+        auto receipts = tx.enqueue(drafts, now);
+        tx.commit();
+        return receipts;
+    }
+}
+
+/// Claims in a transaction of its own and in one step, if the store can. Nothing: it cannot, and nothing was claimed.
+template <class Store>
+[[nodiscard]] std::optional<std::vector<entry>> claim_at_once(Store& store, const claim_request& request) {
+    if constexpr (committing_transaction<typename Store::transaction>) {
+        return repeat_on_conflict(store, [&](auto& tx) { return tx.claim_and_commit(request); });
+    } else {
+        return std::nullopt;
     }
 }
 
@@ -85,7 +128,8 @@ auto transact_in_doubt(Store& store, const Work& work) {
 /// once; a draft that turns out to be stored by then counts as inserted. If the repeat fails, its error is in doubt.
 template <class Store>
 std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
-    auto [receipts, in_doubt] = detail::transact_in_doubt(store, [&](auto& tx) { return tx.enqueue(drafts, now); });
+    auto [receipts, in_doubt] =
+        detail::repeat_in_doubt(store, [&](auto& tx) { return detail::enqueue_and_commit(tx, drafts, now); });
     for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
         receipts[i] = detail::resolved(receipts[i], drafts[i].id);
     }
@@ -94,6 +138,9 @@ std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_p
 
 template <class Store>
 std::vector<entry> claim(Store& store, const claim_request& request) {
+    if (auto claimed = detail::claim_at_once(store, request)) {
+        return std::move(*claimed);
+    }
     return transact(store, [&](auto& tx) { return tx.claim(request); });
 }
 

@@ -95,7 +95,7 @@ class batch_settler {
 
     struct attempt {
         std::vector<std::size_t> refused{}; ///< entries whose verdict was not `applied`; if any, all is rolled back
-        claims claimed{};
+        std::optional<claims> claimed{};
     };
 
     /// Whether the store itself has failed, rather than refused the request.
@@ -115,7 +115,7 @@ class batch_settler {
             try {
                 auto tried = try_once(unsettled, next);
                 if (tried.refused.empty()) {
-                    return next != nullptr ? std::optional{std::move(tried.claimed)} : std::nullopt;
+                    return std::move(tried.claimed);
                 }
                 mark_stale(unsettled, tried.refused);
             } catch (const culprit& c) {
@@ -291,16 +291,30 @@ class batch_settler {
         }
         for_each(unsettled, part::hook,
                  [&](auto& h) { h.completes_group ? complete_group(tx, h.entry, now) : void(); });
-        if (next != nullptr) {
-            auto request = next->request;
-            request.now = now; // so that what this transaction makes due can be claimed by it
-            out.claimed = claim_apart(tx, request, next->plan);
-        }
-        tx.commit();
+        out.claimed = claim_and_commit(tx, next, now);
         for (auto* const h : unsettled) {
             h->result = settle_result{.group_completed = h->completes_group};
         }
         return out;
+    }
+
+    /// Nothing if nothing was to be claimed, or if the store leaves the claim to another transaction.
+    [[nodiscard]] static std::optional<claims> claim_and_commit(transaction& tx, const next_claim* next,
+                                                                time_point now) {
+        if (next == nullptr) {
+            tx.commit();
+            return std::nullopt;
+        }
+        auto request = next->request;
+        request.now = now; // so that what this transaction makes due can be claimed by it
+        if constexpr (committing_transaction<transaction>) {
+            auto claimed = tx.claim_and_commit(request);
+            return claimed ? std::optional(claims{.entries = std::move(*claimed)}) : std::nullopt;
+        } else {
+            auto claimed = claim_apart(tx, request, next->plan);
+            tx.commit();
+            return claimed;
+        }
     }
 
     /// A part that throws identifies the entry at fault, so the others can be settled without it. A failed store shows

@@ -167,6 +167,9 @@ class phases {
     }
 
     [[nodiscard]] claims claim(const claim_request& wanted, const claim_plan& plan) {
+        if (auto at_once = claim_at_once(outbox_.store(), wanted)) {
+            return reported({.entries = std::move(*at_once)});
+        }
         return reported(transact(outbox_.store(), [&](auto& tx) { return claim_apart(tx, wanted, plan); }));
     }
 
