@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "single_include"
 ROOTS = [ROOT / "include", ROOT / "backends/memory/include", ROOT / "backends/sqlite/include",
-         ROOT / "conformance/include"]
+         ROOT / "backends/postgres/include", ROOT / "conformance/include"]
 
 # Each single header and the ones it stands on: what those contain is included, not repeated.
 SINGLES = {
@@ -32,6 +32,7 @@ SINGLES = {
     "vouch/webhook.hpp": ["vouch/vouch.hpp"],
     "vouch/testing.hpp": ["vouch/vouch.hpp", "vouch/saga.hpp"],
     "vouch/sqlite.hpp": ["vouch/vouch.hpp"],
+    "vouch/postgres.hpp": ["vouch/vouch.hpp"],
     "vouch/conformance.hpp": ["vouch/vouch.hpp"],
     "vouch/conformance_catch2.hpp": ["vouch/vouch.hpp", "vouch/conformance.hpp"],
     "vouch/conformance_gtest.hpp": ["vouch/vouch.hpp", "vouch/conformance.hpp"],

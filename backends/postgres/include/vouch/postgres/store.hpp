@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// The PostgreSQL store and its transaction.
+//
+// A store is a handle: copies share a pool of connections, which are closed with the last copy or transaction. Any number
+// of transactions, of this process and of others, write at the same time: they run READ COMMITTED and lock the rows that
+// their answers rest on. Reads on the store see the committed state and never wait for a writer.
+//
+// A store is safe for any number of threads; a transaction is used by one thread at a time. Neither may be used across a
+// fork.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <libpq-fe.h>
+
+#include <vouch/contract/capability.hpp>
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/entry.hpp>
+#include <vouch/contract/error.hpp>
+#include <vouch/contract/request.hpp>
+#include <vouch/contract/store.hpp>
+#include <vouch/contract/validate.hpp>
+#include <vouch/contract/validated_reader.hpp>
+#include <vouch/contract/validated_writer.hpp>
+#include <vouch/contract/verdict.hpp>
+#include <vouch/postgres/detail/claimer.hpp>
+#include <vouch/postgres/detail/database.hpp>
+#include <vouch/postgres/detail/draft_inserter.hpp>
+#include <vouch/postgres/detail/entry_reader.hpp>
+#include <vouch/postgres/detail/rows.hpp>
+#include <vouch/postgres/detail/session.hpp>
+#include <vouch/postgres/detail/sqlstate.hpp>
+#include <vouch/postgres/detail/unchecked_writer.hpp>
+#include <vouch/postgres/options.hpp>
+
+namespace vouch {
+inline namespace v0 {
+namespace postgres {
+
+class store;
+
+/// A transaction, made by `store::begin`. The operations are those of the concept `transaction`.
+class transaction : public validated_writer<transaction> {
+  public:
+    transaction(transaction&& other) noexcept
+        : loan_(std::move(other.loan_)), session_(std::exchange(other.session_, {})) {
+        forget_thread();
+    }
+    transaction& operator=(transaction&& other) noexcept {
+        if (this != &other) {
+            close();
+            loan_ = std::move(other.loan_);
+            session_ = std::exchange(other.session_, {});
+            forget_thread();
+        }
+        return *this;
+    }
+    ~transaction() { close(); }
+
+    /// If the connection is lost meanwhile, finds out whether the transaction has committed. Only if that is impossible,
+    /// because the server has crashed or cannot be reached, the error `is_in_doubt`.
+    void commit() {
+        static_cast<void>(expect_open());
+        const auto closing = std::move(loan_);
+        detail::translate_bad_alloc([&] { closing->commit(session_); });
+    }
+
+    /// In one round trip, if it is one draft without a predecessor and nothing was done before.
+    std::vector<receipt> enqueue_and_commit(std::span<const draft> drafts, time_point now) {
+        validate(drafts, expect_open());
+        const bool is_alone = drafts.size() == 1 && drafts.front().predecessor.is_nil() && !loan_->has_begun();
+        if (is_alone && store_at_once(drafts.front(), now)) {
+            return {{receipt::kind::inserted, drafts.front().id}};
+        }
+        auto receipts = enqueue(drafts, now);
+        commit();
+        return receipts;
+    }
+
+    /// In one round trip, with what is left to be sent. A claim of one named entry is left to the caller.
+    [[nodiscard]] std::optional<std::vector<entry>> claim_and_commit(const claim_request& request) {
+        validate(request, expect_open().limits);
+        std::optional<std::vector<entry>> claimed;
+        if (request.limit == 0 || !request.only.is_nil()) {
+            commit();
+            return claimed;
+        }
+        close_after([&] {
+            auto& lent = use();
+            detail::claimer claimer(lent.on(), session_);
+            const auto place = claimer.add_unlapsed(request);
+            lent.commit_with(session_, place, [&](const detail::rows& r) { claimed = claimer.read_unlapsed(r); });
+        });
+        close();
+        return claimed;
+    }
+
+    /// The connection of this transaction, which has begun on the server. Statements that the application runs on it are
+    /// part of the transaction. Do not end the transaction through it. The pointer is good until the next operation of the
+    /// transaction, which puts the connection into pipeline mode; then call this function again.
+    [[nodiscard]] PGconn* connection() {
+        static_cast<void>(expect_open());
+        auto& on = use().on();
+        on.set_doing("begin");
+        on.exchange();
+        on.leave_pipeline();
+        if (session_.transaction_number == 0) { // the application may write; see `database::commit`
+            detail::run_text(on.handle(), "SELECT txid_current()", "begin")[0].read(session_.transaction_number);
+        }
+        return on.handle();
+    }
+
+  private:
+    friend class store;
+    friend class validated_reader<transaction>;
+    friend class validated_writer<transaction>;
+
+    explicit transaction(std::unique_ptr<detail::loan> lent) noexcept : loan_(std::move(lent)) {}
+
+    [[nodiscard]] const capabilities& expect_open() const {
+        if (!loan_) {
+            throw error(error_kind::misuse, "postgres: the transaction is closed; call begin() for a new one");
+        }
+        return detail::supported;
+    }
+
+    void close() const noexcept { loan_.reset(); }
+
+    [[nodiscard]] detail::loan& use() const {
+        loan_->in().pool().set_thread(&loan_->on(), std::this_thread::get_id());
+        loan_->begin();
+        return *loan_;
+    }
+
+    template <class Operation>
+    auto read(const Operation& operation) const {
+        return detail::translate_bad_alloc([&] { return operation(detail::entry_reader(use().on())); });
+    }
+    template <class Operation>
+    auto write(const Operation& operation) {
+        return detail::translate_bad_alloc([&] {
+            auto& lent = use();
+            return operation(detail::unchecked_writer(lent.on(), session_, lent.in().positions()));
+        });
+    }
+
+    /// Returns whether the draft was stored. If not, it is a duplicate: nothing was written, and the transaction can begin
+    /// again.
+    [[nodiscard]] bool store_at_once(const draft& one, time_point now) {
+        bool is_stored = false;
+        close_after([&] {
+            auto& lent = use();
+            detail::draft_inserter inserter(lent.on(), session_);
+            const auto place = inserter.add_one(one, now);
+            lent.commit_with(session_, place, [&](const detail::rows& r) { is_stored = inserter.read_one(one, r); });
+        });
+        session_ = {};
+        if (is_stored) {
+            close();
+        }
+        return is_stored;
+    }
+
+    /// Closes the transaction if the operation throws.
+    template <class Operation>
+    void close_after(const Operation& operation) {
+        try {
+            detail::translate_bad_alloc(operation);
+        } catch (...) {
+            close();
+            throw;
+        }
+    }
+
+    /// After a move, the thread that uses the transaction next is its thread.
+    void forget_thread() const noexcept {
+        if (loan_) {
+            loan_->in().pool().set_thread(&loan_->on(), std::nullopt);
+        }
+    }
+
+    mutable std::unique_ptr<detail::loan> loan_; // null: closed; a read that fails closes, too
+    detail::session session_{};
+};
+
+/// The store.
+class store : public validated_reader<store> {
+  public:
+    using transaction = postgres::transaction;
+    static constexpr int contract_level = vouch::contract_level;
+
+    /// Connects, and by default creates the tables if they do not exist. `conninfo` is what libpq accepts: keywords and
+    /// values, or a URI.
+    explicit store(const std::string& conninfo, const options& how = {})
+        : database_(detail::translate_bad_alloc([&] { return std::make_shared<detail::database>(conninfo, how); })) {}
+
+    // Moving copies, so that a handle always has a store.
+    store(const store&) = default;
+    store& operator=(const store&) = default;
+    ~store() = default;
+
+    [[nodiscard]] vouch::capabilities capabilities() const noexcept { return detail::supported; }
+
+    /// Takes a connection from the pool; the server hears of the transaction with its first operation. Throws `busy` if
+    /// none is free within `options::busy_limit`, and `misuse` if this thread has all of them in use itself.
+    [[nodiscard]] transaction begin() {
+        return transaction(detail::translate_bad_alloc(
+            [&] { return std::make_unique<detail::loan>(database_, detail::pool::purpose::transaction); }));
+    }
+
+    /// A number that changes with every commit that may have made work in the queue due sooner: of this process at once,
+    /// of other processes a moment later. The first call begins to listen for the latter.
+    [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
+        validate_queue(queue, detail::supported.limits);
+        return detail::translate_bad_alloc([&] {
+            database_->listen(detail::supported.limits.lease_max, {});
+            return database_->counts().of(queue);
+        });
+    }
+
+    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns
+    /// `wakes`.
+    std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
+                       std::stop_token stop) const {
+        validate_queue(queue, detail::supported.limits);
+        // Extreme durations would overflow the clock.
+        at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::supported.limits.lease_max);
+        return detail::translate_bad_alloc([&] {
+            database_->listen(at_most, stop);
+            return database_->counts().wait(queue, seen, at_most, std::move(stop));
+        });
+    }
+
+  private:
+    friend class validated_reader<store>;
+
+    [[nodiscard]] const vouch::capabilities& expect_open() const noexcept { return detail::supported; }
+
+    /// Lends a connection to the operation.
+    template <class Operation>
+    auto read(const Operation& operation) const {
+        return detail::translate_bad_alloc([&] {
+            detail::loan lent(database_, detail::pool::purpose::read);
+            lent.configure();
+            return operation(detail::entry_reader(lent.on()));
+        });
+    }
+
+    std::shared_ptr<detail::database> database_;
+};
+
+} // namespace postgres
+} // namespace v0
+} // namespace vouch
