@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// `list` and `show` for a database with an older schema. They read only columns that every schema version has, or print
+// `stats`, `list` and `show` for a file with an older schema. They read only columns that every schema version has, or print
 // the columns as they are. They do not interpret them, so they cannot say why an entry is not running.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,13 @@
 #include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
 
-#include "arguments.hpp"
-#include "database.hpp"
-#include "output.hpp"
+#include "../arguments.hpp"
+#include "../entry_id.hpp"
+#include "../entry_text.hpp"
+#include "../json.hpp"
+#include "../output.hpp"
+#include "../stats.hpp"
+#include "sqlite_file.hpp"
 
 namespace tool::older_schema {
 
@@ -23,7 +28,18 @@ using vouch::sqlite::detail::run;
 using vouch::sqlite::detail::statement;
 using vouch::sqlite::detail::with_prefix;
 
-inline int list(const database& in, const arguments& with) {
+inline int stats(const sqlite_file& in, const arguments& with) {
+    stats_lines lines(vouch::system_now());
+    for (const auto& [queue, counts] : in.counts()) {
+        if (with.queue.empty() || with.queue == queue) {
+            lines.add(queue, counts, std::nullopt);
+        }
+    }
+    lines.print_as(with);
+    return done;
+}
+
+inline int list(const sqlite_file& in, const arguments& with) {
     const statement select(in.read_connection(),
                            with_prefix(R"(SELECT e.sequence, e.id, q.name, e.topic, e.state, e.attempts,
  e.last_error, e.updated_at FROM @entries e JOIN @queues q ON q.number = e.partition >> 2
@@ -49,7 +65,8 @@ inline int list(const database& in, const arguments& with) {
 }
 
 /// Prints the row column by column; for a blob, only its size.
-inline int show(const database& in, const arguments& with, const vouch::id& wanted) {
+inline int show(const sqlite_file& in, const arguments& with) {
+    const auto wanted = entry_id_of(with);
     const statement select(in.read_connection(), with_prefix("SELECT * FROM @entries WHERE id = ?1", with.prefix));
     run row(select);
     if (!row.bind(wanted).step()) {
@@ -75,6 +92,13 @@ inline int show(const database& in, const arguments& with, const vouch::id& want
     }
     print(with.json ? out.str() + "\n" : "id               " + to_string(wanted) + "\n" + text);
     return done;
+}
+
+using function = int (*)(const sqlite_file&, const arguments&);
+
+/// The function for a verb; null if the verb needs the current schema.
+[[nodiscard]] inline function verb_of(const arguments& with) {
+    return with.verb == "stats" ? stats : with.verb == "list" ? list : with.verb == "show" ? show : nullptr;
 }
 
 } // namespace tool::older_schema

@@ -8,26 +8,19 @@
 #include <string>
 #include <vector>
 
-#include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
 
 #include "arguments.hpp"
-#include "database.hpp"
+#include "confirm.hpp"
+#include "json.hpp"
 #include "output.hpp"
-#include "sagas.hpp"
-#include "write_commands.hpp"
 
 namespace tool {
 
-inline void expect_queue_and_error(const arguments& with) {
-    if (with.queue.empty() || with.error.empty() || with.afresh) {
-        throw bad_usage("requeue needs an entry's id, or --queue and --error, with --resume for sagas");
-    }
-}
-
 /// Requeues one page per commit, so that workers can write in between. It may be repeated: an entry never gets a second
 /// successor.
-inline int requeue_all(database& in, const arguments& with) {
+template <class Database>
+int requeue_all(Database& in, const arguments& with) {
     if (!is_confirmed(with, "requeue every dead entry of queue " + plain(with.queue) + " with the error " +
                                 plain(with.error))) {
         return refused;

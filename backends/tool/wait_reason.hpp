@@ -2,14 +2,13 @@
 // Why an entry is not running, as one sentence and as data.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <vouch/vouch.hpp>
 
-#include "entry_view.hpp"
 #include "output.hpp"
+#include "times.hpp"
 
 namespace tool {
 
@@ -19,29 +18,9 @@ struct wait_reason {
     std::vector<vouch::id> entries{}; ///< the entries that it waits for
 };
 
-/// The live entry that blocks this one in its lane, if any.
-[[nodiscard]] inline std::optional<vouch::entry> head_of_lane(const entry_view& in, const vouch::entry& e) {
-    if (e.lane.empty()) {
-        return std::nullopt;
-    }
-    auto page = vouch::query::live(e.queue);
-    page.limit = 1000;
-    for (auto found = in.list(page); !found.empty(); found = in.list(page)) {
-        for (const auto& other : found) {
-            if (other.sequence >= e.sequence) {
-                return std::nullopt;
-            }
-            if (other.lane == e.lane) {
-                return other;
-            }
-        }
-        page.after = found.back().sequence;
-    }
-    return std::nullopt;
-}
-
 /// The live children of an entry: commands that have not replied.
-[[nodiscard]] inline std::vector<vouch::entry> replies_awaited(const entry_view& in, const vouch::entry& e) {
+template <vouch::reader Reader>
+[[nodiscard]] std::vector<vouch::entry> replies_awaited(const Reader& in, const vouch::entry& e) {
     std::vector<vouch::entry> out;
     for (auto& child : in.list(vouch::query::children(e.id))) {
         if (is_live(child.state)) {
@@ -51,7 +30,8 @@ struct wait_reason {
     return out;
 }
 
-[[nodiscard]] inline wait_reason why_not_running(const entry_view& in, const vouch::entry& e, vouch::time_point now) {
+template <class Database>
+[[nodiscard]] wait_reason why_not_running(Database& in, const vouch::entry& e, vouch::time_point now) {
     using vouch::state;
     if (e.state == state::succeeded) {
         return {"succeeded", "the entry succeeded " + relative(e.updated_at, now)};
@@ -70,7 +50,7 @@ struct wait_reason {
                                   "; the next claim takes it over. Is a worker running for queue " + plain(e.queue) +
                                   '?'};
     }
-    if (const auto head = head_of_lane(in, e)) {
+    if (const auto head = in.head_of_lane(e)) {
         return {"blocked",
                 "blocked in lane " + plain(e.lane) + " behind " + to_string(head->id) + ", which is " +
                     std::string(name_of(head->state)),
@@ -78,7 +58,7 @@ struct wait_reason {
     }
     if (e.due_at > now) {
         wait_reason out{"due_later", "due " + with_time(e.due_at, now)};
-        for (const auto& command : replies_awaited(in, e)) {
+        for (const auto& command : replies_awaited(in.stored(), e)) {
             out.code = "waits_for_reply";
             out.sentence += (out.entries.empty() ? "; waits for the reply of " : ", ") + to_string(command.id) + " (" +
                             plain(command.topic) + ", " + std::string(name_of(command.state)) + ')';

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The database that the command line names. The tool never creates or migrates it and never changes its journal mode.
-// It is opened read-only until a verb writes. A database with an older schema can be read (older_schema.hpp); one with
-// a newer schema is refused.
+// A SQLite file. The tool never creates or migrates it and never changes its journal mode. It is opened read-only until
+// a verb writes. A file with an older schema can be read (older_schema.hpp); one with a newer schema is refused.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +21,18 @@
 #include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
 
-#include "arguments.hpp"
+#include "../arguments.hpp"
+#include "../output.hpp"
 #include "entry_view.hpp"
-#include "output.hpp"
 
 namespace tool {
 
-class database {
+class sqlite_file {
   public:
+    static constexpr auto our_version = vouch::sqlite::schema_version;
+
     /// Throws `vouch::error` if the file does not exist or is not a SQLite database.
-    explicit database(const arguments& with) : path_(with.file), prefix_(with.prefix) {
+    explicit sqlite_file(const arguments& with) : path_(with.location), prefix_(with.prefix) {
         try {
             use(open(path_, SQLITE_OPEN_READONLY));
         } catch (const vouch::error& e) {
@@ -51,9 +52,9 @@ class database {
         }
     }
 
-    database(const database&) = delete;
-    database& operator=(const database&) = delete;
-    ~database() {
+    sqlite_file(const sqlite_file&) = delete;
+    sqlite_file& operator=(const sqlite_file&) = delete;
+    ~sqlite_file() {
         try {
             close();
         } catch (const vouch::error&) { // NOLINT(bugprone-empty-catch): nothing more can be done
@@ -86,14 +87,6 @@ class database {
         return {};
     }
 
-    /// Returns whether the schema is older, and then prints a warning to stderr.
-    [[nodiscard]] bool warn_if_older() const {
-        if (is_older()) {
-            std::fprintf(stderr, "vouch: %s\n", difference().c_str());
-        }
-        return is_older();
-    }
-
     /// A connection that cannot write.
     [[nodiscard]] sqlite3* read_connection() const noexcept { return reading_.get(); }
 
@@ -111,6 +104,27 @@ class database {
             view_.emplace(reading_.get(), prefix_);
         }
         return *view_;
+    }
+
+    /// The live entry that blocks this one in its lane, if any.
+    [[nodiscard]] std::optional<vouch::entry> head_of_lane(const vouch::entry& e) {
+        if (e.lane.empty()) {
+            return std::nullopt;
+        }
+        auto page = vouch::query::live(e.queue);
+        page.limit = 1000;
+        for (auto found = stored().list(page); !found.empty(); found = stored().list(page)) {
+            for (const auto& other : found) {
+                if (other.sequence >= e.sequence) {
+                    return std::nullopt;
+                }
+                if (other.lane == e.lane) {
+                    return other;
+                }
+            }
+            page.after = found.back().sequence;
+        }
+        return std::nullopt;
     }
 
     /// The store, for a verb that writes; use nothing else after it. Throws `unsupported` if the schema differs.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line: a verb, a file, an entry's id for some verbs, and options. `parse` throws `bad_usage` if they do
+// The command line: a verb, a store, an entry's id for some verbs, and options. `parse` throws `bad_usage` if they do
 // not make sense.
 #pragma once
 
@@ -26,24 +26,28 @@ enum exit_code : int {
     unwritten = 5,   ///< the output could not be written
 };
 
-inline constexpr std::string_view help = R"(vouch: inspect and repair the work in a SQLite file
+inline constexpr std::string_view help = R"(vouch: inspect and repair the work in a store
 
-  vouch stats FILE                       entries by queue and state, and when the next one is due
-  vouch list FILE [--state S] [--topic T] [--limit N] [--after SEQUENCE]
+  vouch stats STORE                      entries by queue and state, and when the next one is due
+  vouch list STORE [--state S] [--topic T] [--limit N] [--after SEQUENCE]
                                          entries, oldest first; of all queues, or of --queue
-  vouch show FILE ID [--payload]         all fields of an entry, and why it is not running
-  vouch retry FILE ID                    make a waiting entry due now
-  vouch cancel FILE ID [--abandon]       end an entry as dead (asks); ask a saga to compensate, unless --abandon
-  vouch requeue FILE ID [--resume|--afresh]
+  vouch show STORE ID [--payload]        all fields of an entry, and why it is not running
+  vouch retry STORE ID                   make a waiting entry due now
+  vouch cancel STORE ID [--abandon]      end an entry as dead (asks); ask a saga to compensate, unless --abandon
+  vouch requeue STORE ID [--resume|--afresh]
                                          give a dead entry a successor that starts again, or with --resume continues;
                                          a saga needs --resume, or --afresh to repeat all its steps (asks)
-  vouch requeue FILE --queue Q --error CODE [--resume]
+  vouch requeue STORE --queue Q --error CODE [--resume]
                                          requeue every dead entry of the queue with this error (asks); sagas only with
                                          --resume
-  vouch purge FILE --queue Q --older-than DURATION [--state succeeded|dead]
+  vouch purge STORE --queue Q --older-than DURATION [--state succeeded|dead]
                                          remove ended entries (asks)
-  vouch schema [FILE]                    print the statements that create the tables; with FILE, compare versions
+  vouch schema STORE                     compare the version of the tables with the one that this program needs
+  vouch schema [--for sqlite|postgres]   print the statements that create the tables
+  vouch roles [--for postgres]           print the statements that create roles which may only enqueue, work or look
 
+  STORE         the path of a SQLite file, or postgres://[USER[:PASSWORD]@][HOST[:PORT]][/DATABASE][?OPTIONS]; libpq
+                takes what is missing from PGHOST, PGUSER, PGPASSWORD, ~/.pgpass and so on
   --queue Q     only this queue               --json    print one JSON value, for scripts
   --prefix P    of the tables; vouch_         --yes     do not ask
   DURATION      90s, 15m, 36h, 7d
@@ -59,9 +63,10 @@ class bad_usage : public std::runtime_error {
 
 struct arguments {
     std::string verb{};
-    std::string file{};
+    std::string location{}; ///< of the store: a file or a URL
     std::string entry_id{};
     std::string prefix = "vouch_";
+    std::string store_name{}; ///< sqlite or postgres
     std::string queue{};
     std::string error{}; ///< the last error of a dead entry
     std::string topic{};
@@ -141,6 +146,8 @@ template <class Number>
             out.error = value();
         } else if (word == "--topic") {
             out.topic = value();
+        } else if (word == "--for") {
+            out.store_name = value();
         } else if (word == "--prefix") {
             out.prefix = value();
         } else if (word == "--state") {
@@ -161,7 +168,7 @@ template <class Number>
         throw bad_usage("too many arguments");
     }
     out.verb = !plain.empty() ? plain[0] : "";
-    out.file = plain.size() > 1 ? plain[1] : "";
+    out.location = plain.size() > 1 ? plain[1] : "";
     out.entry_id = plain.size() > 2 ? plain[2] : "";
     return out;
 }

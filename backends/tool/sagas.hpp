@@ -9,8 +9,6 @@
 #include <vouch/saga.hpp>
 #include <vouch/vouch.hpp>
 
-#include "entry_view.hpp"
-
 namespace tool::sagas {
 
 using vouch::is_saga;
@@ -18,7 +16,8 @@ using vouch::request_cancel;
 using vouch::requeue_saga;
 
 /// The status of a saga as text, with times relative to now.
-[[nodiscard]] inline std::string status_of(const entry_view& in, const vouch::entry& e, vouch::time_point now) {
+template <vouch::reader Reader>
+[[nodiscard]] std::string status_of(const Reader& in, const vouch::entry& e, vouch::time_point now) {
     auto status = vouch::inspect(in, e.id);
     if (status && status->waits_until) { // an extreme time would overflow the difference
         status->waits_until = std::max(*status->waits_until, vouch::time_point::min() + now.time_since_epoch());
