@@ -19,6 +19,7 @@ struct arguments {
     std::string show{};
     std::string clause{};
     std::size_t seeds = 20;
+    std::size_t passes = 1;
     std::size_t jobs = std::thread::hardware_concurrency() + 1; ///< some mutants only sleep
     std::string html{};
     bool quick = false;
@@ -32,6 +33,7 @@ inline constexpr const char* usage =
     "usage: conformance_mutants [OPTION]...\n"
     "  --only TEXT      only stores whose name contains TEXT\n"
     "  --seeds N        test each mutant with N seeds (default 20); every seed must kill it\n"
+    "  --passes N       test each conforming store with N seeds (default 1)\n"
     "  --quick          use the quick profile only\n"
     "  --standard       test conforming stores with the standard profile, too (many minutes)\n"
     "  --jobs N         test N stores at a time (default: the number of processors plus one)\n"
@@ -69,6 +71,8 @@ inline constexpr const char* usage =
             out.clause = argv[++i];
         } else if (word == "--seeds") {
             number(++i, out.seeds);
+        } else if (word == "--passes") {
+            number(++i, out.passes);
         } else if (word == "--jobs") {
             number(++i, out.jobs);
         } else if (word == "--quick") {

@@ -64,7 +64,7 @@ std::vector<subject> subjects(const arguments& args) {
             subject conforming{
                 .name = "conforming: " + std::string(o.name), .variant = {.trait = o.trait}, .must_pass = true};
             conforming.task.wants_all = true;
-            add(std::move(conforming), 1);
+            add(std::move(conforming), args.passes);
         }
     }
     for (const auto& o : mutants::conforming_row_locks) {
@@ -72,7 +72,7 @@ std::vector<subject> subjects(const arguments& args) {
             subject conforming{
                 .name = "conforming: " + std::string(o.name), .variant = {.row_locks = o.how}, .must_pass = true};
             conforming.task.wants_all = true;
-            add(std::move(conforming), 1);
+            add(std::move(conforming), args.passes);
         }
     }
     if (!covers) {
@@ -80,7 +80,7 @@ std::vector<subject> subjects(const arguments& args) {
                            .statement = &mutants::separate_handles,
                            .must_pass = true};
         conforming.task.wants_all = true;
-        add(std::move(conforming), 1);
+        add(std::move(conforming), args.passes);
     }
     const auto known = read_coverage(covers ? args.coverage : args.hints);
     for (const auto& m : mutants::all_mutants()) {
