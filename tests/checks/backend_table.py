@@ -4,6 +4,8 @@
 
     backend_table.py REPORT.json...          exit 1 if the table is stale
     backend_table.py --fix REPORT.json...    write the table
+
+A report that does not exist, because no server for that store is installed, is left out: README's row stays as it is.
 """
 
 import json
@@ -13,7 +15,7 @@ from pathlib import Path
 README = Path(__file__).resolve().parent.parent.parent / "README.md"
 BEGIN, END = "<!-- stores: begin -->\n", "<!-- stores: end -->\n"
 WHERE = {"memory": "backends/memory/include/vouch/memory", "sqlite": "backends/sqlite/include/vouch/sqlite",
-         "log": "examples/log_store"}
+         "postgres": "backends/postgres", "log": "examples/log_store"}
 
 
 def row(report):
@@ -26,12 +28,19 @@ def row(report):
 
 def main():
     fix = "--fix" in sys.argv
-    reports = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:] if name != "--fix"]
-    table = ("| store | can | pass | not declared | not tested | fail | verdict |\n|---|---|---|---|---|---|---|\n"
-             + "".join(row(report) for report in sorted(reports, key=lambda r: list(WHERE).index(r["store"]))))
+    files = [Path(name) for name in sys.argv[1:] if name != "--fix"]
+    reports = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
+    if not reports:
+        sys.exit("there is no report")
     text = README.read_text(encoding="utf-8")
     before, _, behind = text.partition(BEGIN)
-    _, _, after = behind.partition(END)
+    stored, _, after = behind.partition(END)
+    rows = {name: line + "\n" for name in WHERE for line in stored.splitlines() if line.startswith(f"| [{name}]")}
+    rows |= {report["store"]: row(report) for report in reports}
+    for name in sorted(rows.keys() - {report["store"] for report in reports}):
+        print(f"not checked, because there is no report: {name}")
+    table = ("| store | can | pass | not declared | not tested | fail | verdict |\n|---|---|---|---|---|---|---|\n"
+             + "".join(rows[name] for name in WHERE if name in rows))
     fresh = before + BEGIN + table + END + after
     if fix:
         README.write_text(fresh, encoding="utf-8")

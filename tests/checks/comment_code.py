@@ -10,8 +10,8 @@ three and does not continue a list. It is code if one of its lines ends with `;`
 else it is a table or a drawing. Every block of code must occur in one of the files that the tests compile, white space and
 comments aside. A line `...` or `// ...` stands for lines left out.
 
-The files are those in tests/unit, tests/verify, tests/sqlite, tests/conformance and examples, and those in tests/compile_fail that say
-`// expect-ok`. Headers in a folder `detail` are ours, so their comments are not checked.
+The files are those in tests/unit, tests/verify, tests/sqlite, tests/postgres, tests/conformance and examples, and those in
+tests/compile_fail that say `// expect-ok`. Headers in a folder `detail` are ours, so their comments are not checked.
 """
 
 import re
@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HEADERS = ["include", "backends/*/include", "conformance/include"]
-COMPILED = ["tests/unit", "tests/verify", "tests/sqlite", "tests/conformance", "tests/compile_fail", "examples"]
+COMPILED = ["tests/unit", "tests/verify", "tests/sqlite", "tests/postgres", "tests/conformance", "tests/compile_fail", "examples"]
 COMMENT = re.compile(r"\s*///?(?!/)(<?)( *)(.*)")
 
 

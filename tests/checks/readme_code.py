@@ -9,7 +9,8 @@
   lines and indentation aside. A block line `...` or `// ...` stands for lines left out.
 - Any other ```cpp block has an `int main` and is a program: it must compile with the given flags and exit 0. If the next
   block is ```text, with at most one line of words between them, that is what the program prints, to the byte. A program
-  that uses the conformance suite is only compiled, because the suite runs for minutes. Programs are skipped where the
+  that uses the conformance suite is only compiled, because the suite runs for minutes. One that uses PostgreSQL runs on
+  a server of its own, which libpq finds by the environment, and is only compiled if no server is installed. Programs are skipped where the
   library that they need is not installed.
 - A relative link leads to a file or folder of this repository, and its #anchor to a heading of that page.
 """
@@ -29,6 +30,7 @@ MUST_HAVE_CODE = {"README.md", "backends/README.md", *(f"include/vouch/{part}/RE
 # By what a program includes: the header that the machine must have, and the flags.
 NEEDS = {
     "<vouch/sqlite.hpp>": ("sqlite3.h", [f"-I{ROOT}/backends/sqlite/include", "-lsqlite3"]),
+    "<vouch/postgres.hpp>": ("libpq-fe.h", [f"-I{ROOT}/backends/postgres/include", "-lpq"]),
     "<vouch/conformance.hpp>": ("rapidcheck.h", [f"-I{ROOT}", "-fsyntax-only"]),
 }
 
@@ -83,6 +85,20 @@ def missing_line(block, file):
     return None
 
 
+# Runs a command on a PostgreSQL server; exits 77 if none is installed.
+WITH_SERVER = [str(ROOT / "tests/postgres/cluster"), "run", "sh", "-c",
+               'PGHOST=$VOUCH_POSTGRES_FOLDER PGUSER=postgres PGDATABASE=postgres exec "$0"']
+
+
+def postgres_flags():
+    """Debian keeps the headers of libpq in a folder of their own."""
+    try:
+        found = subprocess.run(["pg_config", "--includedir"], text=True, stdout=subprocess.PIPE)
+    except FileNotFoundError:
+        return []
+    return ["-isystem", found.stdout.strip()] if found.returncode == 0 else []
+
+
 def is_installed(header, compiler):
     found = subprocess.run([*compiler, "-E", "-x", "c++", "-"], input=f"#include <{header}>\n", text=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -93,7 +109,10 @@ def run_program(page, block, expected, work, compiler):
     stem = f"{page.replace('/', '_').removesuffix('.md')}_{block.start}"
     source, program = work / f"{stem}.cpp", work / stem
     source.write_text(block.text, encoding="utf-8")
+    is_postgres = "<vouch/postgres.hpp>" in block.text
     flags = []
+    if is_postgres:
+        compiler = [*compiler, *postgres_flags()]
     for header, more in (need for include, need in NEEDS.items() if include in block.text):
         if not is_installed(header, compiler):
             print(f"{page}:{block.start}: skipped, {header} is not installed")
@@ -104,7 +123,11 @@ def run_program(page, block, expected, work, compiler):
     if "-fsyntax-only" in flags:
         return None
     with tempfile.TemporaryDirectory() as folder:  # for the files that the program makes
-        result = subprocess.run([str(program.resolve())], cwd=folder, stdout=subprocess.PIPE, text=True, timeout=60)
+        command = [*(WITH_SERVER if is_postgres else []), str(program.resolve())]
+        result = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=60)
+    if is_postgres and result.returncode == 77:
+        print(f"{page}:{block.start}: not run, no PostgreSQL server is installed")
+        return None
     if result.returncode != 0:
         return f"exits with {result.returncode}"
     if expected is not None and result.stdout != expected.text:
