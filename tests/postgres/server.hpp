@@ -13,7 +13,7 @@
 
 #include <libpq-fe.h>
 
-#include <vouch/contract/error.hpp>
+#include <vouch/postgres.hpp>
 
 #include "catch.hpp"
 
