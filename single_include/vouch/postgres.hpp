@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bitset>
 #include <cerrno>
 #include <chrono>
@@ -536,6 +537,7 @@ enum class sql : std::uint8_t {
     expect_isolation,
     configure,
     notify,
+    oldest_snapshot,
     find,
     list_group,
     list_parent,
@@ -602,6 +604,11 @@ inline constexpr std::array statements{
     sql_text{sql::notify, R"(SELECT pg_notify($1::text, q) FROM unnest($2::text[]) AS q
  WHERE EXISTS (SELECT 1 FROM @listeners))"},
 
+    // The transaction up to which the oldest snapshot sees all: of a session, a standby, or a prepared transaction.
+    sql_text{sql::oldest_snapshot, R"(SELECT x::text FROM (SELECT backend_xmin AS x FROM pg_stat_activity
+ UNION ALL SELECT xmin FROM pg_replication_slots UNION ALL SELECT transaction FROM pg_prepared_xacts) s
+ WHERE x IS NOT NULL ORDER BY age(x) DESC LIMIT 1)"},
+
     // Reading. The lists: $1 path, $2 after, $3 state, $4 topic, $5 limit, $6 payloads, $7 queue.
     sql_text{sql::find, "SELECT {entry}, e.payload FROM @entries e WHERE e.id = $1::uuid"},
     sql_text{sql::list_group, R"(SELECT {entry}, {payload} FROM @entries e
@@ -629,7 +636,7 @@ inline constexpr std::array statements{
  count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 4)
  FROM @entries WHERE queue = $1::text)"},
     sql_text{sql::next_due, R"(SELECT gate FROM @entries
- WHERE queue = $1::text AND gate IS NOT NULL ORDER BY gate, sequence LIMIT 1)"},
+ WHERE queue = $1::text AND gate >= $2::bigint ORDER BY gate, sequence LIMIT 1)"},
 
     // Enqueue. A lane has a row as long as it has a live entry. Sequences are drawn after the lane is locked, so that
     // they follow the order of commits in the lane. Entries with a lane are stored blocked; then the lane is opened.
@@ -642,7 +649,7 @@ inline constexpr std::array statements{
  FROM unnest($1::text[], $2::text[]) AS l (queue, lane)
  WHERE e.queue = l.queue AND e.sequence = (SELECT h.sequence FROM @entries h
  WHERE h.queue = l.queue AND h.lane = l.lane AND h.state < 3 ORDER BY h.sequence LIMIT 1)
- AND e.gate IS NULL AND e.state < 3 RETURNING e.queue)"},
+ AND e.gate IS NULL AND e.state < 3 RETURNING e.queue, e.gate)"},
     sql_text{sql::drop_lanes, R"(DELETE FROM @lanes d USING unnest($1::text[], $2::text[]) AS l (queue, lane)
  WHERE d.queue = l.queue AND d.lane = l.lane AND NOT EXISTS (SELECT 1 FROM @entries h
  WHERE h.queue = l.queue AND h.lane = l.lane AND h.state < 3))"},
@@ -658,10 +665,11 @@ inline constexpr std::array statements{
     sql_text{sql::set_replaced, R"(UPDATE @entries SET newest = false
  WHERE queue = $1::text AND sequence = $2::bigint AND newest)"},
 
-    // Claim: $1 queue, $2 now, $3 limit or the one id, $4 end of the lease, $5 worker. Rows are named by id, here and in
-    // the purge: the server has only one index to find them, whatever it knows about the tables.
+    // Claim: $1 queue, $2 now, $3 limit or the one id, $4 end of the lease, $5 worker, $6 the lowest gate to look at. Rows
+    // are named by id, here and in the purge: the server has only one index to find them, whatever it knows about the
+    // tables.
     sql_text{sql::claim, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY (ARRAY(
- SELECT c.id FROM @entries c WHERE c.queue = $1::text AND c.gate <= $2::bigint
+ SELECT c.id FROM @entries c WHERE c.queue = $1::text AND c.gate >= $6::bigint AND c.gate <= $2::bigint
  ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED))
  RETURNING {entry}, e.payload, txid_current())"},
     sql_text{sql::claim_only, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY (ARRAY(
@@ -673,7 +681,7 @@ inline constexpr std::array statements{
     // row that says so. It returns a row without an entry if nothing is due, too.
     sql_text{sql::claim_unlapsed, R"(WITH due AS (
  SELECT array_agg(d.id) AS ids, coalesce(bool_or(d.state = 2), false) AS lapsed FROM (
- SELECT c.id, c.state FROM @entries c WHERE c.queue = $1::text AND c.gate <= $2::bigint
+ SELECT c.id, c.state FROM @entries c WHERE c.queue = $1::text AND c.gate >= $6::bigint AND c.gate <= $2::bigint
  ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) d),
  claimed AS (UPDATE @entries e SET {claimed}
  WHERE e.id = ANY ((SELECT CASE WHEN NOT due.lapsed THEN due.ids END FROM due)::uuid[])
@@ -1632,6 +1640,130 @@ inline rows run_with(PGconn* c, const std::string& text, std::string_view doing,
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/postgres/detail/claim_heads.hpp
+// Where a claim begins to look in the index of gates, while an old snapshot is held.
+//
+// The server keeps the index entries of claimed and ended entries as long as a transaction holds a snapshot that is older
+// than their end. A claim that begins at the lowest gate reads all of them, so the cost of each claim would grow with the
+// number of earlier claims. Here a claim that was slow makes the store ask for the oldest snapshot; while that stays the
+// same, claims begin where the last one has found its first entry. Every now and then one looks everywhere again, so that
+// at most a tenth of the time goes into such looks. An entry that gets a gate below that place meanwhile, from another
+// process, waits until then: at most `blind_max`.
+//
+// Without an old snapshot every claim looks everywhere. Safe for any number of threads.
+
+namespace vouch {
+inline namespace v0 {
+namespace postgres::detail {
+
+class claim_heads {
+  public:
+    using clock = std::chrono::steady_clock;
+
+    /// A look that takes less is not worth shortening.
+    static constexpr std::chrono::milliseconds slow{5};
+    /// How often to ask for the oldest snapshot, and how long it must be the same to count as held.
+    static constexpr std::chrono::seconds ask_interval{1};
+    /// How long a place may be used: ten times as long as the look that found it took, within these limits.
+    static constexpr std::chrono::milliseconds blind_min{50};
+    static constexpr std::chrono::seconds blind_max{10};
+    /// A place is at least so far before `now`: entries are stored some time after their due time was read from a clock,
+    /// and clocks differ.
+    static constexpr duration margin = std::chrono::seconds{1};
+
+    static constexpr time_point everywhere = time_point::min();
+
+    explicit claim_heads(clock::time_point now) noexcept : asked_at_(now) {}
+
+    /// The lowest gate that a claim should look at.
+    [[nodiscard]] time_point of(std::string_view queue, clock::time_point at) const {
+        if (!is_held_) {
+            return everywhere;
+        }
+        const std::lock_guard lock(mutex_);
+        const auto found = heads_.find(queue);
+        return found == heads_.end() || at >= found->second.good_until ? everywhere : found->second.gate;
+    }
+
+    struct look {
+        time_point from{};                 ///< the lowest gate that was looked at
+        time_point now{};                  ///< the claim's
+        std::optional<time_point> first{}; ///< the lowest due time of what was claimed
+        clock::time_point began{};
+        clock::time_point ended{};
+    };
+
+    void note(std::string_view queue, const look& l) {
+        const auto took = l.ended - l.began;
+        const bool is_slow = took >= slow;
+        if (!is_held_ && !is_slow) {
+            return;
+        }
+        const std::lock_guard lock(mutex_);
+        wants_snapshot_ = wants_snapshot_ || (is_slow && l.ended - asked_at_ >= ask_interval);
+        if (!is_held_) {
+            return;
+        }
+        const auto latest = l.now > everywhere + margin ? l.now - margin : everywhere;
+        const auto gate = std::min(l.first.value_or(latest), latest);
+        if (l.from == everywhere) {
+            heads_.insert_or_assign(std::string(queue),
+                                    head{gate, l.ended + std::clamp<clock::duration>(10 * took, blind_min, blind_max)});
+        } else if (const auto found = heads_.find(queue); found != heads_.end()) {
+            found->second.gate = std::max(found->second.gate, gate);
+        }
+    }
+
+    /// This process has committed an entry with this gate.
+    void lower(std::string_view queue, time_point gate) noexcept {
+        if (!is_held_) {
+            return;
+        }
+        const std::lock_guard lock(mutex_);
+        if (const auto found = heads_.find(queue); found != heads_.end()) {
+            found->second.gate = std::min(found->second.gate, gate);
+        }
+    }
+
+    /// Whether the caller should ask the server for its oldest snapshot now, and then call `note_snapshot`.
+    [[nodiscard]] bool wants_snapshot(clock::time_point at) {
+        if (!wants_snapshot_) {
+            return false;
+        }
+        const std::lock_guard lock(mutex_);
+        asked_at_ = at;
+        return wants_snapshot_.exchange(false);
+    }
+
+    void note_snapshot(std::string oldest, clock::time_point at) {
+        const std::lock_guard lock(mutex_);
+        if (oldest.empty() || oldest != oldest_) {
+            oldest_ = std::move(oldest);
+            same_since_ = at;
+            heads_.clear();
+        }
+        is_held_ = at - same_since_ >= ask_interval;
+    }
+
+  private:
+    struct head {
+        time_point gate{};
+        clock::time_point good_until{};
+    };
+
+    mutable std::mutex mutex_{};
+    std::atomic<bool> is_held_ = false;
+    std::atomic<bool> wants_snapshot_ = false;
+    clock::time_point asked_at_;
+    std::string oldest_{}; ///< the oldest transaction that a snapshot may not see
+    clock::time_point same_since_{};
+    std::map<std::string, head, std::less<>> heads_{};
+};
+
+} // namespace postgres::detail
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/postgres/detail/entry_row.hpp
 // A row as an entry, and the encoding of the fields that are lists.
 
@@ -1731,10 +1863,13 @@ inline namespace v0 {
 namespace postgres::detail {
 
 struct session {
-    std::uint64_t transaction_number = 0; ///< the server's; 0 until something was written
-    std::set<std::string> woken_queues{}; ///< queues in which work may be due sooner
+    std::uint64_t transaction_number = 0;                          ///< the server's; 0 until something was written
+    std::map<std::string, time_point, std::less<>> woken_queues{}; ///< in which work may be due sooner; the lowest gate
 
-    void wake(const std::string& queue) { woken_queues.insert(queue); }
+    void wake(const std::string& queue, time_point gate) {
+        const auto [at, is_new] = woken_queues.emplace(queue, gate);
+        at->second = std::min(at->second, gate);
+    }
 };
 
 } // namespace postgres::detail
@@ -1751,7 +1886,8 @@ namespace postgres::detail {
 
 class claimer {
   public:
-    claimer(connection& on, session& in) noexcept : on_(on), session_(in) {}
+    /// Without `heads` it looks everywhere.
+    claimer(connection& on, session& in, claim_heads* heads) noexcept : on_(on), session_(in), heads_(heads) {}
 
     [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
         if (r.limit == 0) {
@@ -1759,27 +1895,36 @@ class claimer {
         }
         on_.set_doing("claim");
         const auto until = r.now + r.lease;
+        if (r.only.is_nil()) {
+            begin_look(r);
+        }
         const auto found =
-            r.only.is_nil() ? on_.ask(sql::claim, parameters(r.queue, r.now, std::uint64_t{r.limit}, until, r.worker))
-                            : on_.ask(sql::claim_only, parameters(r.queue, r.now, r.only, until, r.worker));
+            r.only.is_nil()
+                ? on_.ask(sql::claim, parameters(r.queue, r.now, std::uint64_t{r.limit}, until, r.worker, look_.from))
+                : on_.ask(sql::claim_only, parameters(r.queue, r.now, r.only, until, r.worker));
         std::vector<entry> claimed(found.size());
         for (std::size_t i = 0; i < claimed.size(); ++i) {
             auto one = found[i];
             read_entry(one, claimed[i]);
             one.read(session_.transaction_number);
         }
-        return sorted(std::move(claimed));
+        claimed = sorted(std::move(claimed));
+        if (r.only.is_nil()) {
+            end_look(r, claimed);
+        }
+        return claimed;
     }
 
     /// Adds a claim that takes nothing if one of the entries has an expired lease. Returns the place of its answer.
     [[nodiscard]] std::size_t add_unlapsed(const claim_request& r) {
         on_.set_doing("claim");
+        begin_look(r);
         return on_.add(sql::claim_unlapsed,
-                       parameters(r.queue, r.now, std::uint64_t{r.limit}, r.now + r.lease, r.worker));
+                       parameters(r.queue, r.now, std::uint64_t{r.limit}, r.now + r.lease, r.worker, look_.from));
     }
 
     /// Its answer. Nothing: one of the entries has an expired lease.
-    [[nodiscard]] std::optional<std::vector<entry>> read_unlapsed(const rows& found) {
+    [[nodiscard]] std::optional<std::vector<entry>> read_unlapsed(const claim_request& r, const rows& found) {
         std::vector<entry> claimed;
         claimed.reserve(found.size());
         for (std::size_t i = 0; i < found.size(); ++i) {
@@ -1795,10 +1940,31 @@ class claimer {
                 read_entry(one, claimed.emplace_back());
             }
         }
-        return sorted(std::move(claimed));
+        claimed = sorted(std::move(claimed));
+        end_look(r, claimed);
+        return claimed;
     }
 
   private:
+    void begin_look(const claim_request& r) {
+        look_.from = claim_heads::everywhere;
+        if (heads_ != nullptr) {
+            look_.began = claim_heads::clock::now();
+            look_.from = heads_->of(r.queue, look_.began);
+            if (const auto own = session_.woken_queues.find(r.queue); own != session_.woken_queues.end()) {
+                look_.from = std::min(look_.from, own->second); // a transaction sees its own writes
+            }
+        }
+    }
+    void end_look(const claim_request& r, const std::vector<entry>& claimed) {
+        if (heads_ != nullptr) {
+            look_.now = r.now;
+            look_.first = claimed.empty() ? std::nullopt : std::optional(claimed.front().due_at);
+            look_.ended = claim_heads::clock::now();
+            heads_->note(r.queue, look_);
+        }
+    }
+
     [[nodiscard]] static std::vector<entry> sorted(std::vector<entry> claimed) {
         std::sort(claimed.begin(), claimed.end(), [](const entry& a, const entry& b) {
             return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
@@ -1808,6 +1974,8 @@ class claimer {
 
     connection& on_;
     session& session_;
+    claim_heads* heads_;
+    claim_heads::look look_{};
 };
 
 } // namespace postgres::detail
@@ -1823,16 +1991,13 @@ namespace postgres::detail {
 
 class wake_counts {
   public:
-    template <class Queues>
-    void raise(const Queues& queues) noexcept {
+    void raise(const std::string& queue) noexcept {
         {
             const std::lock_guard lock(mutex_);
-            for (const auto& queue : queues) {
-                try {
-                    counts_[queue] += 1;
-                } catch (...) {
-                    all_ += 1; // no memory for the name: wakes every queue
-                }
+            try {
+                counts_[queue] += 1;
+            } catch (...) {
+                all_ += 1; // no memory for the name: wakes every queue
             }
         }
         raised_.notify_all();
@@ -2003,7 +2168,9 @@ class listener {
         while (const auto heard = std::unique_ptr<PGnotify, freer>(PQnotifies(c))) {
             queues.insert(heard->extra);
         }
-        counts_.raise(queues);
+        for (const auto& queue : queues) {
+            counts_.raise(queue);
+        }
     }
 
     std::string conninfo_;
@@ -2394,6 +2561,7 @@ class database {
 
     [[nodiscard]] detail::pool& pool() noexcept { return pool_; }
     [[nodiscard]] purge_positions& positions() noexcept { return positions_; }
+    [[nodiscard]] claim_heads& heads() noexcept { return heads_; }
     [[nodiscard]] wake_counts& counts() noexcept { return listener_->counts(); }
 
     /// From now on, commits of other processes raise the counts, too. The first call waits for the connection, but not
@@ -2416,7 +2584,7 @@ class database {
         if (!is_known || (on.has_warned() && in.transaction_number != 0)) {
             resolve(on, in);
         }
-        counts().raise(in.woken_queues);
+        announce(in);
     }
 
     /// Commits in one round trip with a statement that was added and whose answer has the place `last`. Calls `read` with the
@@ -2441,7 +2609,7 @@ class database {
                 throw_in_doubt();
             }
         }
-        counts().raise(in.woken_queues);
+        announce(in);
     }
 
   private:
@@ -2454,10 +2622,18 @@ class database {
         return how;
     }
 
+    /// Wakes the waiting threads of this process.
+    void announce(const session& in) noexcept {
+        for (const auto& [queue, gate] : in.woken_queues) {
+            heads_.lower(queue, gate);
+            counts().raise(queue);
+        }
+    }
+
     void add_notify(connection& on, const session& in) const {
         if (!in.woken_queues.empty()) {
             array queues(pg_type::text);
-            for (const auto& queue : in.woken_queues) {
+            for (const auto& [queue, gate] : in.woken_queues) {
                 queues.add(queue);
             }
             on.add(sql::notify, parameters(pool_.names().channel(), queues));
@@ -2493,6 +2669,7 @@ class database {
 
     detail::pool pool_;
     purge_positions positions_{};
+    claim_heads heads_{claim_heads::clock::now()};
     std::shared_ptr<listener> listener_{};
 };
 
@@ -2526,6 +2703,21 @@ class loan {
         if (!in_->pool().how().prepare) {
             on_->add(sql::configure, parameters(std::to_string(in_->pool().how().busy_limit.count())));
         }
+    }
+    /// Asks for the oldest snapshot, if a claim was slow. No claim fails because this does.
+    void watch_snapshots() {
+        using clock = claim_heads::clock;
+        if (!in_->heads().wants_snapshot(clock::now())) {
+            return;
+        }
+        std::string oldest;
+        try {
+            on_->set_doing("begin");
+            on_->ask(sql::oldest_snapshot).each([&](row one) { one.read(oldest); });
+        } catch (const error&) {
+            oldest.clear();
+        }
+        in_->heads().note_snapshot(std::move(oldest), clock::now());
     }
     [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
     void commit(const session& s) {
@@ -2696,18 +2888,18 @@ class draft_inserter {
         if (!lanes.empty()) {
             on_.add(sql::drop_lanes, parameters_of(lanes)); // if it was a duplicate
         }
-        note_stored(d); // before it is known: a duplicate wakes workers for nothing
+        note_stored(d, now); // before it is known: a duplicate wakes workers for nothing
         return place;
     }
     /// Whether the draft was stored.
-    [[nodiscard]] bool read_one(const draft& d, const rows& answer) {
+    [[nodiscard]] bool read_one(const draft& d, time_point now, const rows& answer) {
         if (answer.size() == 0) {
             session_.woken_queues.clear();
             return false;
         }
         if (d.group.empty() && d.lane.empty()) {
             answer[0].read(session_.transaction_number);
-            note_stored(d);
+            note_stored(d, now);
         } else {
             id stored;
             answer[0].read(stored, session_.transaction_number);
@@ -2779,7 +2971,7 @@ class draft_inserter {
         bool has_all = true;
         for (const auto& d : drafts) {
             if (stored.size() == drafts.size() || std::binary_search(stored.begin(), stored.end(), d.id)) {
-                note_stored(d);
+                note_stored(d, now);
                 receipts.push_back({receipt::kind::inserted, d.id});
             } else {
                 receipts.push_back(insert_or_find(d, now));
@@ -2814,9 +3006,9 @@ class draft_inserter {
         return stored;
     }
 
-    void note_stored(const draft& d) {
+    void note_stored(const draft& d, time_point now) {
         if (!d.result) {
-            session_.wake(d.queue);
+            session_.wake(d.queue, d.due_at.value_or(now));
         }
     }
 
@@ -2831,7 +3023,7 @@ class draft_inserter {
             draft_arrays rows;
             rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
             if (!insert(rows, lanes_of(d), now).empty()) {
-                note_stored(d);
+                note_stored(d, now);
                 return {receipt::kind::inserted, d.id};
             }
         }
@@ -2904,7 +3096,7 @@ class draft_inserter {
         if (insert(rows, lanes, now).empty()) {
             throw error(error_kind::conflict, "postgres: enqueue: another transaction has stored the same id");
         }
-        note_stored(d);
+        note_stored(d, now);
         return {receipt::kind::inserted, d.id};
     }
 
@@ -2926,7 +3118,8 @@ namespace postgres::detail {
 
 class entry_reader {
   public:
-    explicit entry_reader(connection& on) noexcept : on_(on) {}
+    /// With `heads`, `next_due` looks where a claim would look. Not inside a transaction, which sees all its own writes.
+    explicit entry_reader(connection& on, const claim_heads* heads = nullptr) noexcept : on_(on), heads_(heads) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) {
         on_.set_doing("find");
@@ -2968,7 +3161,8 @@ class entry_reader {
 
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) {
         on_.set_doing("next_due");
-        const auto found = on_.ask(sql::next_due, parameters(queue));
+        const auto from = heads_ == nullptr ? claim_heads::everywhere : heads_->of(queue, claim_heads::clock::now());
+        const auto found = on_.ask(sql::next_due, parameters(queue, from));
         std::optional<time_point> due;
         if (found.size() != 0) {
             found[0].read(due);
@@ -2991,6 +3185,7 @@ class entry_reader {
     }
 
     connection& on_;
+    const claim_heads* heads_;
 };
 
 } // namespace postgres::detail
@@ -3055,7 +3250,7 @@ class locked_entries {
         if (is_terminal(s.now.state)) {
             end(s, now, place);
         } else if (s.now.state != state::claimed && !s.is_blocked) {
-            session_.wake(s.queue);
+            session_.wake(s.queue, s.now.due_at);
         }
         return answer;
     }
@@ -3077,8 +3272,9 @@ class locked_entries {
         if (!lanes_.empty()) {
             answers[lanes].each([&](row one) {
                 std::string queue;
-                one.read(queue);
-                session_.wake(queue);
+                time_point gate{};
+                one.read(queue, gate);
+                session_.wake(queue, gate);
             });
         }
         return groups_.empty() ? std::vector<std::size_t>{} : completed(answers[groups]);
@@ -3633,14 +3829,14 @@ inline constexpr capabilities supported{.groups = true, .lanes = true, .wakes = 
 
 class unchecked_writer {
   public:
-    unchecked_writer(connection& on, session& in, purge_positions& positions) noexcept
-        : on_(on), session_(in), positions_(positions) {}
+    unchecked_writer(connection& on, session& in, purge_positions& positions, claim_heads* heads = nullptr) noexcept
+        : on_(on), session_(in), positions_(positions), heads_(heads) {}
 
     [[nodiscard]] std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
         return draft_inserter(on_, session_).enqueue(drafts, now);
     }
     [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
-        return claimer(on_, session_).claim(request);
+        return claimer(on_, session_, heads_).claim(request);
     }
     [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
         return entry_writer(on_, session_).settle(settles, now);
@@ -3662,6 +3858,7 @@ class unchecked_writer {
     connection& on_;
     session& session_;
     purge_positions& positions_;
+    claim_heads* heads_;
 };
 
 } // namespace postgres::detail
@@ -3732,9 +3929,10 @@ class transaction : public validated_writer<transaction> {
         }
         close_after([&] {
             auto& lent = use();
-            detail::claimer claimer(lent.on(), session_);
+            detail::claimer claimer(lent.on(), session_, &lent.in().heads());
             const auto place = claimer.add_unlapsed(request);
-            lent.commit_with(session_, place, [&](const detail::rows& r) { claimed = claimer.read_unlapsed(r); });
+            lent.commit_with(session_, place,
+                             [&](const detail::rows& r) { claimed = claimer.read_unlapsed(request, r); });
         });
         close();
         return claimed;
@@ -3785,7 +3983,7 @@ class transaction : public validated_writer<transaction> {
     auto write(const Operation& operation) {
         return detail::translate_bad_alloc([&] {
             auto& lent = use();
-            return operation(detail::unchecked_writer(lent.on(), session_, lent.in().positions()));
+            return operation(detail::unchecked_writer(lent.on(), session_, lent.in().positions(), &lent.in().heads()));
         });
     }
 
@@ -3797,7 +3995,8 @@ class transaction : public validated_writer<transaction> {
             auto& lent = use();
             detail::draft_inserter inserter(lent.on(), session_);
             const auto place = inserter.add_one(one, now);
-            lent.commit_with(session_, place, [&](const detail::rows& r) { is_stored = inserter.read_one(one, r); });
+            lent.commit_with(session_, place,
+                             [&](const detail::rows& r) { is_stored = inserter.read_one(one, now, r); });
         });
         session_ = {};
         if (is_stored) {
@@ -3849,8 +4048,11 @@ class store : public validated_reader<store> {
     /// Takes a connection from the pool; the server hears of the transaction with its first operation. Throws `busy` if
     /// none is free within `options::busy_limit`, and `misuse` if this thread has all of them in use itself.
     [[nodiscard]] transaction begin() {
-        return transaction(detail::translate_bad_alloc(
-            [&] { return std::make_unique<detail::loan>(database_, detail::pool::purpose::transaction); }));
+        return transaction(detail::translate_bad_alloc([&] {
+            auto lent = std::make_unique<detail::loan>(database_, detail::pool::purpose::transaction);
+            lent->watch_snapshots();
+            return lent;
+        }));
     }
 
     /// A number that changes with every commit that may have made work in the queue due sooner: of this process at once,
@@ -3887,7 +4089,7 @@ class store : public validated_reader<store> {
         return detail::translate_bad_alloc([&] {
             detail::loan lent(database_, detail::pool::purpose::read);
             lent.configure();
-            return operation(detail::entry_reader(lent.on()));
+            return operation(detail::entry_reader(lent.on(), &lent.in().heads()));
         });
     }
 
@@ -4154,7 +4356,7 @@ class joined : public validated_writer<joined> {
     void add_notify(const detail::session& session) {
         if (!session.woken_queues.empty()) {
             detail::array queues(detail::pg_type::text);
-            for (const auto& queue : session.woken_queues) {
+            for (const auto& [queue, gate] : session.woken_queues) {
                 queues.add(queue);
             }
             auto& on = member_->on;

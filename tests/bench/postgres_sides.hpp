@@ -122,22 +122,15 @@ class side {
     /// Through runners.
     [[nodiscard]] measure drain(const amount& of) {
         fill(same_, of.entries);
-        std::atomic<std::size_t> handled = 0;
-        const auto rate = on_connections(server_, of, [&](const auto& ready) {
-            const vouch::outbox outbox(store_);
-            vouch::router routes(outbox);
-            std::size_t mine = 0;
-            routes.on("user.*", [&](vouch::delivery&) { ++mine; });
-            vouch::runner runner(outbox, routes,
-                                 {.queue = queue, .worker = "worker-1", .batch_size = of.at_once, .lease = lease});
-            std::ignore = store_.begin().find(next_id()); // connects
-            ready();
-            const auto report = runner.run_until_idle();
-            require(report.succeeded == mine, "the runner did not settle what it handled");
-            handled += mine;
-        });
-        require(handled == of.entries, "the runners did not drain all");
-        return rate;
+        return drain_filled(of);
+    }
+
+    /// The same while a transaction of another connection holds a snapshot that was taken before.
+    [[nodiscard]] measure drain_beside_snapshot(const amount& of) {
+        fill(same_, of.entries);
+        wire::connection reader(conninfo_);
+        reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM " + same_.table);
+        return drain_filled(of);
     }
 
     [[nodiscard]] measure drain_by_hand(const by_hand::dialect& on, const amount& of) {
@@ -159,6 +152,25 @@ class side {
     [[nodiscard]] const by_hand::dialect& same() const noexcept { return same_; }
 
   private:
+    [[nodiscard]] measure drain_filled(const amount& of) {
+        std::atomic<std::size_t> handled = 0;
+        const auto rate = on_connections(server_, of, [&](const auto& ready) {
+            const vouch::outbox outbox(store_);
+            vouch::router routes(outbox);
+            std::size_t mine = 0;
+            routes.on("user.*", [&](vouch::delivery&) { ++mine; });
+            vouch::runner runner(outbox, routes,
+                                 {.queue = queue, .worker = "worker-1", .batch_size = of.at_once, .lease = lease});
+            std::ignore = store_.begin().find(next_id()); // connects
+            ready();
+            const auto report = runner.run_until_idle();
+            require(report.succeeded == mine, "the runner did not settle what it handled");
+            handled += mine;
+        });
+        require(handled == of.entries, "the runners did not drain all");
+        return rate;
+    }
+
     void empty(const by_hand::dialect& on) { wire::connection(conninfo_).execute("TRUNCATE " + on.table); }
 
     void fill(const by_hand::dialect& on, std::size_t entries) {

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The compiled clauses, which all suite programs of this build share.
-#include <vector>
-
-#include <vouch/conformance.hpp>
-
-template const std::vector<vouch::conformance::clause>& vouch::conformance::all_clauses<void>();
+// What all suite programs of this build share, compiled: the clauses, how one is run, and the reports.
+#define VOUCH_EXTERN
+#include "clauses.hpp"

@@ -40,8 +40,10 @@ inline constexpr int exit_usage = 64;
     return 1;
 }
 
-/// Prints the report and writes the files that were asked for. Returns the exit code of the program.
-[[nodiscard]] inline int publish(const report& r, const command_line& asked, const std::string& program) {
+/// Prints the report and writes the files that were asked for. Returns the exit code of the program. A template for the
+/// same reason as `all_clauses`.
+template <class = void>
+[[nodiscard]] int publish(const report& r, const command_line& asked, const std::string& program) {
     std::fputs(to_text(r, program).c_str(), stdout);
     std::fflush(stdout);
     const auto write = [&](const std::string& path, const auto& content) {

@@ -138,7 +138,7 @@ class joined : public validated_writer<joined> {
     void add_notify(const detail::session& session) {
         if (!session.woken_queues.empty()) {
             detail::array queues(detail::pg_type::text);
-            for (const auto& queue : session.woken_queues) {
+            for (const auto& [queue, gate] : session.woken_queues) {
                 queues.add(queue);
             }
             auto& on = member_->on;

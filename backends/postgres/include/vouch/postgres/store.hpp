@@ -98,9 +98,10 @@ class transaction : public validated_writer<transaction> {
         }
         close_after([&] {
             auto& lent = use();
-            detail::claimer claimer(lent.on(), session_);
+            detail::claimer claimer(lent.on(), session_, &lent.in().heads());
             const auto place = claimer.add_unlapsed(request);
-            lent.commit_with(session_, place, [&](const detail::rows& r) { claimed = claimer.read_unlapsed(r); });
+            lent.commit_with(session_, place,
+                             [&](const detail::rows& r) { claimed = claimer.read_unlapsed(request, r); });
         });
         close();
         return claimed;
@@ -151,7 +152,7 @@ class transaction : public validated_writer<transaction> {
     auto write(const Operation& operation) {
         return detail::translate_bad_alloc([&] {
             auto& lent = use();
-            return operation(detail::unchecked_writer(lent.on(), session_, lent.in().positions()));
+            return operation(detail::unchecked_writer(lent.on(), session_, lent.in().positions(), &lent.in().heads()));
         });
     }
 
@@ -163,7 +164,8 @@ class transaction : public validated_writer<transaction> {
             auto& lent = use();
             detail::draft_inserter inserter(lent.on(), session_);
             const auto place = inserter.add_one(one, now);
-            lent.commit_with(session_, place, [&](const detail::rows& r) { is_stored = inserter.read_one(one, r); });
+            lent.commit_with(session_, place,
+                             [&](const detail::rows& r) { is_stored = inserter.read_one(one, now, r); });
         });
         session_ = {};
         if (is_stored) {
@@ -215,8 +217,11 @@ class store : public validated_reader<store> {
     /// Takes a connection from the pool; the server hears of the transaction with its first operation. Throws `busy` if
     /// none is free within `options::busy_limit`, and `misuse` if this thread has all of them in use itself.
     [[nodiscard]] transaction begin() {
-        return transaction(detail::translate_bad_alloc(
-            [&] { return std::make_unique<detail::loan>(database_, detail::pool::purpose::transaction); }));
+        return transaction(detail::translate_bad_alloc([&] {
+            auto lent = std::make_unique<detail::loan>(database_, detail::pool::purpose::transaction);
+            lent->watch_snapshots();
+            return lent;
+        }));
     }
 
     /// A number that changes with every commit that may have made work in the queue due sooner: of this process at once,
@@ -253,7 +258,7 @@ class store : public validated_reader<store> {
         return detail::translate_bad_alloc([&] {
             detail::loan lent(database_, detail::pool::purpose::read);
             lent.configure();
-            return operation(detail::entry_reader(lent.on()));
+            return operation(detail::entry_reader(lent.on(), &lent.in().heads()));
         });
     }
 

@@ -59,7 +59,7 @@ namespace conformance {
 
 /// Call it as `all_clauses()`. It is a template so that a build with several suite programs can compile the clauses once:
 /// one source file has `template const std::vector<clause>& all_clauses<void>();`, and the programs declare the same with
-/// `extern` in front.
+/// `extern` in front. tests/conformance/clauses.hpp does.
 template <class = void>
 [[nodiscard]] const std::vector<clause>& all_clauses() {
     static const std::vector<clause> all = [] {

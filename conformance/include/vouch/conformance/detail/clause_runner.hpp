@@ -106,7 +106,9 @@ inline void attempt(run_context& context, const clause& c, clause_report& into, 
     }
 }
 
-[[nodiscard]] inline clause_report run_clause(run_context& context, const clause& c) {
+/// A template for the same reason as `all_clauses`.
+template <class = void>
+[[nodiscard]] clause_report run_clause(run_context& context, const clause& c) {
     clause_report out{.clause = c, .seed = context.options.seed};
     const auto begun = std::chrono::steady_clock::now();
     if (!has(context.can, c.needs)) {

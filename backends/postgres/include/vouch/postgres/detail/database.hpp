@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <vouch/contract/error.hpp>
+#include <vouch/postgres/detail/claim_heads.hpp>
 #include <vouch/postgres/detail/connect.hpp>
 #include <vouch/postgres/detail/connection.hpp>
 #include <vouch/postgres/detail/listener.hpp>
@@ -57,6 +58,7 @@ class database {
 
     [[nodiscard]] detail::pool& pool() noexcept { return pool_; }
     [[nodiscard]] purge_positions& positions() noexcept { return positions_; }
+    [[nodiscard]] claim_heads& heads() noexcept { return heads_; }
     [[nodiscard]] wake_counts& counts() noexcept { return listener_->counts(); }
 
     /// From now on, commits of other processes raise the counts, too. The first call waits for the connection, but not
@@ -79,7 +81,7 @@ class database {
         if (!is_known || (on.has_warned() && in.transaction_number != 0)) {
             resolve(on, in);
         }
-        counts().raise(in.woken_queues);
+        announce(in);
     }
 
     /// Commits in one round trip with a statement that was added and whose answer has the place `last`. Calls `read` with the
@@ -104,7 +106,7 @@ class database {
                 throw_in_doubt();
             }
         }
-        counts().raise(in.woken_queues);
+        announce(in);
     }
 
   private:
@@ -117,10 +119,18 @@ class database {
         return how;
     }
 
+    /// Wakes the waiting threads of this process.
+    void announce(const session& in) noexcept {
+        for (const auto& [queue, gate] : in.woken_queues) {
+            heads_.lower(queue, gate);
+            counts().raise(queue);
+        }
+    }
+
     void add_notify(connection& on, const session& in) const {
         if (!in.woken_queues.empty()) {
             array queues(pg_type::text);
-            for (const auto& queue : in.woken_queues) {
+            for (const auto& [queue, gate] : in.woken_queues) {
                 queues.add(queue);
             }
             on.add(sql::notify, parameters(pool_.names().channel(), queues));
@@ -156,6 +166,7 @@ class database {
 
     detail::pool pool_;
     purge_positions positions_{};
+    claim_heads heads_{claim_heads::clock::now()};
     std::shared_ptr<listener> listener_{};
 };
 
@@ -189,6 +200,21 @@ class loan {
         if (!in_->pool().how().prepare) {
             on_->add(sql::configure, parameters(std::to_string(in_->pool().how().busy_limit.count())));
         }
+    }
+    /// Asks for the oldest snapshot, if a claim was slow. No claim fails because this does.
+    void watch_snapshots() {
+        using clock = claim_heads::clock;
+        if (!in_->heads().wants_snapshot(clock::now())) {
+            return;
+        }
+        std::string oldest;
+        try {
+            on_->set_doing("begin");
+            on_->ask(sql::oldest_snapshot).each([&](row one) { one.read(oldest); });
+        } catch (const error&) {
+            oldest.clear();
+        }
+        in_->heads().note_snapshot(std::move(oldest), clock::now());
     }
     [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
     void commit(const session& s) {

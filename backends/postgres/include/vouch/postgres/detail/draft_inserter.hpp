@@ -58,18 +58,18 @@ class draft_inserter {
         if (!lanes.empty()) {
             on_.add(sql::drop_lanes, parameters_of(lanes)); // if it was a duplicate
         }
-        note_stored(d); // before it is known: a duplicate wakes workers for nothing
+        note_stored(d, now); // before it is known: a duplicate wakes workers for nothing
         return place;
     }
     /// Whether the draft was stored.
-    [[nodiscard]] bool read_one(const draft& d, const rows& answer) {
+    [[nodiscard]] bool read_one(const draft& d, time_point now, const rows& answer) {
         if (answer.size() == 0) {
             session_.woken_queues.clear();
             return false;
         }
         if (d.group.empty() && d.lane.empty()) {
             answer[0].read(session_.transaction_number);
-            note_stored(d);
+            note_stored(d, now);
         } else {
             id stored;
             answer[0].read(stored, session_.transaction_number);
@@ -141,7 +141,7 @@ class draft_inserter {
         bool has_all = true;
         for (const auto& d : drafts) {
             if (stored.size() == drafts.size() || std::binary_search(stored.begin(), stored.end(), d.id)) {
-                note_stored(d);
+                note_stored(d, now);
                 receipts.push_back({receipt::kind::inserted, d.id});
             } else {
                 receipts.push_back(insert_or_find(d, now));
@@ -176,9 +176,9 @@ class draft_inserter {
         return stored;
     }
 
-    void note_stored(const draft& d) {
+    void note_stored(const draft& d, time_point now) {
         if (!d.result) {
-            session_.wake(d.queue);
+            session_.wake(d.queue, d.due_at.value_or(now));
         }
     }
 
@@ -193,7 +193,7 @@ class draft_inserter {
             draft_arrays rows;
             rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
             if (!insert(rows, lanes_of(d), now).empty()) {
-                note_stored(d);
+                note_stored(d, now);
                 return {receipt::kind::inserted, d.id};
             }
         }
@@ -266,7 +266,7 @@ class draft_inserter {
         if (insert(rows, lanes, now).empty()) {
             throw error(error_kind::conflict, "postgres: enqueue: another transaction has stored the same id");
         }
-        note_stored(d);
+        note_stored(d, now);
         return {receipt::kind::inserted, d.id};
     }
 

@@ -12,6 +12,7 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
+#include <vouch/postgres/detail/claim_heads.hpp>
 #include <vouch/postgres/detail/connection.hpp>
 #include <vouch/postgres/detail/entry_row.hpp>
 #include <vouch/postgres/detail/parameters.hpp>
@@ -23,7 +24,8 @@ namespace postgres::detail {
 
 class entry_reader {
   public:
-    explicit entry_reader(connection& on) noexcept : on_(on) {}
+    /// With `heads`, `next_due` looks where a claim would look. Not inside a transaction, which sees all its own writes.
+    explicit entry_reader(connection& on, const claim_heads* heads = nullptr) noexcept : on_(on), heads_(heads) {}
 
     [[nodiscard]] std::optional<entry> find(const id& wanted) {
         on_.set_doing("find");
@@ -65,7 +67,8 @@ class entry_reader {
 
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) {
         on_.set_doing("next_due");
-        const auto found = on_.ask(sql::next_due, parameters(queue));
+        const auto from = heads_ == nullptr ? claim_heads::everywhere : heads_->of(queue, claim_heads::clock::now());
+        const auto found = on_.ask(sql::next_due, parameters(queue, from));
         std::optional<time_point> due;
         if (found.size() != 0) {
             found[0].read(due);
@@ -88,6 +91,7 @@ class entry_reader {
     }
 
     connection& on_;
+    const claim_heads* heads_;
 };
 
 } // namespace postgres::detail

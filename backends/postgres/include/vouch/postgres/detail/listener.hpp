@@ -151,7 +151,9 @@ class listener {
         while (const auto heard = std::unique_ptr<PGnotify, freer>(PQnotifies(c))) {
             queues.insert(heard->extra);
         }
-        counts_.raise(queues);
+        for (const auto& queue : queues) {
+            counts_.raise(queue);
+        }
     }
 
     std::string conninfo_;

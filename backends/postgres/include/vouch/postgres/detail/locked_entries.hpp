@@ -81,7 +81,7 @@ class locked_entries {
         if (is_terminal(s.now.state)) {
             end(s, now, place);
         } else if (s.now.state != state::claimed && !s.is_blocked) {
-            session_.wake(s.queue);
+            session_.wake(s.queue, s.now.due_at);
         }
         return answer;
     }
@@ -103,8 +103,9 @@ class locked_entries {
         if (!lanes_.empty()) {
             answers[lanes].each([&](row one) {
                 std::string queue;
-                one.read(queue);
-                session_.wake(queue);
+                time_point gate{};
+                one.read(queue, gate);
+                session_.wake(queue, gate);
             });
         }
         return groups_.empty() ? std::vector<std::size_t>{} : completed(answers[groups]);

@@ -30,6 +30,7 @@ enum class sql : std::uint8_t {
     expect_isolation,
     configure,
     notify,
+    oldest_snapshot,
     find,
     list_group,
     list_parent,
@@ -96,6 +97,11 @@ inline constexpr std::array statements{
     sql_text{sql::notify, R"(SELECT pg_notify($1::text, q) FROM unnest($2::text[]) AS q
  WHERE EXISTS (SELECT 1 FROM @listeners))"},
 
+    // The transaction up to which the oldest snapshot sees all: of a session, a standby, or a prepared transaction.
+    sql_text{sql::oldest_snapshot, R"(SELECT x::text FROM (SELECT backend_xmin AS x FROM pg_stat_activity
+ UNION ALL SELECT xmin FROM pg_replication_slots UNION ALL SELECT transaction FROM pg_prepared_xacts) s
+ WHERE x IS NOT NULL ORDER BY age(x) DESC LIMIT 1)"},
+
     // Reading. The lists: $1 path, $2 after, $3 state, $4 topic, $5 limit, $6 payloads, $7 queue.
     sql_text{sql::find, "SELECT {entry}, e.payload FROM @entries e WHERE e.id = $1::uuid"},
     sql_text{sql::list_group, R"(SELECT {entry}, {payload} FROM @entries e
@@ -123,7 +129,7 @@ inline constexpr std::array statements{
  count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3), count(*) FILTER (WHERE state = 4)
  FROM @entries WHERE queue = $1::text)"},
     sql_text{sql::next_due, R"(SELECT gate FROM @entries
- WHERE queue = $1::text AND gate IS NOT NULL ORDER BY gate, sequence LIMIT 1)"},
+ WHERE queue = $1::text AND gate >= $2::bigint ORDER BY gate, sequence LIMIT 1)"},
 
     // Enqueue. A lane has a row as long as it has a live entry. Sequences are drawn after the lane is locked, so that
     // they follow the order of commits in the lane. Entries with a lane are stored blocked; then the lane is opened.
@@ -136,7 +142,7 @@ inline constexpr std::array statements{
  FROM unnest($1::text[], $2::text[]) AS l (queue, lane)
  WHERE e.queue = l.queue AND e.sequence = (SELECT h.sequence FROM @entries h
  WHERE h.queue = l.queue AND h.lane = l.lane AND h.state < 3 ORDER BY h.sequence LIMIT 1)
- AND e.gate IS NULL AND e.state < 3 RETURNING e.queue)"},
+ AND e.gate IS NULL AND e.state < 3 RETURNING e.queue, e.gate)"},
     sql_text{sql::drop_lanes, R"(DELETE FROM @lanes d USING unnest($1::text[], $2::text[]) AS l (queue, lane)
  WHERE d.queue = l.queue AND d.lane = l.lane AND NOT EXISTS (SELECT 1 FROM @entries h
  WHERE h.queue = l.queue AND h.lane = l.lane AND h.state < 3))"},
@@ -152,10 +158,11 @@ inline constexpr std::array statements{
     sql_text{sql::set_replaced, R"(UPDATE @entries SET newest = false
  WHERE queue = $1::text AND sequence = $2::bigint AND newest)"},
 
-    // Claim: $1 queue, $2 now, $3 limit or the one id, $4 end of the lease, $5 worker. Rows are named by id, here and in
-    // the purge: the server has only one index to find them, whatever it knows about the tables.
+    // Claim: $1 queue, $2 now, $3 limit or the one id, $4 end of the lease, $5 worker, $6 the lowest gate to look at. Rows
+    // are named by id, here and in the purge: the server has only one index to find them, whatever it knows about the
+    // tables.
     sql_text{sql::claim, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY (ARRAY(
- SELECT c.id FROM @entries c WHERE c.queue = $1::text AND c.gate <= $2::bigint
+ SELECT c.id FROM @entries c WHERE c.queue = $1::text AND c.gate >= $6::bigint AND c.gate <= $2::bigint
  ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED))
  RETURNING {entry}, e.payload, txid_current())"},
     sql_text{sql::claim_only, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY (ARRAY(
@@ -167,7 +174,7 @@ inline constexpr std::array statements{
     // row that says so. It returns a row without an entry if nothing is due, too.
     sql_text{sql::claim_unlapsed, R"(WITH due AS (
  SELECT array_agg(d.id) AS ids, coalesce(bool_or(d.state = 2), false) AS lapsed FROM (
- SELECT c.id, c.state FROM @entries c WHERE c.queue = $1::text AND c.gate <= $2::bigint
+ SELECT c.id, c.state FROM @entries c WHERE c.queue = $1::text AND c.gate >= $6::bigint AND c.gate <= $2::bigint
  ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) d),
  claimed AS (UPDATE @entries e SET {claimed}
  WHERE e.id = ANY ((SELECT CASE WHEN NOT due.lapsed THEN due.ids END FROM due)::uuid[])

@@ -13,6 +13,7 @@
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/ticket.hpp>
 #include <vouch/contract/verdict.hpp>
+#include <vouch/postgres/detail/claim_heads.hpp>
 #include <vouch/postgres/detail/claimer.hpp>
 #include <vouch/postgres/detail/connection.hpp>
 #include <vouch/postgres/detail/draft_inserter.hpp>
@@ -29,14 +30,14 @@ inline constexpr capabilities supported{.groups = true, .lanes = true, .wakes = 
 
 class unchecked_writer {
   public:
-    unchecked_writer(connection& on, session& in, purge_positions& positions) noexcept
-        : on_(on), session_(in), positions_(positions) {}
+    unchecked_writer(connection& on, session& in, purge_positions& positions, claim_heads* heads = nullptr) noexcept
+        : on_(on), session_(in), positions_(positions), heads_(heads) {}
 
     [[nodiscard]] std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
         return draft_inserter(on_, session_).enqueue(drafts, now);
     }
     [[nodiscard]] std::vector<entry> claim(const claim_request& request) {
-        return claimer(on_, session_).claim(request);
+        return claimer(on_, session_, heads_).claim(request);
     }
     [[nodiscard]] std::vector<settlement> settle(std::span<const vouch::settle> settles, time_point now) {
         return entry_writer(on_, session_).settle(settles, now);
@@ -58,6 +59,7 @@ class unchecked_writer {
     connection& on_;
     session& session_;
     purge_positions& positions_;
+    claim_heads* heads_;
 };
 
 } // namespace postgres::detail

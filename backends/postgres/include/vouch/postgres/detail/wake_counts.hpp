@@ -21,16 +21,13 @@ namespace postgres::detail {
 
 class wake_counts {
   public:
-    template <class Queues>
-    void raise(const Queues& queues) noexcept {
+    void raise(const std::string& queue) noexcept {
         {
             const std::lock_guard lock(mutex_);
-            for (const auto& queue : queues) {
-                try {
-                    counts_[queue] += 1;
-                } catch (...) {
-                    all_ += 1; // no memory for the name: wakes every queue
-                }
+            try {
+                counts_[queue] += 1;
+            } catch (...) {
+                all_ += 1; // no memory for the name: wakes every queue
             }
         }
         raised_.notify_all();
