@@ -35,11 +35,11 @@ bool is_utility(sql which) {
                                       sql::release, sql::roll_back_to});
 }
 
-/// Statements that sort at most as many rows as the call names or asks for; and the list of live entries, which sorts all
-/// of the queue, because no index has only these in their order.
+/// Statements that sort at most as many rows as the call names or asks for, or as the server has sessions; and the list of
+/// live entries, which sorts all of the queue, because no index has only these in their order.
 bool may_sort(sql which) {
-    return is_among(which, std::array{sql::list_key, sql::list_live, sql::insert, sql::lock_lanes, sql::lock_entries,
-                                      sql::purge_lock, sql::lock_groups});
+    return is_among(which, std::array{sql::oldest_snapshot, sql::list_key, sql::list_live, sql::insert, sql::lock_lanes,
+                                      sql::lock_entries, sql::purge_lock, sql::lock_groups});
 }
 
 /// A value for each type of parameter, such that many rows match where the call does not name them.
