@@ -18030,7 +18030,7 @@ namespace conformance {
 
 /// Call it as `all_clauses()`. It is a template so that a build with several suite programs can compile the clauses once:
 /// one source file has `template const std::vector<clause>& all_clauses<void>();`, and the programs declare the same with
-/// `extern` in front.
+/// `extern` in front. tests/conformance/clauses.hpp does.
 template <class = void>
 [[nodiscard]] const std::vector<clause>& all_clauses() {
     static const std::vector<clause> all = [] {
@@ -18182,7 +18182,9 @@ inline void attempt(run_context& context, const clause& c, clause_report& into, 
     }
 }
 
-[[nodiscard]] inline clause_report run_clause(run_context& context, const clause& c) {
+/// A template for the same reason as `all_clauses`.
+template <class = void>
+[[nodiscard]] clause_report run_clause(run_context& context, const clause& c) {
     clause_report out{.clause = c, .seed = context.options.seed};
     const auto begun = std::chrono::steady_clock::now();
     if (!has(context.can, c.needs)) {
@@ -19716,8 +19718,10 @@ inline constexpr int exit_usage = 64;
     return 1;
 }
 
-/// Prints the report and writes the files that were asked for. Returns the exit code of the program.
-[[nodiscard]] inline int publish(const report& r, const command_line& asked, const std::string& program) {
+/// Prints the report and writes the files that were asked for. Returns the exit code of the program. A template for the
+/// same reason as `all_clauses`.
+template <class = void>
+[[nodiscard]] int publish(const report& r, const command_line& asked, const std::string& program) {
     std::fputs(to_text(r, program).c_str(), stdout);
     std::fflush(stdout);
     const auto write = [&](const std::string& path, const auto& content) {

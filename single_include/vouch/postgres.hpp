@@ -366,6 +366,10 @@ inline constexpr std::array sql_parts{
  e.generation, e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at, e.trail,
  e.headers, e.progress, e.result)"},
+    // The columns that `read_claimed` reads: the others have known values after a claim.
+    sql_part{"{unknown}", R"(e.sequence, e.id, e.topic, e.key, e."group", e.lane, e.parent, e.predecessor, e.generation,
+ e.attempts_max, e.expires_at, e.created_at, e.attempts, e.lapses, e.failures, e.epoch, e.due_at, e.last_error, e.trail,
+ e.headers, e.progress, e.payload)"},
     sql_part{"{payload}", "CASE WHEN $6::boolean THEN e.payload END"},
     sql_part{"{filters}", R"(e.sequence > $2::bigint AND ($3::smallint IS NULL OR e.state = $3::smallint)
  AND ($4::text = '' OR e.topic = $4::text))"},
@@ -551,6 +555,7 @@ enum class sql : std::uint8_t {
     insert,
     insert_ungrouped,
     insert_one,
+    insert_all,
     open_lanes,
     drop_lanes,
     owner_by_id,
@@ -561,6 +566,7 @@ enum class sql : std::uint8_t {
     claim,
     claim_only,
     claim_unlapsed,
+    is_due,
     succeed,
     lock_lanes,
     lock_entries,
@@ -575,8 +581,9 @@ enum class sql : std::uint8_t {
     group_drop,
 };
 
-/// The SQLSTATE of `expect_isolation`, division by zero. No other statement divides.
+/// The SQLSTATE with which `expect_isolation` and `insert_all` fail: division by zero. No other statement divides.
 inline constexpr std::string_view wrong_isolation = "22012";
+inline constexpr std::string_view not_all_stored = "22012";
 
 struct sql_text {
     sql which;
@@ -645,6 +652,9 @@ inline constexpr std::array statements{
     sql_text{sql::insert, insert_text},
     sql_text{sql::insert_ungrouped, "{insert} RETURNING id, txid_current()"},
     sql_text{sql::insert_one, insert_one_text},
+    // All of them, or an error and none: it divides by zero if one was not stored.
+    sql_text{sql::insert_all, R"(WITH stored AS ({insert} RETURNING 1)
+ SELECT txid_current() / CASE count(*) WHEN cardinality($2::uuid[]) THEN 1 ELSE 0 END FROM stored)"},
     sql_text{sql::open_lanes, R"(UPDATE @entries e SET gate = e.due_at
  FROM unnest($1::text[], $2::text[]) AS l (queue, lane)
  WHERE e.queue = l.queue AND e.sequence = (SELECT h.sequence FROM @entries h
@@ -671,28 +681,31 @@ inline constexpr std::array statements{
     sql_text{sql::claim, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY (ARRAY(
  SELECT c.id FROM @entries c WHERE c.queue = $1::text AND c.gate >= $6::bigint AND c.gate <= $2::bigint
  ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED))
- RETURNING {entry}, e.payload, txid_current())"},
+ RETURNING txid_current(), {unknown})"},
     sql_text{sql::claim_only, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY (ARRAY(
  SELECT c.id FROM @entries c WHERE c.id = $3::uuid AND (c.queue = $1::text AND c.gate <= $2::bigint) IS TRUE
  FOR NO KEY UPDATE SKIP LOCKED))
- RETURNING {entry}, e.payload, txid_current())"},
+ RETURNING txid_current(), {unknown})"},
 
-    // The same in one round trip with the commit. If one of the entries has an expired lease, it claims none and returns a
-    // row that says so. It returns a row without an entry if nothing is due, too.
-    sql_text{sql::claim_unlapsed, R"(WITH due AS (
- SELECT array_agg(d.id) AS ids, coalesce(bool_or(d.state = 2), false) AS lapsed FROM (
+    // The same in one round trip with the commit. It claims none if one of the entries has an expired lease; `is_due` then
+    // says whether there are any. $2 now, $3 the lowest gate.
+    sql_text{sql::claim_unlapsed, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY ((
+ SELECT CASE WHEN NOT bool_or(d.state = 2) THEN array_agg(d.id) END FROM (
  SELECT c.id, c.state FROM @entries c WHERE c.queue = $1::text AND c.gate >= $6::bigint AND c.gate <= $2::bigint
- ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) d),
- claimed AS (UPDATE @entries e SET {claimed}
- WHERE e.id = ANY ((SELECT CASE WHEN NOT due.lapsed THEN due.ids END FROM due)::uuid[])
- RETURNING txid_current() AS number, {entry}, e.payload)
- SELECT due.lapsed, c.* FROM due LEFT JOIN claimed c ON true)"},
+ ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) d)::uuid[])
+ RETURNING txid_current(), {unknown})"},
+    sql_text{sql::is_due, R"(SELECT EXISTS (SELECT 1 FROM @entries c
+ WHERE c.queue = $1::text AND c.gate >= $3::bigint AND c.gate <= $2::bigint))"},
 
-    // The usual settle: successes that reach no other entry. $1 now. It returns those that were applied.
-    sql_text{sql::succeed, R"(UPDATE @entries e SET state = 3, gate = NULL, result = s.result, updated_at = $1::bigint,
+    // The usual settle: successes that reach no other entry. $1 now. It returns how many were applied; and which, if not
+    // all were.
+    sql_text{sql::succeed,
+             R"(WITH done AS (UPDATE @entries e SET state = 3, gate = NULL, result = s.result, updated_at = $1::bigint,
  lapses = 0, woken = false FROM unnest($2::uuid[], $3::bigint[], $4::bytea[]) AS s (id, epoch, result)
  WHERE e.id = s.id AND e.epoch = s.epoch AND e.state = 2
- AND e."group" IS NULL AND e.lane IS NULL AND e.parent IS NULL RETURNING e.id, txid_current())"},
+ AND e."group" IS NULL AND e.lane IS NULL AND e.parent IS NULL RETURNING e.id)
+ SELECT n.number, d.id FROM (SELECT count(*) AS count, CASE WHEN count(*) > 0 THEN txid_current() END AS number FROM done) n
+ LEFT JOIN done d ON n.count <> cardinality($2::uuid[]) WHERE n.count > 0)"},
 
     // The verbs: lock and read, apply in memory, write back under the fence of epoch and state. $1 ids; $2 those of them
     // that may end, whose lanes are locked first. Their parents are locked with them, but only if they will end: a claim
@@ -941,7 +954,10 @@ class connection {
         for (const auto& one : asked) {
             receive(one, answers, failed);
         }
-        receive_sync();
+        const auto end = receive_end();
+        if (failed.empty() && !end.is_complete) {
+            throw error_of(end.refused, doing());
+        }
         if (!failed.empty()) {
             throw error_of(failed, doing());
         }
@@ -970,16 +986,19 @@ class connection {
         bool is_known = false;
     };
 
-    /// COMMIT, with what was added before. Throws if it is known not to have happened.
-    [[nodiscard]] committed commit() {
-        const auto place = add(sql::commit);
+    /// How a transaction ends. Without BEGIN, the server commits what was sent when it has carried out all of it.
+    enum class ends : bool { by_itself, with_commit };
+
+    /// Commits, with what was added before. Throws if it is known not to have happened.
+    [[nodiscard]] committed commit(ends how = ends::with_commit) {
+        const auto place = how == ends::with_commit ? add(sql::commit) : statements_pending_;
         has_warned_ = false;
         const auto asked = std::exchange(pending_, {});
         statements_pending_ = 0;
         committed out;
         out.answers.reserve(asked.size());
         std::string failed;
-        // From here on the server may have the COMMIT, even if libpq reports that it could not send everything.
+        // From here on the server may commit, even if libpq reports that it could not send everything.
         if (PQpipelineSync(db_) != 1) {
             lose();
             return out;
@@ -991,22 +1010,22 @@ class connection {
         } catch (...) { // no memory for the answer is as bad as no answer
             lose();
             if (!failed.empty() && out.answers.size() < place) {
-                throw; // the server answers in order, so it has not reached the COMMIT
+                throw; // the server answers in order, so it has not begun to commit
             }
             return out;
         }
-        if (failed.empty() && out.answers[place].tag() != "COMMIT") {
+        if (how == ends::with_commit && failed.empty() && out.answers[place].tag() != "COMMIT") {
             failed = "40000"; // the transaction had failed before, and the server answers ROLLBACK
         }
-        try {
-            receive_sync();
-        } catch (const error&) {
-            // The answer to COMMIT was there; the connection was lost after it.
+        const auto end = receive_end();
+        if (failed.empty() && how == ends::by_itself) {
+            failed = end.refused; // by a check at the commit
         }
         if (!failed.empty()) {
             throw error_of(failed, doing());
         }
-        out.is_known = true;
+        // If COMMIT was answered, the connection may be lost after it.
+        out.is_known = how == ends::with_commit || end.is_complete;
         return out;
     }
 
@@ -1113,13 +1132,21 @@ class connection {
         return severity != nullptr && (std::string_view(severity) == "FATAL" || std::string_view(severity) == "PANIC");
     }
 
-    void receive_sync() {
+    /// The end of a round trip.
+    struct round_trip_end {
+        bool is_complete = false;
+        std::string refused{}; ///< the SQLSTATE of an error at the end, after which the connection is still there
+    };
+
+    [[nodiscard]] round_trip_end receive_end() {
         const result_ptr result(PQgetResult(db_));
-        if (!result || PQresultStatus(result.get()) != PGRES_PIPELINE_SYNC) {
-            lose();
-            throw error_of(result ? sqlstate_of(result.get()) : std::string_view{}, doing());
+        if (result && PQresultStatus(result.get()) == PGRES_PIPELINE_SYNC) {
+            const result_ptr end(PQgetResult(db_)); // null: libpq is idle from here on
+            return {.is_complete = true};
         }
-        const result_ptr end(PQgetResult(db_)); // null: libpq is idle from here on
+        const bool is_refusal = result && PQstatus(db_) == CONNECTION_OK && !is_last_word(result.get());
+        lose(); // its state is not known
+        return {.refused = is_refusal ? std::string(sqlstate_of(result.get())) : std::string()};
     }
 
     owned_connection owned_{};
@@ -1714,6 +1741,10 @@ class claim_heads {
         }
     }
 
+    /// Whether the last claim of this process found as many entries as it may take. Only a guess for the next one.
+    [[nodiscard]] bool has_backlog() const noexcept { return has_backlog_; }
+    void note_backlog(bool is_full) noexcept { has_backlog_ = is_full; }
+
     /// This process has committed an entry with this gate.
     void lower(std::string_view queue, time_point gate) noexcept {
         if (!is_held_) {
@@ -1754,6 +1785,7 @@ class claim_heads {
     mutable std::mutex mutex_{};
     std::atomic<bool> is_held_ = false;
     std::atomic<bool> wants_snapshot_ = false;
+    std::atomic<bool> has_backlog_ = false;
     clock::time_point asked_at_;
     std::string oldest_{}; ///< the oldest transaction that a snapshot may not see
     clock::time_point same_since_{};
@@ -1836,6 +1868,31 @@ inline void expect_sound(const life& l) {
                 "postgres: the tables are damaged: a counter of an entry is at its maximum");
 }
 
+/// Adds the fields that are lists, and checks the whole.
+inline void finish(entry& e, std::string_view trail, std::string_view headers) {
+    decode_trail(trail, e.trail);
+    decode_headers(headers, e.headers);
+    row::expect(e.sequence > 0, "postgres: the tables are damaged: an entry's sequence is 0");
+    expect_sound(e);
+}
+
+/// Reads the part `{unknown}` of `sql_parts.hpp`: an entry that the request has claimed.
+inline void read_claimed(row& from, const claim_request& by, entry& e) {
+    std::string trail;
+    std::string headers;
+    from.read(e.sequence, e.id, e.topic, or_default{e.key}, or_default{e.group}, or_default{e.lane},
+              or_default{e.parent}, or_default{e.predecessor}, e.generation, e.attempts_max, e.expires_at, e.created_at,
+              e.attempts, e.lapses, e.failures, e.epoch, e.due_at, e.last_error, or_default{trail}, or_default{headers},
+              or_default{e.progress}, or_default{e.payload});
+    e.queue = by.queue;
+    e.state = state::claimed;
+    e.lease_until = by.now + by.lease;
+    e.worker = by.worker;
+    e.updated_at = by.now;
+    e.last_attempt_at = by.now;
+    finish(e, trail, headers);
+}
+
 /// Reads the part `{entry}` of `sql_parts.hpp` and the payload after it.
 inline void read_entry(row& from, entry& e) {
     std::string trail;
@@ -1845,10 +1902,7 @@ inline void read_entry(row& from, entry& e) {
               e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at, e.lease_until, e.woken, e.worker,
               e.last_error, e.updated_at, e.last_attempt_at, or_default{trail}, or_default{headers},
               or_default{e.progress}, e.result, or_default{e.payload});
-    decode_trail(trail, e.trail);
-    decode_headers(headers, e.headers);
-    row::expect(e.sequence > 0, "postgres: the tables are damaged: an entry's sequence is 0");
-    expect_sound(e);
+    finish(e, trail, headers);
 }
 
 } // namespace postgres::detail
@@ -1902,47 +1956,43 @@ class claimer {
             r.only.is_nil()
                 ? on_.ask(sql::claim, parameters(r.queue, r.now, std::uint64_t{r.limit}, until, r.worker, look_.from))
                 : on_.ask(sql::claim_only, parameters(r.queue, r.now, r.only, until, r.worker));
-        std::vector<entry> claimed(found.size());
-        for (std::size_t i = 0; i < claimed.size(); ++i) {
-            auto one = found[i];
-            read_entry(one, claimed[i]);
-            one.read(session_.transaction_number);
-        }
-        claimed = sorted(std::move(claimed));
+        auto claimed = read(r, found);
         if (r.only.is_nil()) {
             end_look(r, claimed);
         }
         return claimed;
     }
 
-    /// Adds a claim that takes nothing if one of the entries has an expired lease. Returns the place of its answer.
-    [[nodiscard]] std::size_t add_unlapsed(const claim_request& r) {
+    /// The places of the answers to a claim that takes nothing if one of the entries has an expired lease.
+    struct unlapsed {
+        std::size_t claimed = 0;
+        std::optional<std::size_t> is_due{};
+        [[nodiscard]] std::size_t last() const noexcept { return is_due.value_or(claimed); }
+    };
+
+    /// Adds such a claim. In the middle of a backlog it does not ask whether anything is due.
+    [[nodiscard]] unlapsed add_unlapsed(const claim_request& r) {
         on_.set_doing("claim");
         begin_look(r);
-        return on_.add(sql::claim_unlapsed,
-                       parameters(r.queue, r.now, std::uint64_t{r.limit}, r.now + r.lease, r.worker, look_.from));
+        unlapsed at{.claimed = on_.add(sql::claim_unlapsed, parameters(r.queue, r.now, std::uint64_t{r.limit},
+                                                                       r.now + r.lease, r.worker, look_.from))};
+        if (heads_ == nullptr || !heads_->has_backlog()) {
+            at.is_due = on_.add(sql::is_due, parameters(r.queue, r.now, look_.from));
+        }
+        return at;
     }
 
-    /// Its answer. Nothing: one of the entries has an expired lease.
-    [[nodiscard]] std::optional<std::vector<entry>> read_unlapsed(const claim_request& r, const rows& found) {
-        std::vector<entry> claimed;
-        claimed.reserve(found.size());
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            auto one = found[i];
-            bool has_lapsed = false;
-            std::optional<std::uint64_t> number;
-            one.read(has_lapsed, number);
-            if (has_lapsed) {
-                return std::nullopt;
-            }
-            if (number) { // else the row says only that nothing is due
-                session_.transaction_number = *number;
-                read_entry(one, claimed.emplace_back());
-            }
-        }
-        claimed = sorted(std::move(claimed));
+    /// Its answers. Nothing: an entry has an expired lease, other transactions have locked what is due, or nothing is due
+    /// and it did not ask.
+    [[nodiscard]] std::optional<std::vector<entry>> read_unlapsed(const claim_request& r, const unlapsed& at,
+                                                                  const std::vector<rows>& answers) {
+        auto claimed = read(r, answers[at.claimed]);
         end_look(r, claimed);
-        return claimed;
+        bool is_due = true;
+        if (at.is_due) {
+            answers[*at.is_due][0].read(is_due);
+        }
+        return claimed.empty() && is_due ? std::nullopt : std::optional(std::move(claimed));
     }
 
   private:
@@ -1962,10 +2012,17 @@ class claimer {
             look_.first = claimed.empty() ? std::nullopt : std::optional(claimed.front().due_at);
             look_.ended = claim_heads::clock::now();
             heads_->note(r.queue, look_);
+            heads_->note_backlog(claimed.size() == r.limit);
         }
     }
 
-    [[nodiscard]] static std::vector<entry> sorted(std::vector<entry> claimed) {
+    [[nodiscard]] std::vector<entry> read(const claim_request& r, const rows& found) {
+        std::vector<entry> claimed(found.size());
+        for (std::size_t i = 0; i < claimed.size(); ++i) {
+            auto one = found[i];
+            one.read(session_.transaction_number);
+            read_claimed(one, r, claimed[i]);
+        }
         std::sort(claimed.begin(), claimed.end(), [](const entry& a, const entry& b) {
             return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
         });
@@ -2587,16 +2644,16 @@ class database {
         announce(in);
     }
 
-    /// Commits in one round trip with a statement that was added and whose answer has the place `last`. Calls `read` with the
-    /// answer, which may note the transaction's number. An error is in doubt if the commit may have happened.
+    /// Commits in one round trip with statements that were added and whose answers end with the place `last`. Calls `read`
+    /// with all answers; it may note the transaction's number. An error is in doubt if the commit may have happened.
     template <class Read>
-    void commit_with(connection& on, session& in, std::size_t last, const Read& read) {
+    void commit_with(connection& on, session& in, connection::ends how, std::size_t last, const Read& read) {
         add_notify(on, in);
-        const auto got = on.commit();
+        const auto got = on.commit(how);
         const bool has_answer = got.answers.size() > last;
         if (has_answer) {
             try {
-                read(got.answers[last]);
+                read(got.answers);
             } catch (const error& e) {
                 throw error(e.kind(), e.what(), {.in_doubt = true, .text_code = e.text_code()});
             } catch (const std::bad_alloc&) {
@@ -2681,13 +2738,20 @@ class loan {
     loan(const loan&) = delete;
     loan& operator=(const loan&) = delete;
     ~loan() {
-        on_->roll_back();
+        roll_back();
         in_->pool().give_back(std::move(on_), purpose_);
     }
 
     [[nodiscard]] connection& on() noexcept { return *on_; }
     [[nodiscard]] database& in() noexcept { return *in_; }
 
+    /// For statements that travel with their commit and are the whole transaction. They need no BEGIN, unless settings
+    /// are made for the transaction.
+    void begin_whole() {
+        if (has_begun_ || !in_->pool().how().prepare) {
+            begin();
+        }
+    }
     /// Sends BEGIN with the next statement.
     void begin() {
         if (!has_begun_) {
@@ -2719,6 +2783,10 @@ class loan {
         }
         in_->heads().note_snapshot(std::move(oldest), clock::now());
     }
+    void roll_back() noexcept {
+        on_->roll_back();
+        has_begun_ = false;
+    }
     [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
     void commit(const session& s) {
         if (has_begun_) {
@@ -2730,7 +2798,7 @@ class loan {
     /// Commits together with a statement that was added; see `database::commit_with`.
     template <class Read>
     void commit_with(session& s, std::size_t last, const Read& read) {
-        in_->commit_with(*on_, s, last, read);
+        in_->commit_with(*on_, s, has_begun_ ? connection::ends::with_commit : connection::ends::by_itself, last, read);
         has_begun_ = false;
     }
 
@@ -2875,35 +2943,48 @@ class draft_inserter {
         return receipts;
     }
 
-    /// Adds what stores one draft without a predecessor, if it is no duplicate. Returns the place of the answer.
-    [[nodiscard]] std::size_t add_one(const draft& d, time_point now) {
+    /// Whether `add_all` can store these.
+    [[nodiscard]] static bool is_one_statement(std::span<const draft> drafts) {
+        const auto is_plain = [](const draft& d) { return d.group.empty() && d.lane.empty(); };
+        return !drafts.empty() && count_together(drafts) == drafts.size() &&
+               (drafts.size() == 1 || std::all_of(drafts.begin(), drafts.end(), is_plain));
+    }
+
+    /// Adds what stores the drafts, if none is a duplicate; otherwise nothing is stored. Returns the place of the answer.
+    [[nodiscard]] std::size_t add_all(std::span<const draft> drafts, time_point now) {
         on_.set_doing("enqueue");
-        if (d.group.empty() && d.lane.empty()) {
+        const auto& d = drafts.front();
+        if (drafts.size() == 1 && d.group.empty() && d.lane.empty()) {
             return on_.add(sql::insert_one, parameters_of_one(d, now));
         }
-        draft_arrays rows;
-        rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
+        for (const auto& one : drafts) {
+            note_stored(one, now); // before it is known: a duplicate wakes workers for nothing
+        }
+        if (drafts.size() > 1) {
+            return on_.add(sql::insert_all, arrays_of(drafts, now).for_statement(now));
+        }
         const auto lanes = lanes_of(d);
-        const auto place = add_insert(rows, lanes, now);
+        const auto place = add_insert(arrays_of(drafts, now), lanes, now);
         if (!lanes.empty()) {
             on_.add(sql::drop_lanes, parameters_of(lanes)); // if it was a duplicate
         }
-        note_stored(d, now); // before it is known: a duplicate wakes workers for nothing
         return place;
     }
-    /// Whether the draft was stored.
-    [[nodiscard]] bool read_one(const draft& d, time_point now, const rows& answer) {
+    /// Whether the drafts were stored. A duplicate among several is an error, `not_all_stored`.
+    [[nodiscard]] bool read_all(std::span<const draft> drafts, time_point now, const rows& answer) {
         if (answer.size() == 0) {
             session_.woken_queues.clear();
             return false;
         }
-        if (d.group.empty() && d.lane.empty()) {
-            answer[0].read(session_.transaction_number);
+        const auto& d = drafts.front();
+        if (drafts.size() == 1 && d.group.empty() && d.lane.empty()) {
             note_stored(d, now);
-        } else {
-            id stored;
-            answer[0].read(stored, session_.transaction_number);
         }
+        auto first = answer[0];
+        if (drafts.size() == 1 && !(d.group.empty() && d.lane.empty())) {
+            first.skip(); // the id
+        }
+        first.read(session_.transaction_number);
         return true;
     }
 
@@ -2914,6 +2995,14 @@ class draft_inserter {
         return parameters(now, on_.names().channel(), d.id, d.queue, d.topic, or_null{d.key}, or_null{d.parent},
                           d.due_at.value_or(now), d.expires_at, d.attempts_max, or_null{trail}, or_null{headers},
                           or_null{d.progress}, d.result, d.payload);
+    }
+
+    [[nodiscard]] static draft_arrays arrays_of(std::span<const draft> drafts, time_point now) {
+        draft_arrays rows;
+        for (const auto& d : drafts) {
+            rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
+        }
+        return rows;
     }
 
     [[nodiscard]] static lane_set lanes_of(const draft& d) {
@@ -2959,15 +3048,13 @@ class draft_inserter {
     }
 
     void insert_together(std::span<const draft> drafts, time_point now, std::vector<receipt>& receipts) {
-        draft_arrays rows;
         lane_set lanes;
         for (const auto& d : drafts) {
-            rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
             if (!d.lane.empty()) {
                 lanes.emplace(d.queue, d.lane);
             }
         }
-        const auto stored = insert(rows, lanes, now);
+        const auto stored = insert(arrays_of(drafts, now), lanes, now);
         bool has_all = true;
         for (const auto& d : drafts) {
             if (stored.size() == drafts.size() || std::binary_search(stored.begin(), stored.end(), d.id)) {
@@ -3020,9 +3107,7 @@ class draft_inserter {
             if (const auto owner = find_owner(d)) {
                 return {receipt::kind::duplicate, *owner};
             }
-            draft_arrays rows;
-            rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
-            if (!insert(rows, lanes_of(d), now).empty()) {
+            if (!insert(arrays_of(std::span(&d, 1), now), lanes_of(d), now).empty()) {
                 note_stored(d, now);
                 return {receipt::kind::inserted, d.id};
             }
@@ -3562,10 +3647,12 @@ class entry_writer {
         array ids(pg_type::uuid);
         array epochs(pg_type::bigint);
         array results(pg_type::bytea);
+        std::vector<std::size_t> asked;
         for (const auto& [which, place] : places) {
             const auto& s = settles[place];
             const auto* const success = std::get_if<succeed>(&s.outcome);
             if (success != nullptr && !repeated.contains(which) && s.ticket.epoch <= INT64_MAX) {
+                asked.push_back(place);
                 ids.add(which);
                 epochs.add(s.ticket.epoch);
                 results.add(success->result);
@@ -3574,9 +3661,15 @@ class entry_writer {
         std::vector<bool> done(settles.size());
         if (ids.size() != 0) {
             on_.ask(sql::succeed, parameters(now, ids, epochs, results)).each([&](row one) {
-                id which;
-                one.read(which, session_.transaction_number);
-                done[places.at(which)] = true;
+                std::optional<id> which; // none: all of them
+                one.read(session_.transaction_number, which);
+                if (which) {
+                    done[places.at(*which)] = true;
+                } else {
+                    for (const auto place : asked) {
+                        done[place] = true;
+                    }
+                }
             });
         }
         return done;
@@ -3907,12 +4000,17 @@ class transaction : public validated_writer<transaction> {
         detail::translate_bad_alloc([&] { closing->commit(session_); });
     }
 
-    /// In one round trip, if it is one draft without a predecessor and nothing was done before.
+    /// In one round trip, if nothing was done before, no draft is a duplicate, and it is one draft without a predecessor, or
+    /// several that have neither predecessor nor group nor lane.
     std::vector<receipt> enqueue_and_commit(std::span<const draft> drafts, time_point now) {
         validate(drafts, expect_open());
-        const bool is_alone = drafts.size() == 1 && drafts.front().predecessor.is_nil() && !loan_->has_begun();
-        if (is_alone && store_at_once(drafts.front(), now)) {
-            return {{receipt::kind::inserted, drafts.front().id}};
+        if (!loan_->has_begun() && detail::draft_inserter::is_one_statement(drafts) && store_at_once(drafts, now)) {
+            std::vector<receipt> receipts;
+            receipts.reserve(drafts.size());
+            for (const auto& d : drafts) {
+                receipts.push_back({receipt::kind::inserted, d.id});
+            }
+            return receipts;
         }
         auto receipts = enqueue(drafts, now);
         commit();
@@ -3928,11 +4026,12 @@ class transaction : public validated_writer<transaction> {
             return claimed;
         }
         close_after([&] {
-            auto& lent = use();
+            auto& lent = use_whole();
             detail::claimer claimer(lent.on(), session_, &lent.in().heads());
-            const auto place = claimer.add_unlapsed(request);
-            lent.commit_with(session_, place,
-                             [&](const detail::rows& r) { claimed = claimer.read_unlapsed(request, r); });
+            const auto at = claimer.add_unlapsed(request);
+            lent.commit_with(session_, at.last(), [&](const std::vector<detail::rows>& answers) {
+                claimed = claimer.read_unlapsed(request, at, answers);
+            });
         });
         close();
         return claimed;
@@ -3974,6 +4073,12 @@ class transaction : public validated_writer<transaction> {
         loan_->begin();
         return *loan_;
     }
+    /// For statements that travel with the commit.
+    [[nodiscard]] detail::loan& use_whole() const {
+        loan_->in().pool().set_thread(&loan_->on(), std::this_thread::get_id());
+        loan_->begin_whole();
+        return *loan_;
+    }
 
     template <class Operation>
     auto read(const Operation& operation) const {
@@ -3987,22 +4092,30 @@ class transaction : public validated_writer<transaction> {
         });
     }
 
-    /// Returns whether the draft was stored. If not, it is a duplicate: nothing was written, and the transaction can begin
+    /// Returns whether the drafts were stored. If not, one is a duplicate: nothing was written, and the transaction can begin
     /// again.
-    [[nodiscard]] bool store_at_once(const draft& one, time_point now) {
-        bool is_stored = false;
+    [[nodiscard]] bool store_at_once(std::span<const draft> drafts, time_point now) {
+        bool are_stored = false;
         close_after([&] {
-            auto& lent = use();
+            auto& lent = use_whole();
             detail::draft_inserter inserter(lent.on(), session_);
-            const auto place = inserter.add_one(one, now);
-            lent.commit_with(session_, place,
-                             [&](const detail::rows& r) { is_stored = inserter.read_one(one, now, r); });
+            const auto place = inserter.add_all(drafts, now);
+            try {
+                lent.commit_with(session_, place, [&](const std::vector<detail::rows>& answers) {
+                    are_stored = inserter.read_all(drafts, now, answers[place]);
+                });
+            } catch (const error& e) {
+                if (e.is_in_doubt() || e.text_code() != detail::not_all_stored) {
+                    throw;
+                }
+                lent.roll_back();
+            }
         });
         session_ = {};
-        if (is_stored) {
+        if (are_stored) {
             close();
         }
-        return is_stored;
+        return are_stored;
     }
 
     /// Closes the transaction if the operation throws.

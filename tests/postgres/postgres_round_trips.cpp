@@ -99,6 +99,30 @@ TEST_CASE("postgres round trips: a single enqueue takes one and stores what an e
     CHECK(look(s.store) == look(plain));
 }
 
+TEST_CASE("postgres round trips: several plain drafts take one, and all are stored or none if one is a duplicate") {
+    opened s;
+    postgres::store plain(conninfo(), {.prefix = fresh_prefix()});
+    const auto put_all = [&](const std::vector<vouch::draft>& drafts, int expected) {
+        std::vector<vouch::receipt> got;
+        CHECK(trips([&] { got = vouch::enqueue(s.store, drafts, t0); }) == expected);
+        CHECK(got == vouch::transact(plain, [&](auto& tx) { return tx.enqueue(drafts, t0); }));
+        const auto all = [](const postgres::store& in) { return numbers(in.list(vouch::query::all("q"))); };
+        CHECK(all(s.store) == all(plain)); // a failed try leaves gaps between sequences
+    };
+    auto keyed = draft_of(3);
+    keyed.key = "k";
+    const auto wakes = s.store.wakes("q");
+    put_all({draft_of(1), draft_of(2), keyed}, 1);
+    CHECK(s.store.wakes("q") != wakes);
+    auto same_key = draft_of(5);
+    same_key.key = "k";
+    put_all({draft_of(4), same_key, draft_of(2)}, 5);    // tries, begins, looks up two, commits
+    put_all({draft_of(6), draft_of(7), draft_of(6)}, 4); // repeats an id: two statements, and a look-up
+    auto member = draft_of(9);
+    member.group = "g";
+    put_all({draft_of(8), member}, 2);
+}
+
 TEST_CASE("postgres round trips: a duplicate gets the receipt of the stored entry, and leaves nothing behind") {
     opened s;
     for (const auto& d : kinds_of_drafts()) {
@@ -150,7 +174,7 @@ TEST_CASE("postgres round trips: a runner's claim takes one, and its settle with
     vouch::router router(outbox);
     router.on("t", [] {});
     vouch::runner runner(outbox, router, {.queue = "q", .batch_size = 3});
-    for (std::uint64_t n = 1; n <= 6; ++n) {
+    for (std::uint64_t n = 1; n <= 5; ++n) {
         s.put(draft_of(n));
     }
     std::vector<vouch::entry> claimed;
@@ -158,11 +182,22 @@ TEST_CASE("postgres round trips: a runner's claim takes one, and its settle with
     REQUIRE(claimed.size() == 3);
     auto done = runner.handle_all(std::move(claimed));
     CHECK(trips([&] { claimed = runner.settle_and_claim(done).second; }) == 2);
-    CHECK(claimed.size() == 3);
+    CHECK(claimed.size() == 2);
     done = runner.handle_all(std::move(claimed));
     CHECK(trips([&] { claimed = runner.settle_and_claim(done).second; }) == 2);
     CHECK(claimed.empty());
-    CHECK(s.store.counts("q")[vouch::state::succeeded] == 6);
+    CHECK(s.store.counts("q")[vouch::state::succeeded] == 5);
+    // After a full batch a claim does not ask whether anything is due. If nothing is, it takes another one.
+    for (std::uint64_t n = 6; n <= 8; ++n) {
+        s.put(draft_of(n));
+    }
+    claimed = runner.claim();
+    REQUIRE(claimed.size() == 3);
+    done = runner.handle_all(std::move(claimed));
+    CHECK(trips([&] { claimed = runner.settle_and_claim(done).second; }) > 2);
+    CHECK(claimed.empty());
+    CHECK(trips([&] { claimed = runner.claim(); }) == 1);
+    CHECK(s.store.counts("q")[vouch::state::succeeded] == 8);
 }
 
 TEST_CASE("postgres round trips: entries with an expired lease are not claimed by the call that commits") {

@@ -76,12 +76,17 @@ class transaction : public validated_writer<transaction> {
         detail::translate_bad_alloc([&] { closing->commit(session_); });
     }
 
-    /// In one round trip, if it is one draft without a predecessor and nothing was done before.
+    /// In one round trip, if nothing was done before, no draft is a duplicate, and it is one draft without a predecessor, or
+    /// several that have neither predecessor nor group nor lane.
     std::vector<receipt> enqueue_and_commit(std::span<const draft> drafts, time_point now) {
         validate(drafts, expect_open());
-        const bool is_alone = drafts.size() == 1 && drafts.front().predecessor.is_nil() && !loan_->has_begun();
-        if (is_alone && store_at_once(drafts.front(), now)) {
-            return {{receipt::kind::inserted, drafts.front().id}};
+        if (!loan_->has_begun() && detail::draft_inserter::is_one_statement(drafts) && store_at_once(drafts, now)) {
+            std::vector<receipt> receipts;
+            receipts.reserve(drafts.size());
+            for (const auto& d : drafts) {
+                receipts.push_back({receipt::kind::inserted, d.id});
+            }
+            return receipts;
         }
         auto receipts = enqueue(drafts, now);
         commit();
@@ -97,11 +102,12 @@ class transaction : public validated_writer<transaction> {
             return claimed;
         }
         close_after([&] {
-            auto& lent = use();
+            auto& lent = use_whole();
             detail::claimer claimer(lent.on(), session_, &lent.in().heads());
-            const auto place = claimer.add_unlapsed(request);
-            lent.commit_with(session_, place,
-                             [&](const detail::rows& r) { claimed = claimer.read_unlapsed(request, r); });
+            const auto at = claimer.add_unlapsed(request);
+            lent.commit_with(session_, at.last(), [&](const std::vector<detail::rows>& answers) {
+                claimed = claimer.read_unlapsed(request, at, answers);
+            });
         });
         close();
         return claimed;
@@ -143,6 +149,12 @@ class transaction : public validated_writer<transaction> {
         loan_->begin();
         return *loan_;
     }
+    /// For statements that travel with the commit.
+    [[nodiscard]] detail::loan& use_whole() const {
+        loan_->in().pool().set_thread(&loan_->on(), std::this_thread::get_id());
+        loan_->begin_whole();
+        return *loan_;
+    }
 
     template <class Operation>
     auto read(const Operation& operation) const {
@@ -156,22 +168,30 @@ class transaction : public validated_writer<transaction> {
         });
     }
 
-    /// Returns whether the draft was stored. If not, it is a duplicate: nothing was written, and the transaction can begin
+    /// Returns whether the drafts were stored. If not, one is a duplicate: nothing was written, and the transaction can begin
     /// again.
-    [[nodiscard]] bool store_at_once(const draft& one, time_point now) {
-        bool is_stored = false;
+    [[nodiscard]] bool store_at_once(std::span<const draft> drafts, time_point now) {
+        bool are_stored = false;
         close_after([&] {
-            auto& lent = use();
+            auto& lent = use_whole();
             detail::draft_inserter inserter(lent.on(), session_);
-            const auto place = inserter.add_one(one, now);
-            lent.commit_with(session_, place,
-                             [&](const detail::rows& r) { is_stored = inserter.read_one(one, now, r); });
+            const auto place = inserter.add_all(drafts, now);
+            try {
+                lent.commit_with(session_, place, [&](const std::vector<detail::rows>& answers) {
+                    are_stored = inserter.read_all(drafts, now, answers[place]);
+                });
+            } catch (const error& e) {
+                if (e.is_in_doubt() || e.text_code() != detail::not_all_stored) {
+                    throw;
+                }
+                lent.roll_back();
+            }
         });
         session_ = {};
-        if (is_stored) {
+        if (are_stored) {
             close();
         }
-        return is_stored;
+        return are_stored;
     }
 
     /// Closes the transaction if the operation throws.

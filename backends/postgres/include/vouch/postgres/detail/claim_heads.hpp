@@ -85,6 +85,10 @@ class claim_heads {
         }
     }
 
+    /// Whether the last claim of this process found as many entries as it may take. Only a guess for the next one.
+    [[nodiscard]] bool has_backlog() const noexcept { return has_backlog_; }
+    void note_backlog(bool is_full) noexcept { has_backlog_ = is_full; }
+
     /// This process has committed an entry with this gate.
     void lower(std::string_view queue, time_point gate) noexcept {
         if (!is_held_) {
@@ -125,6 +129,7 @@ class claim_heads {
     mutable std::mutex mutex_{};
     std::atomic<bool> is_held_ = false;
     std::atomic<bool> wants_snapshot_ = false;
+    std::atomic<bool> has_backlog_ = false;
     clock::time_point asked_at_;
     std::string oldest_{}; ///< the oldest transaction that a snapshot may not see
     clock::time_point same_since_{};

@@ -43,47 +43,43 @@ class claimer {
             r.only.is_nil()
                 ? on_.ask(sql::claim, parameters(r.queue, r.now, std::uint64_t{r.limit}, until, r.worker, look_.from))
                 : on_.ask(sql::claim_only, parameters(r.queue, r.now, r.only, until, r.worker));
-        std::vector<entry> claimed(found.size());
-        for (std::size_t i = 0; i < claimed.size(); ++i) {
-            auto one = found[i];
-            read_entry(one, claimed[i]);
-            one.read(session_.transaction_number);
-        }
-        claimed = sorted(std::move(claimed));
+        auto claimed = read(r, found);
         if (r.only.is_nil()) {
             end_look(r, claimed);
         }
         return claimed;
     }
 
-    /// Adds a claim that takes nothing if one of the entries has an expired lease. Returns the place of its answer.
-    [[nodiscard]] std::size_t add_unlapsed(const claim_request& r) {
+    /// The places of the answers to a claim that takes nothing if one of the entries has an expired lease.
+    struct unlapsed {
+        std::size_t claimed = 0;
+        std::optional<std::size_t> is_due{};
+        [[nodiscard]] std::size_t last() const noexcept { return is_due.value_or(claimed); }
+    };
+
+    /// Adds such a claim. In the middle of a backlog it does not ask whether anything is due.
+    [[nodiscard]] unlapsed add_unlapsed(const claim_request& r) {
         on_.set_doing("claim");
         begin_look(r);
-        return on_.add(sql::claim_unlapsed,
-                       parameters(r.queue, r.now, std::uint64_t{r.limit}, r.now + r.lease, r.worker, look_.from));
+        unlapsed at{.claimed = on_.add(sql::claim_unlapsed, parameters(r.queue, r.now, std::uint64_t{r.limit},
+                                                                       r.now + r.lease, r.worker, look_.from))};
+        if (heads_ == nullptr || !heads_->has_backlog()) {
+            at.is_due = on_.add(sql::is_due, parameters(r.queue, r.now, look_.from));
+        }
+        return at;
     }
 
-    /// Its answer. Nothing: one of the entries has an expired lease.
-    [[nodiscard]] std::optional<std::vector<entry>> read_unlapsed(const claim_request& r, const rows& found) {
-        std::vector<entry> claimed;
-        claimed.reserve(found.size());
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            auto one = found[i];
-            bool has_lapsed = false;
-            std::optional<std::uint64_t> number;
-            one.read(has_lapsed, number);
-            if (has_lapsed) {
-                return std::nullopt;
-            }
-            if (number) { // else the row says only that nothing is due
-                session_.transaction_number = *number;
-                read_entry(one, claimed.emplace_back());
-            }
-        }
-        claimed = sorted(std::move(claimed));
+    /// Its answers. Nothing: an entry has an expired lease, other transactions have locked what is due, or nothing is due
+    /// and it did not ask.
+    [[nodiscard]] std::optional<std::vector<entry>> read_unlapsed(const claim_request& r, const unlapsed& at,
+                                                                  const std::vector<rows>& answers) {
+        auto claimed = read(r, answers[at.claimed]);
         end_look(r, claimed);
-        return claimed;
+        bool is_due = true;
+        if (at.is_due) {
+            answers[*at.is_due][0].read(is_due);
+        }
+        return claimed.empty() && is_due ? std::nullopt : std::optional(std::move(claimed));
     }
 
   private:
@@ -103,10 +99,17 @@ class claimer {
             look_.first = claimed.empty() ? std::nullopt : std::optional(claimed.front().due_at);
             look_.ended = claim_heads::clock::now();
             heads_->note(r.queue, look_);
+            heads_->note_backlog(claimed.size() == r.limit);
         }
     }
 
-    [[nodiscard]] static std::vector<entry> sorted(std::vector<entry> claimed) {
+    [[nodiscard]] std::vector<entry> read(const claim_request& r, const rows& found) {
+        std::vector<entry> claimed(found.size());
+        for (std::size_t i = 0; i < claimed.size(); ++i) {
+            auto one = found[i];
+            one.read(session_.transaction_number);
+            read_claimed(one, r, claimed[i]);
+        }
         std::sort(claimed.begin(), claimed.end(), [](const entry& a, const entry& b) {
             return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
         });

@@ -103,7 +103,10 @@ class connection {
         for (const auto& one : asked) {
             receive(one, answers, failed);
         }
-        receive_sync();
+        const auto end = receive_end();
+        if (failed.empty() && !end.is_complete) {
+            throw error_of(end.refused, doing());
+        }
         if (!failed.empty()) {
             throw error_of(failed, doing());
         }
@@ -132,16 +135,19 @@ class connection {
         bool is_known = false;
     };
 
-    /// COMMIT, with what was added before. Throws if it is known not to have happened.
-    [[nodiscard]] committed commit() {
-        const auto place = add(sql::commit);
+    /// How a transaction ends. Without BEGIN, the server commits what was sent when it has carried out all of it.
+    enum class ends : bool { by_itself, with_commit };
+
+    /// Commits, with what was added before. Throws if it is known not to have happened.
+    [[nodiscard]] committed commit(ends how = ends::with_commit) {
+        const auto place = how == ends::with_commit ? add(sql::commit) : statements_pending_;
         has_warned_ = false;
         const auto asked = std::exchange(pending_, {});
         statements_pending_ = 0;
         committed out;
         out.answers.reserve(asked.size());
         std::string failed;
-        // From here on the server may have the COMMIT, even if libpq reports that it could not send everything.
+        // From here on the server may commit, even if libpq reports that it could not send everything.
         if (PQpipelineSync(db_) != 1) {
             lose();
             return out;
@@ -153,22 +159,22 @@ class connection {
         } catch (...) { // no memory for the answer is as bad as no answer
             lose();
             if (!failed.empty() && out.answers.size() < place) {
-                throw; // the server answers in order, so it has not reached the COMMIT
+                throw; // the server answers in order, so it has not begun to commit
             }
             return out;
         }
-        if (failed.empty() && out.answers[place].tag() != "COMMIT") {
+        if (how == ends::with_commit && failed.empty() && out.answers[place].tag() != "COMMIT") {
             failed = "40000"; // the transaction had failed before, and the server answers ROLLBACK
         }
-        try {
-            receive_sync();
-        } catch (const error&) {
-            // The answer to COMMIT was there; the connection was lost after it.
+        const auto end = receive_end();
+        if (failed.empty() && how == ends::by_itself) {
+            failed = end.refused; // by a check at the commit
         }
         if (!failed.empty()) {
             throw error_of(failed, doing());
         }
-        out.is_known = true;
+        // If COMMIT was answered, the connection may be lost after it.
+        out.is_known = how == ends::with_commit || end.is_complete;
         return out;
     }
 
@@ -275,13 +281,21 @@ class connection {
         return severity != nullptr && (std::string_view(severity) == "FATAL" || std::string_view(severity) == "PANIC");
     }
 
-    void receive_sync() {
+    /// The end of a round trip.
+    struct round_trip_end {
+        bool is_complete = false;
+        std::string refused{}; ///< the SQLSTATE of an error at the end, after which the connection is still there
+    };
+
+    [[nodiscard]] round_trip_end receive_end() {
         const result_ptr result(PQgetResult(db_));
-        if (!result || PQresultStatus(result.get()) != PGRES_PIPELINE_SYNC) {
-            lose();
-            throw error_of(result ? sqlstate_of(result.get()) : std::string_view{}, doing());
+        if (result && PQresultStatus(result.get()) == PGRES_PIPELINE_SYNC) {
+            const result_ptr end(PQgetResult(db_)); // null: libpq is idle from here on
+            return {.is_complete = true};
         }
-        const result_ptr end(PQgetResult(db_)); // null: libpq is idle from here on
+        const bool is_refusal = result && PQstatus(db_) == CONNECTION_OK && !is_last_word(result.get());
+        lose(); // its state is not known
+        return {.refused = is_refusal ? std::string(sqlstate_of(result.get())) : std::string()};
     }
 
     owned_connection owned_{};

@@ -84,16 +84,16 @@ class database {
         announce(in);
     }
 
-    /// Commits in one round trip with a statement that was added and whose answer has the place `last`. Calls `read` with the
-    /// answer, which may note the transaction's number. An error is in doubt if the commit may have happened.
+    /// Commits in one round trip with statements that were added and whose answers end with the place `last`. Calls `read`
+    /// with all answers; it may note the transaction's number. An error is in doubt if the commit may have happened.
     template <class Read>
-    void commit_with(connection& on, session& in, std::size_t last, const Read& read) {
+    void commit_with(connection& on, session& in, connection::ends how, std::size_t last, const Read& read) {
         add_notify(on, in);
-        const auto got = on.commit();
+        const auto got = on.commit(how);
         const bool has_answer = got.answers.size() > last;
         if (has_answer) {
             try {
-                read(got.answers[last]);
+                read(got.answers);
             } catch (const error& e) {
                 throw error(e.kind(), e.what(), {.in_doubt = true, .text_code = e.text_code()});
             } catch (const std::bad_alloc&) {
@@ -178,13 +178,20 @@ class loan {
     loan(const loan&) = delete;
     loan& operator=(const loan&) = delete;
     ~loan() {
-        on_->roll_back();
+        roll_back();
         in_->pool().give_back(std::move(on_), purpose_);
     }
 
     [[nodiscard]] connection& on() noexcept { return *on_; }
     [[nodiscard]] database& in() noexcept { return *in_; }
 
+    /// For statements that travel with their commit and are the whole transaction. They need no BEGIN, unless settings
+    /// are made for the transaction.
+    void begin_whole() {
+        if (has_begun_ || !in_->pool().how().prepare) {
+            begin();
+        }
+    }
     /// Sends BEGIN with the next statement.
     void begin() {
         if (!has_begun_) {
@@ -216,6 +223,10 @@ class loan {
         }
         in_->heads().note_snapshot(std::move(oldest), clock::now());
     }
+    void roll_back() noexcept {
+        on_->roll_back();
+        has_begun_ = false;
+    }
     [[nodiscard]] bool has_begun() const noexcept { return has_begun_; }
     void commit(const session& s) {
         if (has_begun_) {
@@ -227,7 +238,7 @@ class loan {
     /// Commits together with a statement that was added; see `database::commit_with`.
     template <class Read>
     void commit_with(session& s, std::size_t last, const Read& read) {
-        in_->commit_with(*on_, s, last, read);
+        in_->commit_with(*on_, s, has_begun_ ? connection::ends::with_commit : connection::ends::by_itself, last, read);
         has_begun_ = false;
     }
 

@@ -45,35 +45,48 @@ class draft_inserter {
         return receipts;
     }
 
-    /// Adds what stores one draft without a predecessor, if it is no duplicate. Returns the place of the answer.
-    [[nodiscard]] std::size_t add_one(const draft& d, time_point now) {
+    /// Whether `add_all` can store these.
+    [[nodiscard]] static bool is_one_statement(std::span<const draft> drafts) {
+        const auto is_plain = [](const draft& d) { return d.group.empty() && d.lane.empty(); };
+        return !drafts.empty() && count_together(drafts) == drafts.size() &&
+               (drafts.size() == 1 || std::all_of(drafts.begin(), drafts.end(), is_plain));
+    }
+
+    /// Adds what stores the drafts, if none is a duplicate; otherwise nothing is stored. Returns the place of the answer.
+    [[nodiscard]] std::size_t add_all(std::span<const draft> drafts, time_point now) {
         on_.set_doing("enqueue");
-        if (d.group.empty() && d.lane.empty()) {
+        const auto& d = drafts.front();
+        if (drafts.size() == 1 && d.group.empty() && d.lane.empty()) {
             return on_.add(sql::insert_one, parameters_of_one(d, now));
         }
-        draft_arrays rows;
-        rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
+        for (const auto& one : drafts) {
+            note_stored(one, now); // before it is known: a duplicate wakes workers for nothing
+        }
+        if (drafts.size() > 1) {
+            return on_.add(sql::insert_all, arrays_of(drafts, now).for_statement(now));
+        }
         const auto lanes = lanes_of(d);
-        const auto place = add_insert(rows, lanes, now);
+        const auto place = add_insert(arrays_of(drafts, now), lanes, now);
         if (!lanes.empty()) {
             on_.add(sql::drop_lanes, parameters_of(lanes)); // if it was a duplicate
         }
-        note_stored(d, now); // before it is known: a duplicate wakes workers for nothing
         return place;
     }
-    /// Whether the draft was stored.
-    [[nodiscard]] bool read_one(const draft& d, time_point now, const rows& answer) {
+    /// Whether the drafts were stored. A duplicate among several is an error, `not_all_stored`.
+    [[nodiscard]] bool read_all(std::span<const draft> drafts, time_point now, const rows& answer) {
         if (answer.size() == 0) {
             session_.woken_queues.clear();
             return false;
         }
-        if (d.group.empty() && d.lane.empty()) {
-            answer[0].read(session_.transaction_number);
+        const auto& d = drafts.front();
+        if (drafts.size() == 1 && d.group.empty() && d.lane.empty()) {
             note_stored(d, now);
-        } else {
-            id stored;
-            answer[0].read(stored, session_.transaction_number);
         }
+        auto first = answer[0];
+        if (drafts.size() == 1 && !(d.group.empty() && d.lane.empty())) {
+            first.skip(); // the id
+        }
+        first.read(session_.transaction_number);
         return true;
     }
 
@@ -84,6 +97,14 @@ class draft_inserter {
         return parameters(now, on_.names().channel(), d.id, d.queue, d.topic, or_null{d.key}, or_null{d.parent},
                           d.due_at.value_or(now), d.expires_at, d.attempts_max, or_null{trail}, or_null{headers},
                           or_null{d.progress}, d.result, d.payload);
+    }
+
+    [[nodiscard]] static draft_arrays arrays_of(std::span<const draft> drafts, time_point now) {
+        draft_arrays rows;
+        for (const auto& d : drafts) {
+            rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
+        }
+        return rows;
     }
 
     [[nodiscard]] static lane_set lanes_of(const draft& d) {
@@ -129,15 +150,13 @@ class draft_inserter {
     }
 
     void insert_together(std::span<const draft> drafts, time_point now, std::vector<receipt>& receipts) {
-        draft_arrays rows;
         lane_set lanes;
         for (const auto& d : drafts) {
-            rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
             if (!d.lane.empty()) {
                 lanes.emplace(d.queue, d.lane);
             }
         }
-        const auto stored = insert(rows, lanes, now);
+        const auto stored = insert(arrays_of(drafts, now), lanes, now);
         bool has_all = true;
         for (const auto& d : drafts) {
             if (stored.size() == drafts.size() || std::binary_search(stored.begin(), stored.end(), d.id)) {
@@ -190,9 +209,7 @@ class draft_inserter {
             if (const auto owner = find_owner(d)) {
                 return {receipt::kind::duplicate, *owner};
             }
-            draft_arrays rows;
-            rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
-            if (!insert(rows, lanes_of(d), now).empty()) {
+            if (!insert(arrays_of(std::span(&d, 1), now), lanes_of(d), now).empty()) {
                 note_stored(d, now);
                 return {receipt::kind::inserted, d.id};
             }

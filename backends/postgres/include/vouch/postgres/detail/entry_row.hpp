@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <vouch/contract/entry.hpp>
+#include <vouch/contract/request.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/postgres/detail/rows.hpp>
 
@@ -83,6 +84,31 @@ inline void expect_sound(const life& l) {
                 "postgres: the tables are damaged: a counter of an entry is at its maximum");
 }
 
+/// Adds the fields that are lists, and checks the whole.
+inline void finish(entry& e, std::string_view trail, std::string_view headers) {
+    decode_trail(trail, e.trail);
+    decode_headers(headers, e.headers);
+    row::expect(e.sequence > 0, "postgres: the tables are damaged: an entry's sequence is 0");
+    expect_sound(e);
+}
+
+/// Reads the part `{unknown}` of `sql_parts.hpp`: an entry that the request has claimed.
+inline void read_claimed(row& from, const claim_request& by, entry& e) {
+    std::string trail;
+    std::string headers;
+    from.read(e.sequence, e.id, e.topic, or_default{e.key}, or_default{e.group}, or_default{e.lane},
+              or_default{e.parent}, or_default{e.predecessor}, e.generation, e.attempts_max, e.expires_at, e.created_at,
+              e.attempts, e.lapses, e.failures, e.epoch, e.due_at, e.last_error, or_default{trail}, or_default{headers},
+              or_default{e.progress}, or_default{e.payload});
+    e.queue = by.queue;
+    e.state = state::claimed;
+    e.lease_until = by.now + by.lease;
+    e.worker = by.worker;
+    e.updated_at = by.now;
+    e.last_attempt_at = by.now;
+    finish(e, trail, headers);
+}
+
 /// Reads the part `{entry}` of `sql_parts.hpp` and the payload after it.
 inline void read_entry(row& from, entry& e) {
     std::string trail;
@@ -92,10 +118,7 @@ inline void read_entry(row& from, entry& e) {
               e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at, e.lease_until, e.woken, e.worker,
               e.last_error, e.updated_at, e.last_attempt_at, or_default{trail}, or_default{headers},
               or_default{e.progress}, e.result, or_default{e.payload});
-    decode_trail(trail, e.trail);
-    decode_headers(headers, e.headers);
-    row::expect(e.sequence > 0, "postgres: the tables are damaged: an entry's sequence is 0");
-    expect_sound(e);
+    finish(e, trail, headers);
 }
 
 } // namespace postgres::detail

@@ -117,10 +117,12 @@ class entry_writer {
         array ids(pg_type::uuid);
         array epochs(pg_type::bigint);
         array results(pg_type::bytea);
+        std::vector<std::size_t> asked;
         for (const auto& [which, place] : places) {
             const auto& s = settles[place];
             const auto* const success = std::get_if<succeed>(&s.outcome);
             if (success != nullptr && !repeated.contains(which) && s.ticket.epoch <= INT64_MAX) {
+                asked.push_back(place);
                 ids.add(which);
                 epochs.add(s.ticket.epoch);
                 results.add(success->result);
@@ -129,9 +131,15 @@ class entry_writer {
         std::vector<bool> done(settles.size());
         if (ids.size() != 0) {
             on_.ask(sql::succeed, parameters(now, ids, epochs, results)).each([&](row one) {
-                id which;
-                one.read(which, session_.transaction_number);
-                done[places.at(which)] = true;
+                std::optional<id> which; // none: all of them
+                one.read(session_.transaction_number, which);
+                if (which) {
+                    done[places.at(*which)] = true;
+                } else {
+                    for (const auto place : asked) {
+                        done[place] = true;
+                    }
+                }
             });
         }
         return done;

@@ -44,6 +44,7 @@ enum class sql : std::uint8_t {
     insert,
     insert_ungrouped,
     insert_one,
+    insert_all,
     open_lanes,
     drop_lanes,
     owner_by_id,
@@ -54,6 +55,7 @@ enum class sql : std::uint8_t {
     claim,
     claim_only,
     claim_unlapsed,
+    is_due,
     succeed,
     lock_lanes,
     lock_entries,
@@ -68,8 +70,9 @@ enum class sql : std::uint8_t {
     group_drop,
 };
 
-/// The SQLSTATE of `expect_isolation`, division by zero. No other statement divides.
+/// The SQLSTATE with which `expect_isolation` and `insert_all` fail: division by zero. No other statement divides.
 inline constexpr std::string_view wrong_isolation = "22012";
+inline constexpr std::string_view not_all_stored = "22012";
 
 struct sql_text {
     sql which;
@@ -138,6 +141,9 @@ inline constexpr std::array statements{
     sql_text{sql::insert, insert_text},
     sql_text{sql::insert_ungrouped, "{insert} RETURNING id, txid_current()"},
     sql_text{sql::insert_one, insert_one_text},
+    // All of them, or an error and none: it divides by zero if one was not stored.
+    sql_text{sql::insert_all, R"(WITH stored AS ({insert} RETURNING 1)
+ SELECT txid_current() / CASE count(*) WHEN cardinality($2::uuid[]) THEN 1 ELSE 0 END FROM stored)"},
     sql_text{sql::open_lanes, R"(UPDATE @entries e SET gate = e.due_at
  FROM unnest($1::text[], $2::text[]) AS l (queue, lane)
  WHERE e.queue = l.queue AND e.sequence = (SELECT h.sequence FROM @entries h
@@ -164,28 +170,31 @@ inline constexpr std::array statements{
     sql_text{sql::claim, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY (ARRAY(
  SELECT c.id FROM @entries c WHERE c.queue = $1::text AND c.gate >= $6::bigint AND c.gate <= $2::bigint
  ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED))
- RETURNING {entry}, e.payload, txid_current())"},
+ RETURNING txid_current(), {unknown})"},
     sql_text{sql::claim_only, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY (ARRAY(
  SELECT c.id FROM @entries c WHERE c.id = $3::uuid AND (c.queue = $1::text AND c.gate <= $2::bigint) IS TRUE
  FOR NO KEY UPDATE SKIP LOCKED))
- RETURNING {entry}, e.payload, txid_current())"},
+ RETURNING txid_current(), {unknown})"},
 
-    // The same in one round trip with the commit. If one of the entries has an expired lease, it claims none and returns a
-    // row that says so. It returns a row without an entry if nothing is due, too.
-    sql_text{sql::claim_unlapsed, R"(WITH due AS (
- SELECT array_agg(d.id) AS ids, coalesce(bool_or(d.state = 2), false) AS lapsed FROM (
+    // The same in one round trip with the commit. It claims none if one of the entries has an expired lease; `is_due` then
+    // says whether there are any. $2 now, $3 the lowest gate.
+    sql_text{sql::claim_unlapsed, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY ((
+ SELECT CASE WHEN NOT bool_or(d.state = 2) THEN array_agg(d.id) END FROM (
  SELECT c.id, c.state FROM @entries c WHERE c.queue = $1::text AND c.gate >= $6::bigint AND c.gate <= $2::bigint
- ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) d),
- claimed AS (UPDATE @entries e SET {claimed}
- WHERE e.id = ANY ((SELECT CASE WHEN NOT due.lapsed THEN due.ids END FROM due)::uuid[])
- RETURNING txid_current() AS number, {entry}, e.payload)
- SELECT due.lapsed, c.* FROM due LEFT JOIN claimed c ON true)"},
+ ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) d)::uuid[])
+ RETURNING txid_current(), {unknown})"},
+    sql_text{sql::is_due, R"(SELECT EXISTS (SELECT 1 FROM @entries c
+ WHERE c.queue = $1::text AND c.gate >= $3::bigint AND c.gate <= $2::bigint))"},
 
-    // The usual settle: successes that reach no other entry. $1 now. It returns those that were applied.
-    sql_text{sql::succeed, R"(UPDATE @entries e SET state = 3, gate = NULL, result = s.result, updated_at = $1::bigint,
+    // The usual settle: successes that reach no other entry. $1 now. It returns how many were applied; and which, if not
+    // all were.
+    sql_text{sql::succeed,
+             R"(WITH done AS (UPDATE @entries e SET state = 3, gate = NULL, result = s.result, updated_at = $1::bigint,
  lapses = 0, woken = false FROM unnest($2::uuid[], $3::bigint[], $4::bytea[]) AS s (id, epoch, result)
  WHERE e.id = s.id AND e.epoch = s.epoch AND e.state = 2
- AND e."group" IS NULL AND e.lane IS NULL AND e.parent IS NULL RETURNING e.id, txid_current())"},
+ AND e."group" IS NULL AND e.lane IS NULL AND e.parent IS NULL RETURNING e.id)
+ SELECT n.number, d.id FROM (SELECT count(*) AS count, CASE WHEN count(*) > 0 THEN txid_current() END AS number FROM done) n
+ LEFT JOIN done d ON n.count <> cardinality($2::uuid[]) WHERE n.count > 0)"},
 
     // The verbs: lock and read, apply in memory, write back under the fence of epoch and state. $1 ids; $2 those of them
     // that may end, whose lanes are locked first. Their parents are locked with them, but only if they will end: a claim

@@ -22,6 +22,10 @@ inline constexpr std::array sql_parts{
  e.generation, e.attempts_max, e.expires_at, e.created_at, e.state, e.attempts, e.lapses, e.failures, e.epoch, e.due_at,
  CASE WHEN e.state = 2 THEN e.gate END, e.woken, e.worker, e.last_error, e.updated_at, e.last_attempt_at, e.trail,
  e.headers, e.progress, e.result)"},
+    // The columns that `read_claimed` reads: the others have known values after a claim.
+    sql_part{"{unknown}", R"(e.sequence, e.id, e.topic, e.key, e."group", e.lane, e.parent, e.predecessor, e.generation,
+ e.attempts_max, e.expires_at, e.created_at, e.attempts, e.lapses, e.failures, e.epoch, e.due_at, e.last_error, e.trail,
+ e.headers, e.progress, e.payload)"},
     sql_part{"{payload}", "CASE WHEN $6::boolean THEN e.payload END"},
     sql_part{"{filters}", R"(e.sequence > $2::bigint AND ($3::smallint IS NULL OR e.state = $3::smallint)
  AND ($4::text = '' OR e.topic = $4::text))"},
