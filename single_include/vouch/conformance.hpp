@@ -65,6 +65,10 @@
 // ---- vouch/conformance/any_store.hpp
 // A type-erased store, so that the suite is compiled once and not for every store type. `any_store` is itself a store.
 // Copies share one handle. Errors of the wrapped store are passed on.
+//
+// `enqueue_and_commit` and `claim_and_commit` are called `enqueue_last` and `claim_last` here. With their own names
+// `any_transaction` would model `committing_transaction`, whatever it wraps, and `vouch::claim` and runners would call
+// them on stores that do not have them.
 
 namespace vouch {
 inline namespace v0 {
@@ -92,6 +96,10 @@ class transaction_interface : public reader_interface {
     [[nodiscard]] virtual verdict cancel(const id& wanted, std::string_view error, time_point now) = 0;
     virtual std::size_t purge(const purge_request& request) = 0;
     virtual void commit() = 0;
+    /// `enqueue_and_commit`. Called only if `store_interface::is_committing`.
+    virtual std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) = 0;
+    /// `claim_and_commit`. Called only if `store_interface::is_committing`.
+    [[nodiscard]] virtual std::optional<std::vector<entry>> claim_last(const claim_request& request) = 0;
     /// Moves the wrapped transaction into a new object and leaves this one moved from.
     [[nodiscard]] virtual std::unique_ptr<transaction_interface> move_out() = 0;
     /// Move-assigns the transaction that `from` wraps, which must be of the same type.
@@ -103,6 +111,8 @@ class store_interface : public reader_interface {
   public:
     [[nodiscard]] virtual std::unique_ptr<transaction_interface> begin() = 0;
     [[nodiscard]] virtual vouch::capabilities capabilities() const = 0;
+    /// Whether the transactions have `enqueue_and_commit` and `claim_and_commit`, which the store must then declare.
+    [[nodiscard]] virtual bool is_committing() const = 0;
     /// Called only if the store declares the capability `wakes`.
     [[nodiscard]] virtual std::uint64_t wakes(std::string_view queue) = 0;
     virtual std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
@@ -135,6 +145,12 @@ class any_transaction {
     }
     std::size_t purge(const purge_request& request) { return wrapped_->purge(request); }
     void commit() { wrapped_->commit(); }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) {
+        return wrapped_->enqueue_last(drafts, now);
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) {
+        return wrapped_->claim_last(request);
+    }
 
     /// Move-constructs the wrapped transaction. This object stays usable and wraps the one moved from.
     [[nodiscard]] any_transaction move_out() { return any_transaction(wrapped_->move_out()); }
@@ -144,6 +160,8 @@ class any_transaction {
   private:
     std::unique_ptr<transaction_interface> wrapped_;
 };
+
+static_assert(transaction<any_transaction> && !committing_transaction<any_transaction>);
 
 /// A store of any type.
 class any_store {
@@ -159,6 +177,7 @@ class any_store {
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const { return wrapped_->next_due(queue); }
     [[nodiscard]] any_transaction begin() { return any_transaction(wrapped_->begin()); }
     [[nodiscard]] vouch::capabilities capabilities() const { return wrapped_->capabilities(); }
+    [[nodiscard]] bool is_committing() const { return wrapped_->is_committing(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) { return wrapped_->wakes(queue); }
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) {
@@ -231,6 +250,20 @@ class wrapped_transaction final : public transaction_interface {
     void commit() override {
         counted([&] { tx_.commit(); });
     }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) override {
+        if constexpr (committing_transaction<Transaction>) {
+            return counted([&] { return tx_.enqueue_and_commit(drafts, now); });
+        } else {
+            fail_without_operation();
+        }
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) override {
+        if constexpr (committing_transaction<Transaction>) {
+            return counted([&] { return tx_.claim_and_commit(request); });
+        } else {
+            fail_without_operation();
+        }
+    }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         return std::make_unique<wrapped_transaction>(std::move(tx_), counts_);
     }
@@ -239,6 +272,12 @@ class wrapped_transaction final : public transaction_interface {
     }
 
   private:
+    [[noreturn]] static void fail_without_operation() {
+        throw error(error_kind::unsupported,
+                    "the store declares the capability `committing`, but its transactions have "
+                    "no `enqueue_and_commit` and `claim_and_commit`");
+    }
+
     template <class Call>
     auto counted(const Call& call) const {
         return detail::counted(*counts_, call);
@@ -266,6 +305,7 @@ class wrapped_store final : public store_interface {
         });
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
+    [[nodiscard]] bool is_committing() const override { return committing_transaction<typename Store::transaction>; }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override {
         if constexpr (waking_store<Store>) {
             return store_.wakes(queue);
@@ -316,7 +356,7 @@ enum class level : std::uint8_t {
 };
 
 /// The capability that a clause applies to.
-enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared };
+enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared, committing };
 
 [[nodiscard]] constexpr std::string_view name_of(needs n) noexcept {
     switch (n) {
@@ -326,6 +366,7 @@ enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared
     case needs::wakes: return "wakes";
     case needs::durable: return "durable";
     case needs::shared: return "shared";
+    case needs::committing: return "committing";
     }
     return "?";
 }
@@ -338,6 +379,7 @@ enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared
     case needs::wakes: return can.wakes;
     case needs::durable: return can.durable;
     case needs::shared: return can.shared;
+    case needs::committing: return can.committing;
     }
     return false;
 }
@@ -640,7 +682,7 @@ namespace detail {
 
 [[nodiscard]] inline std::string capability_names(const capabilities& can) {
     std::string out;
-    for (const auto n : {needs::groups, needs::lanes, needs::wakes, needs::durable, needs::shared}) {
+    for (const auto n : {needs::groups, needs::lanes, needs::wakes, needs::durable, needs::shared, needs::committing}) {
         if (has(can, n)) {
             out += (out.empty() ? "" : ", ") + std::string(name_of(n));
         }
@@ -825,6 +867,12 @@ class repeating_transaction final : public transaction_interface {
             return true;
         });
     }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) override {
+        return until_no_conflict([&](any_transaction& tx) { return tx.enqueue_last(drafts, now); });
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) override {
+        return until_no_conflict([&](any_transaction& tx) { return tx.claim_last(request); });
+    }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         return std::make_unique<repeating_transaction>(store_, open().move_out(), std::exchange(calls_, {}));
     }
@@ -916,6 +964,7 @@ class repeating_store final : public store_interface {
         return std::make_unique<repeating_transaction>(store_, begin_repeatedly(store_));
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
+    [[nodiscard]] bool is_committing() const override { return store_.is_committing(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override { return store_.wakes(queue); }
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) override {
@@ -975,6 +1024,11 @@ inline constexpr time_point start{std::chrono::hours{24 * 365 * 50}};
         out.push_back(ticket_of(e));
     }
     return out;
+}
+
+/// Nothing: `claim_and_commit` has left the claim to another transaction.
+[[nodiscard]] inline std::optional<std::vector<ticket>> tickets_of(const std::optional<std::vector<entry>>& entries) {
+    return entries ? std::optional(tickets_of(*entries)) : std::nullopt;
 }
 
 /// `size` pseudo-random bytes, the same on every call.
@@ -1390,6 +1444,14 @@ class model {
         return least;
     }
 
+    /// Whether one of these entries is claimed here.
+    [[nodiscard]] bool has_claimed(const std::vector<entry>& entries) const {
+        return std::any_of(entries.begin(), entries.end(), [&](const entry& e) {
+            const auto* const stored = find(e.id);
+            return stored != nullptr && stored->state == state::claimed;
+        });
+    }
+
     // Writing.
 
     vouch::receipt enqueue(const vouch::draft& d, time_point now) {
@@ -1736,6 +1798,41 @@ void let_fail(const F& f) {
     try {
         f();
     } catch (const error&) { // NOLINT(bugprone-empty-catch): the printed test marks a call that may fail
+    }
+}
+
+/// Enqueues and commits: in one call if the store has it, so that a test of such a store runs on any store.
+template <class Transaction>
+std::vector<receipt> enqueue_and_commit(Transaction& tx, std::span<const draft> drafts, time_point now) {
+    if constexpr (requires { tx.enqueue_last(drafts, now); }) { // a transaction of `any_store`
+        return tx.enqueue_last(drafts, now);
+    } else {
+        return vouch::detail::enqueue_and_commit(tx, drafts, now);
+    }
+}
+
+/// The same for a claim. Nothing: the store has left the claim to another transaction.
+template <class Transaction>
+[[nodiscard]] std::optional<std::vector<entry>> claim_and_commit(Transaction& tx, const claim_request& request) {
+    if constexpr (requires { tx.claim_last(request); }) {
+        return tx.claim_last(request);
+    } else if constexpr (committing_transaction<Transaction>) {
+        return tx.claim_and_commit(request);
+    } else {
+        auto claimed = tx.claim(request);
+        tx.commit();
+        return claimed;
+    }
+}
+
+/// A claim that the store must leave to another transaction, or has left to it. A store that cannot claim and commit in
+/// one call only commits.
+template <class Transaction>
+void leave_claim_and_commit(Transaction& tx, const claim_request& request) {
+    if constexpr (requires { tx.claim_last(request); } || committing_transaction<Transaction>) {
+        expect(tickets_of(claim_and_commit(tx, request)), "none");
+    } else {
+        tx.commit();
     }
 }
 
@@ -2294,23 +2391,14 @@ class test_writer_transaction final : public transaction_interface {
     }
 
     std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) override {
-        constexpr std::size_t entries_max = 2'000; // the model is simple, and slow with more
-        if (own_.records.size() + drafts.size() > entries_max) {
-            source_.stop_predicting();
-        }
+        limit_model(drafts.size());
         return write(
             name_ + ".enqueue(" + as_code("draft", drafts) + ", " + show(now) + ")",
             [again = std::vector(drafts.begin(), drafts.end()), now](auto& tx) { return tx.enqueue(again, now); },
-            [&](const vouch::capabilities& can) { validate(drafts, can); },
-            [&] {
-                for (const auto& d : drafts) {
-                    known_->names.add(d);
-                }
-                return one_by_one(drafts, [&](const draft& d) { return own_.enqueue(d, now); });
-            },
+            [&](const vouch::capabilities& can) { validate(drafts, can); }, [&] { return predicted(drafts, now); },
             [&] {
                 auto receipts = tx_.enqueue(drafts, now);
-                adopt_sequences(receipts);
+                adopt_sequences(tx_, receipts);
                 return receipts;
             });
     }
@@ -2375,10 +2463,43 @@ class test_writer_transaction final : public transaction_interface {
             tx_.commit();
             return done{};
         });
-        close();
-        is_done_ = true;
-        known_->committed = own_;
-        report_difference(store_, handle_, own_, *known_, source_);
+        finish();
+    }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) override {
+        limit_model(drafts.size());
+        const auto code = "enqueue_and_commit(" + name_ + ", " + as_code("draft", drafts) + ", " + show(now) + ")";
+        source_.add("std::ignore = " + code + ";");
+        note(test_step::kind::call, [again = std::vector(drafts.begin(), drafts.end()), now](any_transaction& tx) {
+            tx.enqueue_last(again, now);
+        });
+        const auto due = refusal([&](const vouch::capabilities& can) { validate(drafts, can); });
+        const auto wanted = due || !source_.can_predict() ? std::string() : predicted(drafts, now);
+        auto receipts = perform("std::ignore = " + code + ";", due, [&] { return tx_.enqueue_last(drafts, now); });
+        write_answer(code, due, wanted, show_briefly(receipts));
+        adopt_sequences(store_, receipts);
+        finish();
+        return receipts;
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) override {
+        const auto call = "claim_and_commit(" + name_ + ", " + as_code(request) + ")";
+        source_.add("std::ignore = " + call + ";");
+        note(test_step::kind::call, [request](any_transaction& tx) { std::ignore = tx.claim_last(request); });
+        const auto due = refusal([&](const vouch::capabilities& can) { validate(request, can.limits); });
+        auto after = own_;
+        const bool predicts = !due && source_.can_predict();
+        const auto wanted = predicts ? after.claim(request) : std::vector<entry>{};
+        const bool must_leave = own_.has_claimed(wanted);
+        auto claimed = perform("std::ignore = " + call + ";", due, [&] { return tx_.claim_last(request); });
+        const auto seen = show_briefly(tickets_of(claimed));
+        if (!due && (!claimed || must_leave)) { // the store may always leave a claim
+            source_.rewrite("leave_" + call + ";" + (claimed ? " // seen: " + seen : ""));
+            claimed ? source_.end_here() : void();
+        } else {
+            write_answer("tickets_of(" + call + ")", due, predicts ? show_briefly(tickets_of(wanted)) : "", seen);
+            own_ = after;
+        }
+        finish();
+        return claimed;
     }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         auto name = source_.next_transaction();
@@ -2423,15 +2544,30 @@ class test_writer_transaction final : public transaction_interface {
         return show_briefly(out);
     }
 
-    /// The store chooses the sequences.
-    void adopt_sequences(const std::vector<receipt>& receipts) {
+    void limit_model(std::size_t more) {
+        constexpr std::size_t entries_max = 2'000; // the model is simple, and slow with more
+        if (own_.records.size() + more > entries_max) {
+            source_.stop_predicting();
+        }
+    }
+
+    [[nodiscard]] std::string predicted(std::span<const draft> drafts, time_point now) {
+        for (const auto& d : drafts) {
+            known_->names.add(d);
+        }
+        return one_by_one(drafts, [&](const draft& d) { return own_.enqueue(d, now); });
+    }
+
+    /// The store chooses the sequences. `reader` sees them.
+    template <class Reader>
+    void adopt_sequences(const Reader& reader, const std::vector<receipt>& receipts) {
         if (!source_.can_predict()) {
             return;
         }
         for (auto& r : own_.records) {
             for (const auto& one : receipts) {
                 const bool is_new = one.what == receipt::kind::inserted && one.id == r.entry.id;
-                if (const auto stored = is_new ? tx_.find(one.id) : std::nullopt) {
+                if (const auto stored = is_new ? reader.find(one.id) : std::nullopt) {
                     r.entry.sequence = stored->sequence;
                 }
             }
@@ -2483,7 +2619,15 @@ class test_writer_transaction final : public transaction_interface {
         const auto due = refusal(check);
         const auto wanted = due || !source_.can_predict() ? std::string() : ask();
         auto answer = perform("std::ignore = " + code + ";", due, call);
-        const auto seen = show_briefly(answer);
+        write_answer(code, due, wanted, show_briefly(answer));
+        report_difference(tx_, name_, own_, *known_, source_);
+        report_difference(store_, handle_, known_->committed, *known_, source_);
+        return answer;
+    }
+
+    /// `wanted` is empty if the model cannot predict the answer.
+    void write_answer(const std::string& code, std::optional<error_kind> due, const std::string& wanted,
+                      const std::string& seen) {
         if (wanted.empty() && !due) {
             source_.rewrite("std::ignore = " + code + "; // " + seen);
         } else if (!due) {
@@ -2493,9 +2637,14 @@ class test_writer_transaction final : public transaction_interface {
         if (!wanted.empty() && seen != wanted) {
             source_.end_here();
         }
-        report_difference(tx_, name_, own_, *known_, source_);
-        report_difference(store_, handle_, known_->committed, *known_, source_);
-        return answer;
+    }
+
+    /// The transaction has committed.
+    void finish() {
+        close();
+        is_done_ = true;
+        known_->committed = own_;
+        report_difference(store_, handle_, own_, *known_, source_);
     }
 
     void note(test_step::kind what, std::function<void(any_transaction&)> repeat = {}) {
@@ -2564,6 +2713,7 @@ class test_writer_store final : public store_interface {
                                                          source_);
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
+    [[nodiscard]] bool is_committing() const override { return store_.is_committing(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override { return store_.wakes(queue); }
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) override {
@@ -2775,9 +2925,13 @@ auto transact(any_store& store, Work&& work) {
     });
 }
 
-template <class Store>
-receipt put(Store& store, const draft& d, time_point now = at(0)) {
-    return transact(store, [&](auto& tx) { return tx.enqueue(std::span(&d, 1), now).front(); });
+/// If the store commits with the last operation of a transaction, this is one operation, so that all checks use it.
+inline receipt put(any_store& store, const draft& d, time_point now = at(0)) {
+    const std::span<const draft> one(&d, 1);
+    if (store.is_committing()) {
+        return repeatedly(store, [&](auto& tx) { return tx.enqueue_last(one, now); }).front();
+    }
+    return transact(store, [&](auto& tx) { return tx.enqueue(one, now); }).front();
 }
 
 struct claim_options {
@@ -2797,9 +2951,14 @@ struct claim_options {
             .only = how.only};
 }
 
-template <class Store>
-[[nodiscard]] std::vector<entry> take(Store& store, time_point now, claim_options how = {}) {
+/// As `vouch::claim`: in one operation, if the store has it and does not leave the claim to another transaction.
+[[nodiscard]] inline std::vector<entry> take(any_store& store, time_point now, claim_options how = {}) {
     const auto wanted = request(now, std::move(how));
+    if (store.is_committing()) {
+        if (auto claimed = repeatedly(store, [&](auto& tx) { return tx.claim_last(wanted); })) {
+            return std::move(*claimed);
+        }
+    }
     return transact(store, [&](auto& tx) { return tx.claim(wanted); });
 }
 
