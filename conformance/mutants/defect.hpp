@@ -266,6 +266,7 @@ enum class defect : std::uint16_t {
     lanes_are_off_and_accepted,
     groups_are_off_and_accepted,
     capabilities_change,
+    committing_is_declared_and_absent,
 
     // transactions
     uncommitted_is_visible,

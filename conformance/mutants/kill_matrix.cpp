@@ -67,6 +67,15 @@ std::vector<subject> subjects(const arguments& args) {
             add(std::move(conforming), args.passes);
         }
     }
+    for (const auto& o : mutants::conforming_committing) {
+        if (!covers) {
+            subject conforming{.name = "conforming: " + std::string(o.name),
+                               .variant = {.trait = o.trait, .committing = o.how},
+                               .must_pass = true};
+            conforming.task.wants_all = true;
+            add(std::move(conforming), args.passes);
+        }
+    }
     for (const auto& o : mutants::conforming_row_locks) {
         if (!covers) {
             subject conforming{

@@ -14,6 +14,7 @@
 #include <vouch/contract/lifecycle.hpp>
 
 #include "claim_mutants.hpp"
+#include "committing_mutants.hpp"
 #include "concurrency_mutants.hpp"
 #include "draft_mutants.hpp"
 #include "lifecycle_mutants.hpp"
@@ -139,6 +140,14 @@ inline void add_wrong_names(std::vector<mutant>& to) {
         defect::name_is_compared_loosely, "queue", fold::hash_of_twelve_bits);
 }
 
+inline void add_committing_mutants(std::vector<mutant>& to) {
+    for (const auto& v : committing_mutants) {
+        for (const auto& s : v.stores) {
+            to.push_back({"committing: " + std::string(s.name), std::string(v.sentence), {.committing = s.how}});
+        }
+    }
+}
+
 inline void add_row_lock_mutants(std::vector<mutant>& to) {
     for (const auto& v : row_lock_mutants) {
         for (const auto& s : v.stores) {
@@ -161,6 +170,7 @@ inline void add_row_lock_mutants(std::vector<mutant>& to) {
     detail::add_forgotten_fields(all);
     detail::add_wrong_verdicts(all);
     detail::add_wrong_names(all);
+    detail::add_committing_mutants(all);
     detail::add_row_lock_mutants(all);
     for (const auto& r : rewrites) {
         all.push_back({"sqlite: " + std::string(r.name), std::string(r.sentence), {}, &r});

@@ -23,6 +23,8 @@ namespace mutants {
                   !t.is(defect::lapses_have_sixteen_bits) && !t.is(defect::failures_have_sixteen_bits) &&
                   !t.is(defect::epoch_has_sixteen_bits);
     can.shared = !t.is(trait::lacks_sharing);
+    can.committing =
+        (t.committing && !t.is(committing_defect::is_not_declared)) || t.is(defect::committing_is_declared_and_absent);
     can.limits.name_max += t.is(trait::has_longer_names) ? 100U : 0U;
     can.limits.batch_max += t.is(trait::has_larger_batches) ? 500U : 0U;
     if (t.is(trait::has_wider_leases)) {

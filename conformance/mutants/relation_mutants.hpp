@@ -56,6 +56,8 @@ inline const std::vector<violation> relation_mutants{
      {{"lanes are off and accepted", defect::lanes_are_off_and_accepted},
       {"groups are off and accepted", defect::groups_are_off_and_accepted},
       {"capabilities change", defect::capabilities_change}}},
+    {"A store declares committing exactly if its transactions model committing_transaction.",
+     {{"committing is declared and absent", defect::committing_is_declared_and_absent}}},
 };
 
 } // namespace mutants

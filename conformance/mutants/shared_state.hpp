@@ -58,7 +58,8 @@ struct shared_state {
     std::map<const void*, std::set<id>> touched{}; ///< the entries each open transaction has touched
     std::set<std::thread::id> beginners{};         ///< with an open transaction, for the mutant that counts them
     std::map<std::string, std::uint64_t, std::less<>> wakes{};
-    std::vector<row> leaked{}; ///< rolled back, but restored by a reopen in one mutant
+    std::set<id> not_written{}; ///< lost in a crash, in one mutant
+    std::vector<row> leaked{};  ///< rolled back, but restored by a reopen in one mutant
     std::weak_ptr<int> handles{};
     bool was_open = false;
     const void* last_writer = nullptr; ///< the handle, for the mutant whose wakes stay in one
@@ -73,6 +74,7 @@ struct shared_state {
 
     [[nodiscard]] bool is(defect d) const noexcept { return variant.is(d); }
     [[nodiscard]] bool is(trait h) const noexcept { return variant.is(h); }
+    [[nodiscard]] bool is(committing_defect d) const noexcept { return variant.is(d); }
 
     // The file that other processes see, if they may. These require the mutex.
 
@@ -246,6 +248,11 @@ struct shared_state {
                     kept.entry.result->clear();
                     committed.put(kept);
                 }
+            }
+        }
+        if (is(committing_defect::is_lost_in_a_crash)) {
+            for (const auto& one : dead.not_written) {
+                committed.remove(one);
             }
         }
         synced = dead.synced;

@@ -15,6 +15,7 @@
 #include <poll.h>
 
 #include "../row_locks/fixture.hpp"
+#include "committing_store.hpp"
 #include "contained_run.hpp"
 #include "kill_search.hpp"
 #include "mutants.hpp"
@@ -36,6 +37,10 @@ auto with_fixture(const mutants::variant& variant, const rewrite* statement, con
         const auto& how = *variant.row_locks;
         row_locks::fixture fixture(
             {.defect = how.defect, .claims_wait = how.claims_wait, .locks_absence = how.locks_absence});
+        return use(fixture);
+    }
+    if (variant.committing) {
+        committing_fixture fixture(variant);
         return use(fixture);
     }
     plain_fixture fixture(variant);

@@ -88,16 +88,65 @@ struct row_lock_store {
     bool locks_absence = true;
 };
 
+/// What `enqueue_and_commit` and `claim_and_commit` do wrong.
+enum class committing_defect : std::uint8_t {
+    none,
+    enqueue_rolls_back,
+    claim_rolls_back,
+    enqueue_commits_nothing_earlier,
+    claim_commits_nothing_earlier,
+    enqueue_commits_only_what_is_earlier,
+    enqueue_stays_open,
+    claim_stays_open,
+    nothing_stays_open,
+    closed_begins_again,
+    error_leaves_open,
+    invalid_argument_closes,
+    commits_before_it_validates,
+    batch_is_committed_up_to_the_invalid_draft,
+    duplicate_is_inserted,
+    refused_is_inserted,
+    batch_loses_all_but_the_first,
+    group_is_forgotten,
+    failed_commit_is_swallowed,
+    doubt_is_hidden,
+    earlier_writes_have_their_own_commit,
+    half_is_in_doubt,
+    failed_claim_is_kept,
+    takes_over_expired,
+    takes_over_expired_behind_others,
+    takes_over_expired_one,
+    expired_is_an_empty_list,
+    expired_is_skipped,
+    nothing_has_claimed,
+    nothing_rolls_back,
+    left_claim_is_an_empty_list,
+    claims_in_two_steps,
+    enqueues_in_two_steps,
+    wakes_nobody,
+    is_lost_in_a_crash,
+    is_not_declared,
+};
+
+/// The plain store with `enqueue_and_commit` and `claim_and_commit` (committing_store.hpp).
+struct committing_variant {
+    committing_defect defect = committing_defect::none;
+    mutants::defect only_here = mutants::defect::none; ///< a defect that only these two operations have
+    bool leaves_claims = false;                        ///< allowed: every claim is left to another transaction
+};
+
 struct variant {
     mutants::defect defect = defect::none;
     std::string_view field{}; ///< for `defect::field_is_forgotten` and the defects with a fold
     mutants::cell cell{};     ///< for `defect::verdict_is_wrong`
     mutants::trait trait = trait::none;
-    mutants::fold fold = fold::none;           ///< for `defect::name_is_compared_loosely` and `defect::name_is_changed`
+    mutants::fold fold = fold::none; ///< for `defect::name_is_compared_loosely` and `defect::name_is_changed`
+    std::optional<committing_variant> committing{};
     std::optional<row_lock_store> row_locks{}; ///< set: the other members have no meaning
 
     [[nodiscard]] bool is(mutants::defect d) const noexcept { return defect == d; }
     [[nodiscard]] bool is(mutants::trait h) const noexcept { return trait == h; }
+    [[nodiscard]] bool is(committing_defect d) const noexcept { return committing && committing->defect == d; }
 
     /// Transactions overlap; each works on the snapshot committed when it began.
     [[nodiscard]] bool is_optimistic() const noexcept {

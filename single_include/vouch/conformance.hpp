@@ -65,6 +65,10 @@
 // ---- vouch/conformance/any_store.hpp
 // A type-erased store, so that the suite is compiled once and not for every store type. `any_store` is itself a store.
 // Copies share one handle. Errors of the wrapped store are passed on.
+//
+// `enqueue_and_commit` and `claim_and_commit` are called `enqueue_last` and `claim_last` here. With their own names
+// `any_transaction` would model `committing_transaction`, whatever it wraps, and `vouch::claim` and runners would call
+// them on stores that do not have them.
 
 namespace vouch {
 inline namespace v0 {
@@ -92,6 +96,10 @@ class transaction_interface : public reader_interface {
     [[nodiscard]] virtual verdict cancel(const id& wanted, std::string_view error, time_point now) = 0;
     virtual std::size_t purge(const purge_request& request) = 0;
     virtual void commit() = 0;
+    /// `enqueue_and_commit`. Called only if `store_interface::is_committing`.
+    virtual std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) = 0;
+    /// `claim_and_commit`. Called only if `store_interface::is_committing`.
+    [[nodiscard]] virtual std::optional<std::vector<entry>> claim_last(const claim_request& request) = 0;
     /// Moves the wrapped transaction into a new object and leaves this one moved from.
     [[nodiscard]] virtual std::unique_ptr<transaction_interface> move_out() = 0;
     /// Move-assigns the transaction that `from` wraps, which must be of the same type.
@@ -103,6 +111,8 @@ class store_interface : public reader_interface {
   public:
     [[nodiscard]] virtual std::unique_ptr<transaction_interface> begin() = 0;
     [[nodiscard]] virtual vouch::capabilities capabilities() const = 0;
+    /// Whether the transactions have `enqueue_and_commit` and `claim_and_commit`, which the store must then declare.
+    [[nodiscard]] virtual bool is_committing() const = 0;
     /// Called only if the store declares the capability `wakes`.
     [[nodiscard]] virtual std::uint64_t wakes(std::string_view queue) = 0;
     virtual std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
@@ -135,6 +145,12 @@ class any_transaction {
     }
     std::size_t purge(const purge_request& request) { return wrapped_->purge(request); }
     void commit() { wrapped_->commit(); }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) {
+        return wrapped_->enqueue_last(drafts, now);
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) {
+        return wrapped_->claim_last(request);
+    }
 
     /// Move-constructs the wrapped transaction. This object stays usable and wraps the one moved from.
     [[nodiscard]] any_transaction move_out() { return any_transaction(wrapped_->move_out()); }
@@ -144,6 +160,8 @@ class any_transaction {
   private:
     std::unique_ptr<transaction_interface> wrapped_;
 };
+
+static_assert(transaction<any_transaction> && !committing_transaction<any_transaction>);
 
 /// A store of any type.
 class any_store {
@@ -159,6 +177,7 @@ class any_store {
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const { return wrapped_->next_due(queue); }
     [[nodiscard]] any_transaction begin() { return any_transaction(wrapped_->begin()); }
     [[nodiscard]] vouch::capabilities capabilities() const { return wrapped_->capabilities(); }
+    [[nodiscard]] bool is_committing() const { return wrapped_->is_committing(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) { return wrapped_->wakes(queue); }
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) {
@@ -231,6 +250,20 @@ class wrapped_transaction final : public transaction_interface {
     void commit() override {
         counted([&] { tx_.commit(); });
     }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) override {
+        if constexpr (committing_transaction<Transaction>) {
+            return counted([&] { return tx_.enqueue_and_commit(drafts, now); });
+        } else {
+            fail_without_operation();
+        }
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) override {
+        if constexpr (committing_transaction<Transaction>) {
+            return counted([&] { return tx_.claim_and_commit(request); });
+        } else {
+            fail_without_operation();
+        }
+    }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         return std::make_unique<wrapped_transaction>(std::move(tx_), counts_);
     }
@@ -239,6 +272,12 @@ class wrapped_transaction final : public transaction_interface {
     }
 
   private:
+    [[noreturn]] static void fail_without_operation() {
+        throw error(error_kind::unsupported,
+                    "the store declares the capability `committing`, but its transactions have "
+                    "no `enqueue_and_commit` and `claim_and_commit`");
+    }
+
     template <class Call>
     auto counted(const Call& call) const {
         return detail::counted(*counts_, call);
@@ -266,6 +305,7 @@ class wrapped_store final : public store_interface {
         });
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
+    [[nodiscard]] bool is_committing() const override { return committing_transaction<typename Store::transaction>; }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override {
         if constexpr (waking_store<Store>) {
             return store_.wakes(queue);
@@ -316,7 +356,7 @@ enum class level : std::uint8_t {
 };
 
 /// The capability that a clause applies to.
-enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared };
+enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared, committing };
 
 [[nodiscard]] constexpr std::string_view name_of(needs n) noexcept {
     switch (n) {
@@ -326,6 +366,7 @@ enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared
     case needs::wakes: return "wakes";
     case needs::durable: return "durable";
     case needs::shared: return "shared";
+    case needs::committing: return "committing";
     }
     return "?";
 }
@@ -338,6 +379,7 @@ enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared
     case needs::wakes: return can.wakes;
     case needs::durable: return can.durable;
     case needs::shared: return can.shared;
+    case needs::committing: return can.committing;
     }
     return false;
 }
@@ -640,7 +682,7 @@ namespace detail {
 
 [[nodiscard]] inline std::string capability_names(const capabilities& can) {
     std::string out;
-    for (const auto n : {needs::groups, needs::lanes, needs::wakes, needs::durable, needs::shared}) {
+    for (const auto n : {needs::groups, needs::lanes, needs::wakes, needs::durable, needs::shared, needs::committing}) {
         if (has(can, n)) {
             out += (out.empty() ? "" : ", ") + std::string(name_of(n));
         }
@@ -825,6 +867,12 @@ class repeating_transaction final : public transaction_interface {
             return true;
         });
     }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) override {
+        return until_no_conflict([&](any_transaction& tx) { return tx.enqueue_last(drafts, now); });
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) override {
+        return until_no_conflict([&](any_transaction& tx) { return tx.claim_last(request); });
+    }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         return std::make_unique<repeating_transaction>(store_, open().move_out(), std::exchange(calls_, {}));
     }
@@ -916,6 +964,7 @@ class repeating_store final : public store_interface {
         return std::make_unique<repeating_transaction>(store_, begin_repeatedly(store_));
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
+    [[nodiscard]] bool is_committing() const override { return store_.is_committing(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override { return store_.wakes(queue); }
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) override {
@@ -975,6 +1024,11 @@ inline constexpr time_point start{std::chrono::hours{24 * 365 * 50}};
         out.push_back(ticket_of(e));
     }
     return out;
+}
+
+/// Nothing: `claim_and_commit` has left the claim to another transaction.
+[[nodiscard]] inline std::optional<std::vector<ticket>> tickets_of(const std::optional<std::vector<entry>>& entries) {
+    return entries ? std::optional(tickets_of(*entries)) : std::nullopt;
 }
 
 /// `size` pseudo-random bytes, the same on every call.
@@ -1390,6 +1444,14 @@ class model {
         return least;
     }
 
+    /// Whether one of these entries is claimed here.
+    [[nodiscard]] bool has_claimed(const std::vector<entry>& entries) const {
+        return std::any_of(entries.begin(), entries.end(), [&](const entry& e) {
+            const auto* const stored = find(e.id);
+            return stored != nullptr && stored->state == state::claimed;
+        });
+    }
+
     // Writing.
 
     vouch::receipt enqueue(const vouch::draft& d, time_point now) {
@@ -1736,6 +1798,41 @@ void let_fail(const F& f) {
     try {
         f();
     } catch (const error&) { // NOLINT(bugprone-empty-catch): the printed test marks a call that may fail
+    }
+}
+
+/// Enqueues and commits: in one call if the store has it, so that a test of such a store runs on any store.
+template <class Transaction>
+std::vector<receipt> enqueue_and_commit(Transaction& tx, std::span<const draft> drafts, time_point now) {
+    if constexpr (requires { tx.enqueue_last(drafts, now); }) { // a transaction of `any_store`
+        return tx.enqueue_last(drafts, now);
+    } else {
+        return vouch::detail::enqueue_and_commit(tx, drafts, now);
+    }
+}
+
+/// The same for a claim. Nothing: the store has left the claim to another transaction.
+template <class Transaction>
+[[nodiscard]] std::optional<std::vector<entry>> claim_and_commit(Transaction& tx, const claim_request& request) {
+    if constexpr (requires { tx.claim_last(request); }) {
+        return tx.claim_last(request);
+    } else if constexpr (committing_transaction<Transaction>) {
+        return tx.claim_and_commit(request);
+    } else {
+        auto claimed = tx.claim(request);
+        tx.commit();
+        return claimed;
+    }
+}
+
+/// A claim that the store must leave to another transaction, or has left to it. A store that cannot claim and commit in
+/// one call only commits.
+template <class Transaction>
+void leave_claim_and_commit(Transaction& tx, const claim_request& request) {
+    if constexpr (requires { tx.claim_last(request); } || committing_transaction<Transaction>) {
+        expect(tickets_of(claim_and_commit(tx, request)), "none");
+    } else {
+        tx.commit();
     }
 }
 
@@ -2294,23 +2391,14 @@ class test_writer_transaction final : public transaction_interface {
     }
 
     std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) override {
-        constexpr std::size_t entries_max = 2'000; // the model is simple, and slow with more
-        if (own_.records.size() + drafts.size() > entries_max) {
-            source_.stop_predicting();
-        }
+        limit_model(drafts.size());
         return write(
             name_ + ".enqueue(" + as_code("draft", drafts) + ", " + show(now) + ")",
             [again = std::vector(drafts.begin(), drafts.end()), now](auto& tx) { return tx.enqueue(again, now); },
-            [&](const vouch::capabilities& can) { validate(drafts, can); },
-            [&] {
-                for (const auto& d : drafts) {
-                    known_->names.add(d);
-                }
-                return one_by_one(drafts, [&](const draft& d) { return own_.enqueue(d, now); });
-            },
+            [&](const vouch::capabilities& can) { validate(drafts, can); }, [&] { return predicted(drafts, now); },
             [&] {
                 auto receipts = tx_.enqueue(drafts, now);
-                adopt_sequences(receipts);
+                adopt_sequences(tx_, receipts);
                 return receipts;
             });
     }
@@ -2375,10 +2463,43 @@ class test_writer_transaction final : public transaction_interface {
             tx_.commit();
             return done{};
         });
-        close();
-        is_done_ = true;
-        known_->committed = own_;
-        report_difference(store_, handle_, own_, *known_, source_);
+        finish();
+    }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) override {
+        limit_model(drafts.size());
+        const auto code = "enqueue_and_commit(" + name_ + ", " + as_code("draft", drafts) + ", " + show(now) + ")";
+        source_.add("std::ignore = " + code + ";");
+        note(test_step::kind::call, [again = std::vector(drafts.begin(), drafts.end()), now](any_transaction& tx) {
+            tx.enqueue_last(again, now);
+        });
+        const auto due = refusal([&](const vouch::capabilities& can) { validate(drafts, can); });
+        const auto wanted = due || !source_.can_predict() ? std::string() : predicted(drafts, now);
+        auto receipts = perform("std::ignore = " + code + ";", due, [&] { return tx_.enqueue_last(drafts, now); });
+        write_answer(code, due, wanted, show_briefly(receipts));
+        adopt_sequences(store_, receipts);
+        finish();
+        return receipts;
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) override {
+        const auto call = "claim_and_commit(" + name_ + ", " + as_code(request) + ")";
+        source_.add("std::ignore = " + call + ";");
+        note(test_step::kind::call, [request](any_transaction& tx) { std::ignore = tx.claim_last(request); });
+        const auto due = refusal([&](const vouch::capabilities& can) { validate(request, can.limits); });
+        auto after = own_;
+        const bool predicts = !due && source_.can_predict();
+        const auto wanted = predicts ? after.claim(request) : std::vector<entry>{};
+        const bool must_leave = own_.has_claimed(wanted);
+        auto claimed = perform("std::ignore = " + call + ";", due, [&] { return tx_.claim_last(request); });
+        const auto seen = show_briefly(tickets_of(claimed));
+        if (!due && (!claimed || must_leave)) { // the store may always leave a claim
+            source_.rewrite("leave_" + call + ";" + (claimed ? " // seen: " + seen : ""));
+            claimed ? source_.end_here() : void();
+        } else {
+            write_answer("tickets_of(" + call + ")", due, predicts ? show_briefly(tickets_of(wanted)) : "", seen);
+            own_ = after;
+        }
+        finish();
+        return claimed;
     }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         auto name = source_.next_transaction();
@@ -2423,15 +2544,30 @@ class test_writer_transaction final : public transaction_interface {
         return show_briefly(out);
     }
 
-    /// The store chooses the sequences.
-    void adopt_sequences(const std::vector<receipt>& receipts) {
+    void limit_model(std::size_t more) {
+        constexpr std::size_t entries_max = 2'000; // the model is simple, and slow with more
+        if (own_.records.size() + more > entries_max) {
+            source_.stop_predicting();
+        }
+    }
+
+    [[nodiscard]] std::string predicted(std::span<const draft> drafts, time_point now) {
+        for (const auto& d : drafts) {
+            known_->names.add(d);
+        }
+        return one_by_one(drafts, [&](const draft& d) { return own_.enqueue(d, now); });
+    }
+
+    /// The store chooses the sequences. `reader` sees them.
+    template <class Reader>
+    void adopt_sequences(const Reader& reader, const std::vector<receipt>& receipts) {
         if (!source_.can_predict()) {
             return;
         }
         for (auto& r : own_.records) {
             for (const auto& one : receipts) {
                 const bool is_new = one.what == receipt::kind::inserted && one.id == r.entry.id;
-                if (const auto stored = is_new ? tx_.find(one.id) : std::nullopt) {
+                if (const auto stored = is_new ? reader.find(one.id) : std::nullopt) {
                     r.entry.sequence = stored->sequence;
                 }
             }
@@ -2483,7 +2619,15 @@ class test_writer_transaction final : public transaction_interface {
         const auto due = refusal(check);
         const auto wanted = due || !source_.can_predict() ? std::string() : ask();
         auto answer = perform("std::ignore = " + code + ";", due, call);
-        const auto seen = show_briefly(answer);
+        write_answer(code, due, wanted, show_briefly(answer));
+        report_difference(tx_, name_, own_, *known_, source_);
+        report_difference(store_, handle_, known_->committed, *known_, source_);
+        return answer;
+    }
+
+    /// `wanted` is empty if the model cannot predict the answer.
+    void write_answer(const std::string& code, std::optional<error_kind> due, const std::string& wanted,
+                      const std::string& seen) {
         if (wanted.empty() && !due) {
             source_.rewrite("std::ignore = " + code + "; // " + seen);
         } else if (!due) {
@@ -2493,9 +2637,14 @@ class test_writer_transaction final : public transaction_interface {
         if (!wanted.empty() && seen != wanted) {
             source_.end_here();
         }
-        report_difference(tx_, name_, own_, *known_, source_);
-        report_difference(store_, handle_, known_->committed, *known_, source_);
-        return answer;
+    }
+
+    /// The transaction has committed.
+    void finish() {
+        close();
+        is_done_ = true;
+        known_->committed = own_;
+        report_difference(store_, handle_, own_, *known_, source_);
     }
 
     void note(test_step::kind what, std::function<void(any_transaction&)> repeat = {}) {
@@ -2564,6 +2713,7 @@ class test_writer_store final : public store_interface {
                                                          source_);
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
+    [[nodiscard]] bool is_committing() const override { return store_.is_committing(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override { return store_.wakes(queue); }
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) override {
@@ -2775,9 +2925,13 @@ auto transact(any_store& store, Work&& work) {
     });
 }
 
-template <class Store>
-receipt put(Store& store, const draft& d, time_point now = at(0)) {
-    return transact(store, [&](auto& tx) { return tx.enqueue(std::span(&d, 1), now).front(); });
+/// If the store commits with the last operation of a transaction, this is one operation, so that all checks use it.
+inline receipt put(any_store& store, const draft& d, time_point now = at(0)) {
+    const std::span<const draft> one(&d, 1);
+    if (store.is_committing()) {
+        return repeatedly(store, [&](auto& tx) { return tx.enqueue_last(one, now); }).front();
+    }
+    return transact(store, [&](auto& tx) { return tx.enqueue(one, now); }).front();
 }
 
 struct claim_options {
@@ -2797,9 +2951,14 @@ struct claim_options {
             .only = how.only};
 }
 
-template <class Store>
-[[nodiscard]] std::vector<entry> take(Store& store, time_point now, claim_options how = {}) {
+/// As `vouch::claim`: in one operation, if the store has it and does not leave the claim to another transaction.
+[[nodiscard]] inline std::vector<entry> take(any_store& store, time_point now, claim_options how = {}) {
     const auto wanted = request(now, std::move(how));
+    if (store.is_committing()) {
+        if (auto claimed = repeatedly(store, [&](auto& tx) { return tx.claim_last(wanted); })) {
+            return std::move(*claimed);
+        }
+    }
     return transact(store, [&](auto& tx) { return tx.claim(wanted); });
 }
 
@@ -3956,6 +4115,14 @@ inline void lanes_refused(trial& t) {
     }
 }
 
+inline void committing_declared(trial& t) {
+    const bool has_operations = t.open().is_committing();
+    t.expect(has_operations || !t.can().committing,
+             "a store that declares committing has transactions with enqueue_and_commit and claim_and_commit");
+    t.expect(!has_operations || t.can().committing,
+             "a store whose transactions have enqueue_and_commit and claim_and_commit declares committing");
+}
+
 inline void limits_not_lowered(trial& t) {
     const auto& own = t.can().limits;
     const vouch::limits least;
@@ -3990,6 +4157,9 @@ inline constexpr std::array capability{
            capability_checks::lanes_refused},
     clause{"CAP-03", layer::examples, level::must, needs::nothing,
            "No limit that a store declares is tighter than the contract's.", capability_checks::limits_not_lowered},
+    clause{"CAP-04", layer::examples, level::must, needs::nothing,
+           "A store declares committing exactly if its transactions have enqueue_and_commit and claim_and_commit.",
+           capability_checks::committing_declared},
 };
 
 } // namespace conformance::clauses
@@ -4444,128 +4614,648 @@ inline constexpr std::array claiming_in_order{
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/clauses/cost.hpp
-// Cost: how long a claim takes in a store with many entries that it must not look at. Times are only compared with each
-// other.
+// ---- vouch/conformance/fault_plan.hpp
+// Which calls of a `faulty` store fail, and how: the n-th call, before its effect or after it, once or from then on.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+enum class fault_moment : std::uint8_t {
+    before, ///< the call throws and has no effect
+    after,  ///< the call takes effect and throws; a commit that throws so is in doubt
+};
+
+/// One fault to inject.
+struct fault {
+    std::uint64_t call = 1; ///< which call fails; 1 is the next one
+    fault_moment moment = fault_moment::before;
+    bool persistent = false; ///< all later calls fail as well
+    error_kind kind = error_kind::io;
+    bool in_doubt = false; ///< a commit that fails before its effect throws an error that is in doubt, too
+};
+
+/// Decides which calls fail, and counts calls and faults. Thread-safe. Several stores may share one plan.
+class fault_plan {
+  public:
+    /// Injects this fault instead of the one armed before. Throws `misuse` for the kind `invalid_argument`.
+    void arm(const fault& f) {
+        if (f.kind == error_kind::invalid_argument) {
+            throw error(error_kind::misuse,
+                        "fault_plan: cannot inject invalid_argument, which is a refusal and not a fault");
+        }
+        const std::lock_guard lock(mutex_);
+        armed_ = f;
+        left_ = f.call;
+        has_fired_ = false;
+    }
+
+    /// Injects no further faults. Returns whether the armed fault has occurred.
+    bool disarm() {
+        const std::lock_guard lock(mutex_);
+        armed_.reset();
+        return has_fired_;
+    }
+
+    /// Whether the fault armed last has occurred.
+    [[nodiscard]] bool has_fired() const {
+        const std::lock_guard lock(mutex_);
+        return has_fired_;
+    }
+    /// All calls so far.
+    [[nodiscard]] std::uint64_t calls() const {
+        const std::lock_guard lock(mutex_);
+        return calls_;
+    }
+    /// All faults so far, including those armed earlier.
+    [[nodiscard]] std::uint64_t faults() const {
+        const std::lock_guard lock(mutex_);
+        return faults_;
+    }
+
+    /// Counts a call and returns the fault that it must fail with. Called by `faulty`.
+    [[nodiscard]] std::optional<fault> next() {
+        const std::lock_guard lock(mutex_);
+        ++calls_;
+        if (!armed_ || (left_ > 1 && left_-- > 0)) {
+            return std::nullopt;
+        }
+        const auto due = armed_;
+        has_fired_ = true;
+        ++faults_;
+        if (!due->persistent) {
+            armed_.reset();
+        }
+        return due;
+    }
+
+  private:
+    mutable std::mutex mutex_{};
+    std::optional<fault> armed_{};
+    std::uint64_t left_ = 0; ///< calls up to and including the one that fails
+    std::uint64_t calls_ = 0;
+    std::uint64_t faults_ = 0;
+    bool has_fired_ = false;
+};
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/faulty.hpp
+// A store that injects faults into another store. It shows what a program does when the disk is full, the connection is
+// lost, or the answer of a commit does not arrive:
+//
+//   auto plan = std::make_shared<fault_plan>();
+//   faulty<memory::store> store(memory::store{}, plan);
+//   plan->arm({.call = 3});
+//
+// All reads and writes count as calls. A fault in a transaction rolls it back and closes it, as the contract requires. A
+// store that cannot be moved is passed as `any_store`.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+/// Fails the calls that a plan names. The interceptor of `faulty`.
+struct fault_injector {
+    std::shared_ptr<fault_plan> plan{};
+
+    template <class Call>
+    auto operator()(store_operation what, const Call& call) const {
+        const auto due = plan->next();
+        const bool is_commit = what == store_operation::commit;
+        if (due && due->moment == fault_moment::before) {
+            fail(*due, is_commit && due->in_doubt);
+        }
+        auto answer = call();
+        if (due) {
+            fail(*due, is_commit);
+        }
+        return answer;
+    }
+
+  private:
+    [[noreturn]] static void fail(const fault& f, bool in_doubt) {
+        throw error(f.kind, "faulty: an injected fault", {.in_doubt = in_doubt});
+    }
+};
+
+/// A store whose calls fail as its plan says. `inner()` is the store without faults.
+template <class Store>
+class faulty : public store_adaptor<Store, fault_injector> {
+  public:
+    faulty(Store store, std::shared_ptr<fault_plan> plan)
+        : store_adaptor<Store, fault_injector>(std::move(store), fault_injector{std::move(plan)}) {}
+
+    [[nodiscard]] fault_plan& plan() const noexcept { return *this->interceptor().plan; }
+};
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/detail/fault_scenario.hpp
+// A short scenario that uses every operation, to be repeated with a fault at each of its calls. Its tickets are known in
+// advance, so that it can continue after a claim whose commit was in doubt.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::detail {
+
+/// One transaction of the scenario. Repeating it after it took effect changes nothing, unless it claims.
+struct fault_step {
+    std::string_view name;
+    bool claims;
+    void (*run)(any_store&, const capabilities&);
+};
+
+[[nodiscard]] inline std::vector<draft> scenario_drafts(const capabilities& can) {
+    const std::string group = can.groups ? "g" : "";
+    const std::string lane = can.lanes ? "a" : "";
+    return {draft_of(1, {.key = "k", .group = group}),
+            draft_of(2, {.group = group}),
+            draft_of(3, {.lane = lane}),
+            draft_of(4, {.lane = lane}),
+            draft_of(5, {.payload = "five", .due_at = at(50)}),
+            draft_of(6, {.parent = id_of(5)})};
+}
+
+[[nodiscard]] inline vouch::settle settle_of(std::uint64_t n, std::uint64_t epoch, outcome o) {
+    return {{id_of(n), epoch}, std::move(o)};
+}
+
+template <std::size_t N>
+void settle_all(any_store& store, const std::array<vouch::settle, N>& settles, time_point now) {
+    transact(store, [&](auto& tx) { std::ignore = tx.settle(settles, now); });
+}
+
+inline constexpr std::array fault_scenario{
+    fault_step{"enqueue six", false,
+               [](any_store& s, const capabilities& can) {
+                   transact(s, [&](auto& tx) { tx.enqueue(scenario_drafts(can), at(0)); });
+               }},
+    fault_step{"claim three", true,
+               [](any_store& s, const capabilities&) { std::ignore = take(s, at(1), {.limit = 3}); }},
+    fault_step{"extend two", false,
+               [](any_store& s, const capabilities&) {
+                   transact(s, [](auto& tx) {
+                       const std::array tickets{ticket{id_of(1), 1}, ticket{id_of(2), 1}};
+                       std::ignore = tx.extend(tickets, at(2), duration{500});
+                   });
+               }},
+    fault_step{"nudge one that waits", false,
+               [](any_store& s, const capabilities&) { std::ignore = nudge(s, id_of(5), at(3)); }},
+    fault_step{"emit, settle three and claim the next in one", true,
+               [](any_store& s, const capabilities&) {
+                   transact(s, [](auto& tx) {
+                       const std::array drafts{draft_of(7, {.queue = "r"})};
+                       tx.enqueue(drafts, at(4));
+                       const std::array settles{settle_of(1, 1, retry{"e", at(10)}), settle_of(2, 1, succeed{"r"}),
+                                                settle_of(3, 1, bury{"b", "reply"})};
+                       std::ignore = tx.settle(settles, at(4));
+                       std::ignore = tx.claim(request(at(4), {.limit = 2}));
+                   });
+               }},
+    fault_step{
+        "release one, advance another", false,
+        [](any_store& s, const capabilities&) {
+            settle_all(s, std::array{settle_of(4, 1, release{at(20)}), settle_of(6, 1, advance{"p", {}})}, at(5));
+        }},
+    fault_step{"claim two", true,
+               [](any_store& s, const capabilities&) { std::ignore = take(s, at(6), {.limit = 2}); }},
+    fault_step{"nudge one that is claimed", false,
+               [](any_store& s, const capabilities&) { std::ignore = nudge(s, id_of(5), at(7)); }},
+    fault_step{"retry the one that was nudged", false,
+               [](any_store& s, const capabilities&) {
+                   settle_all(s, std::array{settle_of(5, 1, retry{"late", at(1000)})}, at(8));
+               }},
+    fault_step{"cancel", false, [](any_store& s, const capabilities&) { std::ignore = cancel(s, id_of(4), at(9)); }},
+    fault_step{"requeue", false,
+               [](any_store& s, const capabilities&) {
+                   transact(s, [](auto& tx) {
+                       std::ignore = vouch::requeue(tx, {.dead = id_of(3), .successor = id_of(8), .now = at(10)});
+                   });
+               }},
+    fault_step{"claim the rest", true,
+               [](any_store& s, const capabilities&) { std::ignore = take(s, at(30), {.limit = 10}); }},
+    fault_step{"complete a group", false,
+               [](any_store& s, const capabilities&) {
+                   settle_all(s, std::array{settle_of(1, 2, succeed{"x"}), settle_of(8, 1, succeed{"y"})}, at(31));
+               }},
+    fault_step{"purge", false,
+               [](any_store& s, const capabilities&) { purge(s, {.queue = "q", .before = at(40), .limit = 100}); }},
+    fault_step{
+        "end a child", false,
+        [](any_store& s, const capabilities&) { settle_all(s, std::array{settle_of(6, 2, succeed{})}, at(41)); }},
+    fault_step{"bury the parent", false,
+               [](any_store& s, const capabilities&) {
+                   settle_all(s, std::array{settle_of(5, 2, bury{"end", {}})}, at(42));
+               }},
+};
+
+/// A snapshot with sequences replaced by their rank, because a rolled-back transaction may leave a gap.
+[[nodiscard]] inline snapshot ranked_snapshot_of(const any_store& store) {
+    auto out = snapshot_of(store);
+    std::vector<std::uint64_t> sequences;
+    for (const auto& e : out.found) {
+        sequences.push_back(e.sequence);
+    }
+    std::sort(sequences.begin(), sequences.end());
+    const auto rank = [&](entry& e) {
+        const auto position = std::lower_bound(sequences.begin(), sequences.end(), e.sequence) - sequences.begin();
+        e.sequence = static_cast<std::uint64_t>(position) + 1;
+    };
+    std::for_each(out.found.begin(), out.found.end(), rank);
+    for (auto& list : out.listed) {
+        std::for_each(list.begin(), list.end(), rank);
+    }
+    return out;
+}
+
+/// The snapshots before the first step and after each step, without faults.
+[[nodiscard]] inline std::vector<snapshot> scenario_snapshots(trial& t) {
+    auto store = t.open(t.fresh_location());
+    std::vector<snapshot> out{ranked_snapshot_of(store)};
+    for (const auto& step : fault_scenario) {
+        step.run(store, t.can());
+        out.push_back(ranked_snapshot_of(store));
+        t.expect(out.back() != out[out.size() - 2],
+                 "a step of the scenario (" + std::string(step.name) + ") has an effect");
+    }
+    return out;
+}
+
+/// Injects the faults of a scenario. `begin` is called before each step. `fired` is called when a step has failed and at
+/// the end; it returns whether a fault has occurred and stops faults until the next `begin`.
+struct fault_control {
+    std::function<void()> begin;
+    std::function<bool()> fired;
+};
+
+/// Runs the scenario on `shaky` and reads through `plain`. A step that fails must have no effect, or its whole effect if
+/// its commit was in doubt. Repeating it must do everything once.
+inline void play_scenario(trial& t, const std::vector<snapshot>& snapshots, any_store& plain, any_store& shaky,
+                          const fault_control& faults) {
+    const auto same = [&](std::size_t i, const snapshot& wanted, std::string_view what) {
+        if (const auto now = ranked_snapshot_of(plain); now != wanted) {
+            auto [a, b] = show_difference(now, wanted);
+            t.fail(std::string(fault_scenario[i].name) + ": " + std::string(what), std::move(a), std::move(b));
+        }
+    };
+    for (std::size_t i = 0; i < fault_scenario.size(); ++i) {
+        const auto& step = fault_scenario[i];
+        faults.begin();
+        bool in_doubt = false; // from a commit in doubt until the step is known to have taken effect
+        for (bool is_done = false; !is_done;) {
+            try {
+                step.run(shaky, t.can());
+                is_done = true;
+            } catch (const error& e) {
+                in_doubt = in_doubt || e.is_in_doubt();
+                if (!faults.fired()) {
+                    throw;
+                }
+                const auto now = ranked_snapshot_of(plain);
+                const bool took_effect = now == snapshots[i + 1];
+                t.expect(!took_effect || in_doubt,
+                         std::string(step.name) + ": an error that is not in doubt means that there was no effect");
+                same(i, took_effect ? snapshots[i + 1] : snapshots[i], "the state after a fault");
+                is_done = took_effect && step.claims; // a repetition would claim other entries
+            }
+        }
+    }
+    faults.fired(); // a fault that no step has noticed
+    same(fault_scenario.size() - 1, snapshots.back(), "the state after all steps were repeated");
+}
+
+} // namespace conformance::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/clauses/committing.hpp
+// The last operation of a transaction together with its commit: `enqueue_and_commit` and `claim_and_commit`, which are
+// `enqueue_last` and `claim_last` of `any_transaction`.
 
 namespace vouch {
 inline namespace v0 {
 namespace conformance::clauses {
 
-namespace cost_checks {
+namespace committing_checks {
 
-inline constexpr std::size_t few = 100;
-inline constexpr double growth_max = 10; // for a thousand times the rows; a scan would take hundreds of times as long
-inline constexpr time_point now = at(1'000);
-inline constexpr duration long_time = std::chrono::hours{24};
+using namespace transaction_checks;
+using std::optional;
+using std::string;
+using std::vector;
 
-/// A store with `rows` entries, each made by `make(number) -> draft`.
-template <class Make>
-[[nodiscard]] any_store filled(trial& t, std::size_t rows, Make&& make) {
-    auto store = t.open(t.fresh_location());
-    constexpr std::size_t batch = 5'000;
-    for (std::size_t done = 0; done < rows;) {
-        std::vector<draft> drafts;
-        for (; drafts.size() < batch && done < rows; ++done) {
-            drafts.push_back(make(1'000'000 + done));
-        }
-        vouch::enqueue(store, drafts, at(0));
+inline vector<receipt> enqueue_last(any_store& store, const vector<draft>& drafts, time_point now = at(0)) {
+    return repeatedly(store, [&](auto& tx) { return tx.enqueue_last(drafts, now); });
+}
+
+[[nodiscard]] inline optional<vector<entry>> claim_last(any_store& store, const claim_request& wanted) {
+    return repeatedly(store, [&](auto& tx) { return tx.claim_last(wanted); });
+}
+
+/// Requires that two stores have the same entries, apart from their sequences.
+inline void same(const any_store& seen, const any_store& expected, std::string_view what) {
+    const auto a = ranked_snapshot_of(seen);
+    if (const auto b = ranked_snapshot_of(expected); a != b) {
+        auto [shown, wanted] = show_difference(a, b);
+        trial::fail(string(what), std::move(shown), std::move(wanted));
     }
+}
+
+/// Batches for a furnished store.
+[[nodiscard]] inline vector<vector<draft>> batches(const capabilities& can) {
+    vector<vector<draft>> out{
+        {},
+        {draft_of(
+            7, {.payload = "p", .due_at = at(70), .expires_at = at(99), .trail = {id_of(1)}, .headers = {{"h", "v"}}})},
+        {draft_of(3)},
+        {draft_of(7, {.key = "k"})},
+        {draft_of(7, {.queue = "r", .key = "k"})},
+        {draft_of(7, {.key = "m"}), draft_of(8, {.key = "m"}), draft_of(7), draft_of(9)},
+        {draft_of(7, {.predecessor = id_of(5)}), draft_of(8, {.predecessor = id_of(5)})},
+        {draft_of(7, {.predecessor = id_of(5)})},
+        {draft_of(7, {.predecessor = id_of(1)})},
+        {draft_of(7), draft_of(8, {.predecessor = id_of(20)}), draft_of(9)},
+        {draft_of(7, {.result = "r"})},
+        {draft_of(7, {.queue = "r", .parent = id_of(3)})},
+    };
+    if (can.lanes) {
+        out.push_back({draft_of(7, {.lane = "x"}), draft_of(8, {.lane = "x"})});
+    }
+    if (can.groups) {
+        out.push_back({draft_of(7, {.group = "g"})});
+    }
+    return out;
+}
+
+inline void enqueues_as_enqueue(trial& t) {
+    for (const auto& batch : batches(t.can())) {
+        auto one = furnished(t);
+        auto other = furnished(t);
+        const auto wanted = transact(other, [&](auto& tx) { return tx.enqueue(batch, at(60)); });
+        t.equal(enqueue_last(one, batch, at(60)), wanted, "the receipts of enqueue_and_commit, and those of enqueue");
+        same(one, other, "what enqueue_and_commit stores is what enqueue and commit store");
+    }
+}
+
+/// What a transaction does before its last operation. The last one is about other queues than "q" and "r", and about
+/// entries that a snapshot does not show.
+inline constexpr std::array earlier{
+    deed{"nothing", [](any_transaction&) {}},
+    deed{"a read", [](any_transaction& tx) { std::ignore = tx.find(id_of(1)); }},
+    deed{"an enqueue", [](any_transaction& tx) { put_in(tx, draft_of(7)); }},
+    deed{"a settle", [](any_transaction& tx) { settle_third(tx, succeed{"done"}); }},
+    deed{"every operation", everything},
+};
+
+inline void earlier_writes(trial& t) {
+    for (const auto& [name, change] : earlier) {
+        const string what(name); // a lambda cannot capture a structured binding
+        const auto& in = change;
+        auto store = furnished(t);
+        from_begin(store, [&](auto& tx) {
+            in(tx);
+            const auto own = snapshot_of(tx);
+            tx.enqueue_last(std::array{draft_of(31, {.queue = "y"})}, at(0));
+            unchanged(store, own, what + " and then enqueue_and_commit");
+            t.expect(store.find(id_of(31)).has_value(), "the last draft is stored as well");
+        });
+        auto other = furnished(t);
+        put(other, draft_of(30, {.queue = "z"}));
+        from_begin(other, [&](auto& tx) {
+            in(tx);
+            const auto own = snapshot_of(tx);
+            const bool is_claimed = tx.claim_last(request(at(0), {.queue = "z"})).has_value();
+            unchanged(other, own, what + " and then claim_and_commit");
+            t.equal(get(other, 30).state, is_claimed ? state::claimed : state::pending, "the entry to be claimed");
+        });
+    }
+}
+
+inline void all_misuse_at_last(trial& t, any_transaction& closed) {
+    t.throws(error_kind::misuse, "enqueue_and_commit on a closed transaction",
+             [&] { closed.enqueue_last(std::array{draft_of(15)}, at(0)); });
+    t.throws(error_kind::misuse, "claim_and_commit on a closed transaction",
+             [&] { std::ignore = closed.claim_last(request(at(200))); });
+    all_misuse(t, closed);
+}
+
+/// The ways in which the two operations return, on a furnished store.
+inline constexpr std::array endings{
+    deed{"an insert", [](any_transaction& tx) { tx.enqueue_last(std::array{draft_of(7)}, at(0)); }},
+    deed{"a duplicate", [](any_transaction& tx) { tx.enqueue_last(std::array{draft_of(1)}, at(0)); }},
+    deed{"a claim", [](any_transaction& tx) { std::ignore = tx.claim_last(request(at(60))); }},
+    deed{"a claim of one",
+         [](any_transaction& tx) { std::ignore = tx.claim_last(request(at(60), {.only = id_of(1)})); }},
+    deed{"a claim of no entry", [](any_transaction& tx) { std::ignore = tx.claim_last(request(at(5))); }},
+    deed{"a claim with limit 0",
+         [](any_transaction& tx) { std::ignore = tx.claim_last(request(at(60), {.limit = 0})); }},
+    deed{"a claim of an expired lease", [](any_transaction& tx) { std::ignore = tx.claim_last(request(at(200))); }},
+    deed{"a commit", [](any_transaction& tx) { tx.commit(); }},
+};
+
+inline void closes(trial& t) {
+    for (const auto& [what, end] : endings) {
+        auto store = furnished(t);
+        auto tx = store.begin();
+        end(tx);
+        const auto before = snapshot_of(store);
+        all_misuse_at_last(t, tx);
+        unchanged(store, before, "the use of a transaction after " + string(what));
+        t.equal(put(store, draft_of(8)), inserted(8), "a transaction after that");
+    }
+    auto store = furnished(t);
+    auto tx = store.begin();
+    auto other = tx.move_out();
+    all_misuse_at_last(t, tx);
+    other.enqueue_last(std::array{draft_of(7)}, at(0));
+    t.expect(store.find(id_of(7)).has_value(), "the transaction moved to can end with an enqueue");
+}
+
+inline constexpr std::array invalid_endings{
+    deed{"enqueue_and_commit of one draft", [](any_transaction& tx) { tx.enqueue_last(std::array{draft{}}, at(0)); }},
+    deed{"enqueue_and_commit of a batch",
+         [](any_transaction& tx) {
+             tx.enqueue_last(std::array{draft_of(9), draft{}}, at(0));
+         }},
+    deed{"claim_and_commit without a queue",
+         [](any_transaction& tx) {
+             std::ignore = tx.claim_last({.queue = "", .limit = 1, .now = at(60), .lease = duration{9}});
+         }},
+    deed{"claim_and_commit without a lease",
+         [](any_transaction& tx) { std::ignore = tx.claim_last(request(at(60), {.lease = duration{0}})); }},
+};
+
+inline void open_after_invalid_end(trial& t) {
+    for (const auto& [name, call] : invalid_endings) {
+        const string what(name); // a lambda cannot capture a structured binding
+        const auto& use = call;
+        auto store = furnished(t);
+        const auto before = snapshot_of(store);
+        from_begin(store, [&](auto& tx) {
+            put_in(tx, draft_of(7));
+            const auto own = snapshot_of(tx);
+            t.throws(error_kind::invalid_argument, what + " with an invalid argument", [&] { use(tx); });
+            t.equal(tx.nudge(id_of(7), at(0)), verdict::repeated, "a nudge after " + what);
+            unchanged(tx, own, what + " with an invalid argument changes nothing");
+            unchanged(store, before, what + " with an invalid argument commits nothing");
+            tx.enqueue_last(std::array{draft_of(30)}, at(0));
+        });
+        t.expect(store.find(id_of(7)) && store.find(id_of(30)), "what was written before and after " + what);
+    }
+}
+
+} // namespace committing_checks
+
+inline constexpr std::array committing{
+    clause{
+        "COMMIT-01", layer::examples, level::may, needs::committing,
+        "enqueue_and_commit returns and stores what enqueue and commit do: inserted, duplicate, refused, single or in "
+        "a batch.",
+        committing_checks::enqueues_as_enqueue},
+    clause{"COMMIT-02", layer::examples, level::may, needs::committing,
+           "enqueue_and_commit and claim_and_commit commit everything that their transaction has written before.",
+           committing_checks::earlier_writes},
+    clause{"COMMIT-03", layer::examples, level::may, needs::committing,
+           "After enqueue_and_commit and claim_and_commit the transaction is closed, whatever they return.",
+           committing_checks::closes},
+    clause{"COMMIT-04", layer::examples, level::may, needs::committing,
+           "If enqueue_and_commit or claim_and_commit gets an invalid argument, it writes and commits nothing, and the "
+           "transaction is still open and keeps its earlier writes.",
+           committing_checks::open_after_invalid_end},
+};
+
+} // namespace conformance::clauses
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/clauses/committing_claims.hpp
+// `claim_and_commit`: what it claims, and when it leaves the claim to another transaction.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::clauses {
+
+namespace committing_claim_checks {
+
+using namespace committing_checks;
+
+/// In "q": 1 due at(15), 2 and 3 due at(13), 4 retrying from at(10), 5 due at(90), 6 claimed until at(100); in "r": 7.
+[[nodiscard]] inline any_store with_due_entries(trial& t) {
+    auto store = t.open(t.fresh_location());
+    put_as(store, draft_of(6), state::claimed);
+    put_as(store, draft_of(4, {.payload = "four"}), state::retrying);
+    put(store, draft_of(1, {.payload = "one", .due_at = at(15), .trail = {id_of(9)}, .headers = {{"h", "v"}}}));
+    put(store, draft_of(2, {.key = "k", .due_at = at(13)}));
+    put(store, draft_of(3, {.due_at = at(13)}));
+    put(store, draft_of(5, {.due_at = at(90)}));
+    put(store, draft_of(7, {.queue = "r", .due_at = at(12)}));
     return store;
 }
 
-/// The duration of the fastest of several claims of ten entries, in microseconds.
-[[nodiscard]] inline double claim_time(any_store& store, std::uint64_t first) {
-    double best = 1e9;
-    for (std::uint64_t round = 0; round < 15; ++round) {
-        std::vector<draft> drafts;
-        for (std::uint64_t n = 0; n < 10; ++n) {
-            drafts.push_back(draft_of(first + 10 * round + n, {.due_at = now}));
+[[nodiscard]] inline vector<claim_request> requests() {
+    vector<claim_request> out;
+    for (const std::size_t limit : {0U, 1U, 2U, 3U}) {
+        out.push_back(request(at(20), {.limit = limit}));
+    }
+    for (const int now : {0, 12, 13, 14, 15, 90}) {
+        out.push_back(request(at(now)));
+    }
+    for (const std::uint64_t n : {1U, 5U, 6U, 7U, 20U}) {
+        out.push_back(request(at(20), {.only = id_of(n)}));
+    }
+    out.push_back(request(at(20), {.queue = "r", .lease = duration{7}, .worker = "another"}));
+    out.push_back(request(at(20), {.queue = "unused"}));
+    return out;
+}
+
+[[nodiscard]] inline vector<entry> without_sequences(vector<entry> entries) {
+    for (auto& e : entries) {
+        e.sequence = 0;
+    }
+    return entries;
+}
+
+inline void claims_as_claim(trial& t) {
+    for (const auto& wanted : requests()) {
+        auto one = with_due_entries(t);
+        auto other = with_due_entries(t);
+        if (const auto claimed = claim_last(one, wanted)) {
+            const auto expected = transact(other, [&](auto& tx) { return tx.claim(wanted); });
+            t.equal(without_sequences(*claimed), without_sequences(expected),
+                    "claimed by claim_and_commit, and by claim");
+            same(one, other, "what claim_and_commit stores is what claim and commit store");
+        } else {
+            same(one, other, "if claim_and_commit returns nothing, it has claimed nothing");
         }
-        vouch::enqueue(store, drafts, now);
+    }
+}
+
+/// In "q": 1 claimed until at(100), 2 due at(50), 3 due at(150).
+inline void put_expiring(any_store& store) {
+    put(store, draft_of(1));
+    std::ignore = take_one(store, at(0));
+    put(store, draft_of(2, {.due_at = at(50)}));
+    put(store, draft_of(3, {.due_at = at(150)}));
+}
+
+inline void leaves_expired(trial& t) {
+    for (const auto& wanted : {request(at(100)), request(at(100), {.limit = 2}), request(at(150)),
+                               request(at(200), {.limit = 2}), request(at(100), {.only = id_of(1)})}) {
+        auto store = t.open(t.fresh_location());
+        put_expiring(store);
+        const auto before = snapshot_of(store);
+        const auto claimed = claim_last(store, wanted);
+        t.expect(!claimed, "claim_and_commit returns nothing if it would take over an entry whose lease has expired");
+        unchanged(store, before, "a claim_and_commit that returns nothing claims nothing");
+        const auto later = transact(store, [&](auto& tx) { return tx.claim(wanted); });
+        t.expect(!later.empty(), "another transaction can claim then");
+    }
+    for (const auto& wanted : {request(at(100), {.limit = 1}), request(at(99)), request(at(100), {.only = id_of(2)})}) {
+        auto store = t.open(t.fresh_location());
+        put_expiring(store);
+        auto claimed = claim_last(store, wanted);
+        if (!claimed) {
+            claimed = transact(store, [&](auto& tx) { return tx.claim(wanted); });
+        }
+        t.equal(numbers(*claimed), list_of{2}, "claimed beside an entry that it would not take over");
+    }
+}
+
+inline void nothing_still_commits(trial& t) {
+    for (const auto& [name, change] : earlier) {
+        const string what(name); // a lambda cannot capture a structured binding
+        const auto& in = change;
+        auto store = furnished(t);
+        put(store, draft_of(30, {.queue = "z"}));
+        std::ignore = take_one(store, at(0), {.queue = "z"});
         from_begin(store, [&](auto& tx) {
-            const auto begun = std::chrono::steady_clock::now();
-            const auto claimed = tx.claim(request(now, {.limit = 10, .lease = long_time}));
-            best = std::min(
-                best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begun).count());
-            trial::equal(claimed.size(), std::size_t{10}, "due entries claimed beside the others");
-            std::vector<vouch::settle> settles;
-            for (const auto& e : claimed) {
-                settles.push_back({ticket_of(e), succeed{}});
-            }
-            std::ignore = tx.settle(settles, now);
-            tx.commit();
+            in(tx);
+            const auto own = snapshot_of(tx);
+            const auto claimed = tx.claim_last(request(at(100), {.queue = "z"}));
+            t.expect(!claimed, "nothing is returned, because a lease has expired");
+            unchanged(store, own, what + ", in a transaction that left its claim to another one");
+            t.equal(get(store, 30).epoch, 1U, "the epoch of the entry with an expired lease");
         });
     }
-    return best;
 }
 
-/// Compares a claim in a small store with one in a large store.
-template <class Make, class After>
-void does_not_grow(trial& t, Make&& make, After&& after) {
-    auto small = filled(t, few, make);
-    auto large = filled(t, t.budget().cost_rows, make);
-    after(small);
-    after(large);
-    constexpr double noise = 20; // microseconds that cannot be measured reliably
-    double beside_few = 0;
-    double beside_many = 0;
-    for (std::uint64_t attempt = 0; attempt < 3; ++attempt) {
-        beside_few = claim_time(small, 1 + 1'000 * attempt);
-        beside_many = claim_time(large, 1 + 1'000 * attempt);
-        if (beside_many <= std::max(noise, growth_max * beside_few)) {
-            return;
-        }
-    }
-    // A power of ten, because exact times would make every report different.
-    int times = 10;
-    while (times < 1'000'000 && beside_many > 10.0 * times * beside_few) {
-        times *= 10;
-    }
-    trial::fail("a claim of ten beside " + std::to_string(t.budget().cost_rows) +
-                    " rows takes about as long as beside " + std::to_string(few),
-                "more than " + std::to_string(times) + " times as long", "at most 10 times as long");
-}
+} // namespace committing_claim_checks
 
-inline constexpr auto nothing_more = [](any_store&) {};
-
-inline void future(trial& t) {
-    does_not_grow(
-        t, [](std::uint64_t n) { return draft_of(n, {.due_at = now + long_time}); }, nothing_more);
-}
-
-inline void terminal(trial& t) {
-    does_not_grow(
-        t, [](std::uint64_t n) { return draft_of(n, {.result = "done"}); }, nothing_more);
-}
-
-inline void blocked(trial& t) {
-    does_not_grow(
-        t,
-        [](std::uint64_t n) { return draft_of(n, {.lane = "l" + std::to_string(n % 10), .due_at = now + long_time}); },
-        nothing_more);
-}
-
-inline void claimed(trial& t) {
-    does_not_grow(
-        t, [](std::uint64_t n) { return draft_of(n, {.due_at = at(0)}); },
-        [](any_store& store) {
-            while (!take(store, at(1), {.limit = 5'000, .lease = long_time}).empty()) {
-            }
-        });
-}
-
-} // namespace cost_checks
-
-inline constexpr std::array cost{
-    clause{"COST-01", layer::cost, level::must, needs::nothing,
-           "The cost of a claim does not grow with entries that are not due yet.", cost_checks::future},
-    clause{"COST-02", layer::cost, level::must, needs::nothing,
-           "The cost of a claim does not grow with terminal entries.", cost_checks::terminal},
-    clause{"COST-03", layer::cost, level::may, needs::lanes,
-           "The cost of a claim does not grow with entries that are blocked in their lanes.", cost_checks::blocked},
-    clause{"COST-04", layer::cost, level::must, needs::nothing,
-           "The cost of a claim does not grow with entries that other workers hold.", cost_checks::claimed},
+inline constexpr std::array committing_claims{
+    clause{"COMMIT-05", layer::examples, level::may, needs::committing,
+           "claim_and_commit claims and returns what claim does, or it claims nothing and returns nothing.",
+           committing_claim_checks::claims_as_claim},
+    clause{
+        "COMMIT-06", layer::examples, level::may, needs::committing,
+        "claim_and_commit claims nothing and returns nothing if it would take over an entry whose lease has expired.",
+        committing_claim_checks::leaves_expired},
+    clause{"COMMIT-07", layer::examples, level::may, needs::committing,
+           "A claim_and_commit that returns nothing commits the earlier writes of its transaction.",
+           committing_claim_checks::nothing_still_commits},
 };
 
 } // namespace conformance::clauses
@@ -5586,6 +6276,9 @@ class model_run {
         }
     }
 
+    /// From now on every commit is a call of its own. If the process dies in another call, its transaction must be lost.
+    void commit_apart() noexcept { has_last_operations_ = false; }
+
     /// Drops the transaction and all handles, as the death of the process does.
     void close() {
         if (is_committing_) {
@@ -5633,7 +6326,12 @@ class model_run {
             compare_all(*store_, committed_, d);
         }
         if (d.chance(25)) {
-            do_end(d.chance(70));
+            const bool commits = d.chance(70);
+            if (commits && has_last_operations_ && store_->is_committing() && d.chance(50)) {
+                end_with_last(d);
+            } else {
+                do_end(commits);
+            }
             compare_some(*store_, committed_, d);
         }
     }
@@ -5642,12 +6340,27 @@ class model_run {
         if (tx_ && commit) {
             is_committing_ = true;
             tx_->commit();
-            is_committing_ = false;
-            committed_ = own_;
-            last_committed_sequence_ = last_sequence_;
+            note_commit();
         }
         own_ = committed_;
         last_sequence_ = last_committed_sequence_;
+        tx_.reset();
+    }
+
+    void note_commit() {
+        is_committing_ = false;
+        committed_ = own_;
+        last_committed_sequence_ = last_sequence_;
+    }
+
+    /// Commits with one more operation.
+    void end_with_last(random_source& d) {
+        if (d.chance(50)) {
+            enqueue_last(d);
+        } else {
+            claim_last(d);
+        }
+        note_commit();
         tx_.reset();
     }
 
@@ -5701,7 +6414,8 @@ class model_run {
         }
     }
 
-    void enqueue(random_source& d) {
+    /// Drafts, and the receipts that the model gives.
+    [[nodiscard]] std::pair<std::vector<draft>, std::vector<receipt>> some_drafts(random_source& d) {
         std::vector<draft> drafts(1 + d.below(3));
         std::vector<receipt> expected;
         for (auto& one : drafts) {
@@ -5709,18 +6423,30 @@ class model_run {
             expected.push_back(own_.enqueue(one, now_));
             count("enqueue", name_of(expected.back().what));
         }
+        return {std::move(drafts), std::move(expected)};
+    }
+
+    void enqueue(random_source& d) {
+        const auto [drafts, expected] = some_drafts(d);
         trial::equal(tx_->enqueue(drafts, now_), expected, "receipts of an enqueue");
-        adopt_sequences(expected);
+        adopt_sequences(*tx_, expected);
+    }
+
+    void enqueue_last(random_source& d) {
+        const auto [drafts, expected] = some_drafts(d);
+        trial::equal(tx_->enqueue_last(drafts, now_), expected, "receipts of enqueue_and_commit");
+        adopt_sequences(*store_, expected);
     }
 
     /// The store chooses the sequences, but they must increase.
-    void adopt_sequences(const std::vector<receipt>& receipts) {
+    template <class Reader>
+    void adopt_sequences(const Reader& reader, const std::vector<receipt>& receipts) {
         std::ptrdiff_t inserted = 0;
         for (const auto& one : receipts) {
             inserted += one.what == receipt::kind::inserted ? 1 : 0;
         }
         for (auto r = own_.records.end() - inserted; r != own_.records.end(); ++r) {
-            const auto stored = tx_->find(r->entry.id);
+            const auto stored = reader.find(r->entry.id);
             if (!stored || stored->sequence <= last_sequence_) {
                 trial::fail("the sequence of a new entry is greater than all earlier ones",
                             stored ? show(stored->sequence) : "absent", "more than " + show(last_sequence_));
@@ -5737,6 +6463,23 @@ class model_run {
         }
         count("claim", expected.empty() ? "nothing" : "something");
         trial::equal(tx_->claim(request), expected, "entries claimed");
+    }
+
+    void claim_last(random_source& d) {
+        const auto request = generate(d).some_claim();
+        auto after = own_;
+        const auto expected = after.claim(request);
+        const bool must_leave = own_.has_claimed(expected);
+        const auto claimed = tx_->claim_last(request);
+        count("claim_and_commit", !claimed ? "left" : claimed->empty() ? "nothing" : "something");
+        trial::expect(!claimed || !must_leave, "claim_and_commit leaves the claim of an expired lease");
+        if (claimed) {
+            trial::equal(*claimed, expected, "entries claimed by claim_and_commit");
+            own_ = std::move(after);
+            for (const auto& e : expected) {
+                tickets_.push_back(ticket_of(e));
+            }
+        }
     }
 
     void settle(random_source& d) {
@@ -5796,6 +6539,7 @@ class model_run {
     std::uint64_t last_sequence_ = 0; // of all committed entries and those of the open transaction
     std::uint64_t last_committed_sequence_ = 0;
     bool is_committing_ = false;
+    bool has_last_operations_ = true; // of a store that has them
     int conflicts_in_a_row_ = 0;
     std::optional<model> maybe_{}; // the state if an unfinished commit took effect
     std::uint64_t maybe_last_sequence_ = 0;
@@ -5890,6 +6634,7 @@ inline void inside(trial& t, const words& list) {
             }
         });
         model_run s(t.context().open(p), t.can(), t.tally());
+        s.commit_apart();
         for (const auto word : list) {
             left = word % 3 == 0 ? 1 + word / 3 % 9 : left;
             try {
@@ -5977,314 +6722,6 @@ inline constexpr std::array crashes{
            "If a process dies, committed payloads, progress and results of all sizes are stored to the byte, and those "
            "of an open transaction are not.",
            crash_checks::with_large_values},
-};
-
-} // namespace conformance::clauses
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/clauses/dedup.hpp
-// Dedup: a draft is compared with all stored entries, first by id, then by key within its queue.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance::clauses {
-
-namespace dedup_checks {
-
-using namespace enqueue_checks;
-
-inline void id_is_taken(trial& t) {
-    auto store = t.open();
-    put(store, draft_of(1, {.payload = "first"}));
-    const auto before = snapshot_of(store);
-    t.equal(put(store, draft_of(1, {.queue = "r", .topic = "other", .payload = "second", .key = "k"}), at(5)),
-            duplicate(1), "another draft with a stored id");
-    unchanged(store, before, "a duplicate by id writes nothing");
-    t.equal(put(store, draft_of(2, {.queue = "r", .key = "k"})), inserted(2), "the key of the duplicate draft");
-}
-
-inline void id_is_taken_in_every_state(trial& t) {
-    auto store = t.open();
-    for (std::uint64_t n = 1; n <= all_states.size(); ++n) {
-        put_as(store, draft_of(n), all_states[n - 1]);
-        const auto before = snapshot_of(store);
-        t.equal(put(store, draft_of(n), at(5)), duplicate(n), "enqueued again while " + show(all_states[n - 1]));
-        unchanged(store, before, "a duplicate by id writes nothing");
-    }
-}
-
-inline void key_is_taken_in_every_state(trial& t) {
-    for (const auto s : all_states) {
-        auto store = t.open(t.fresh_location());
-        put_as(store, draft_of(1, {.key = "k"}), s);
-        put(store, draft_of(2, {.key = "l"}));
-        const auto before = snapshot_of(store);
-        t.equal(put(store, draft_of(3, {.key = "k"}), at(5)), duplicate(1), "the key of an entry that is " + show(s));
-        unchanged(store, before, "a duplicate by key writes nothing");
-    }
-}
-
-inline void other_keys_are_free(trial& t) {
-    auto store = t.open();
-    put(store, draft_of(1, {.key = "k"}));
-    t.equal(put(store, draft_of(2, {.queue = "r", .key = "k"})), inserted(2), "the same key in another queue");
-    t.equal(put(store, draft_of(3, {.key = "l"})), inserted(3), "another key in the same queue");
-    t.equal(put(store, draft_of(4, {.queue = "r", .key = "k"})), duplicate(2), "the other queue's key again");
-    t.equal(put(store, draft_of(5)), inserted(5), "a draft without a key");
-    t.equal(put(store, draft_of(6)), inserted(6), "another draft without a key");
-}
-
-inline void keys_are_bytes(trial& t) {
-    auto store = t.open();
-    std::uint64_t n = 0;
-    for (const std::string key :
-         {"k", "K", "k ", " k", "kk", "\xc3\xa9", "e\xcc\x81", "\xf0\x9f\x93\xa6", "1", "01", "1.0"}) {
-        ++n;
-        t.equal(put(store, draft_of(n, {.key = key})), inserted(n), "a key that differs from another one");
-        t.equal(put(store, draft_of(20, {.key = key})), duplicate(n), "the same key again");
-    }
-}
-
-inline void id_before_key(trial& t) {
-    auto store = t.open();
-    put(store, draft_of(1, {.key = "k"}));
-    put(store, draft_of(2, {.key = "l"}));
-    t.equal(put(store, draft_of(2, {.key = "k"})), duplicate(2), "a stored id with the key of another entry");
-}
-
-inline void newest_generation(trial& t) {
-    auto store = t.open();
-    put_dead(store, draft_of(1, {.key = "k"}));
-    t.equal(put(store, draft_of(9, {.key = "k"})), duplicate(1), "the key of a dead entry");
-    for (const std::uint64_t n : {2U, 3U}) {
-        put(store, draft_of(n, {.predecessor = id_of(n - 1)}));
-        t.equal(put(store, draft_of(9, {.key = "k"})), duplicate(n), "the key when the newest generation is live");
-        cancel(store, id_of(n));
-        t.equal(put(store, draft_of(9, {.key = "k"})), duplicate(n), "the key when the newest generation is dead");
-    }
-    t.equal(numbers(store.list(query::keyed("q", "k"))), list_of{1, 2, 3}, "stored with that key");
-}
-
-inline void purge_frees(trial& t) {
-    auto store = t.open();
-    put_dead(store, draft_of(1, {.key = "k"}));
-    purge(store, {.queue = "q", .before = at(1)});
-    t.equal(put(store, draft_of(2, {.key = "k"})), inserted(2), "the key of a purged entry");
-    t.equal(put(store, draft_of(1)), inserted(1), "the id of a purged entry");
-    t.equal(get(store, 1).state, state::pending, "the state of the new entry with that id");
-    put_dead(store, draft_of(3, {.key = "l"}));
-    auto tx = store.begin();
-    tx.purge({.queue = "q", .before = at(1)});
-    const std::array drafts{draft_of(3, {.key = "l"})};
-    t.equal(tx.enqueue(drafts, at(2)), receipts{inserted(3)}, "id and key in the transaction that purged them");
-}
-
-inline void elder_purge_frees_nothing(trial& t) {
-    auto store = t.open();
-    put_dead(store, draft_of(1, {.key = "k"}));
-    put(store, draft_of(2, {.predecessor = id_of(1)}));
-    cancel(store, id_of(2));
-    t.equal(purge(store, {.queue = "q", .before = at(1), .limit = 1}), 1, "purged of two generations");
-    t.equal(put(store, draft_of(9, {.key = "k"})), duplicate(2), "the key while a generation is still stored");
-}
-
-inline void repeated_batch(trial& t) {
-    auto store = t.open();
-    const std::vector batch{draft_of(1, {.key = "k"}), draft_of(2), draft_of(3, {.result = "r"})};
-    vouch::enqueue(store, batch, at(0));
-    const auto before = snapshot_of(store);
-    t.equal(vouch::enqueue(store, batch, at(5)), receipts{duplicate(1), duplicate(2), duplicate(3)},
-            "the same batch again");
-    unchanged(store, before, "repeating a committed batch changes nothing");
-}
-
-} // namespace dedup_checks
-
-inline constexpr std::array dedup{
-    clause{
-        "DEDUP-01", layer::examples, level::must, needs::nothing,
-        "A draft whose id is stored is a duplicate of that entry; nothing of the draft is written, not even its key.",
-        dedup_checks::id_is_taken},
-    clause{"DEDUP-02", layer::examples, level::must, needs::nothing,
-           "A stored id stays taken in every state of its entry.", dedup_checks::id_is_taken_in_every_state},
-    clause{"DEDUP-03", layer::examples, level::must, needs::nothing,
-           "A draft whose key is stored in its queue is a duplicate of the entry with that key, in any state.",
-           dedup_checks::key_is_taken_in_every_state},
-    clause{"DEDUP-04", layer::examples, level::must, needs::nothing,
-           "Keys are unique per queue: the same key is free in other queues, and drafts without a key are never "
-           "duplicates by key.",
-           dedup_checks::other_keys_are_free},
-    clause{"DEDUP-05", layer::examples, level::must, needs::nothing,
-           "Two keys are equal only if all their bytes are equal.", dedup_checks::keys_are_bytes},
-    clause{"DEDUP-06", layer::examples, level::must, needs::nothing, "The id is checked before the key.",
-           dedup_checks::id_before_key},
-    clause{"DEDUP-07", layer::examples, level::must, needs::nothing,
-           "A draft whose key is stored in several generations is a duplicate of the newest one, live or dead.",
-           dedup_checks::newest_generation},
-    clause{"DEDUP-08", layer::examples, level::must, needs::nothing,
-           "A purge frees the id and the key, within its own transaction too.", dedup_checks::purge_frees},
-    clause{"DEDUP-09", layer::examples, level::must, needs::nothing,
-           "A key stays taken until its newest generation is purged.", dedup_checks::elder_purge_frees_nothing},
-    clause{"DEDUP-10", layer::examples, level::must, needs::nothing,
-           "A batch that is repeated with the same ids returns duplicates and changes nothing.",
-           dedup_checks::repeated_batch},
-};
-
-} // namespace conformance::clauses
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/clauses/extend.hpp
-// Extend: prolongs the lease of a claim and never shortens it.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance::clauses {
-
-namespace extend_checks {
-
-/// Entry 1, claimed at 0 until 100, with values in the fields that an extend must not change.
-[[nodiscard]] inline entry claimed(any_store& store) {
-    put(store, draft_of(1, {.payload = "p", .key = "k", .due_at = at(-5), .progress = "begun"}));
-    std::ignore = take_one(store, at(0));
-    return get(store, 1);
-}
-
-inline void fields(trial& t) {
-    auto store = t.open();
-    auto expected = claimed(store);
-    t.equal(extend(store, ticket_of(expected), at(30), duration{200}), verdict::applied, "the extend");
-    expected.lease_until = at(230);
-    expected.updated_at = at(30);
-    t.equal(get(store, 1), expected, "the entry after the extend");
-    t.equal(store.next_due("q"), std::optional{at(230)}, "next_due");
-}
-
-inline void never_shorter(trial& t) {
-    for (const std::int64_t lease : {1, 69, 70, 71}) { // at 30 the lease has 70 left
-        auto store = t.open(t.fresh_location());
-        auto expected = claimed(store);
-        t.equal(extend(store, ticket_of(expected), at(30), duration{lease}), verdict::applied, "the extend");
-        expected.lease_until = at(lease == 71 ? 101 : 100);
-        expected.updated_at = at(30);
-        t.equal(get(store, 1), expected, "the entry after an extend by " + show(duration{lease}));
-    }
-}
-
-inline void keeps_others_away(trial& t) {
-    auto store = t.open();
-    const auto held = claimed(store);
-    std::ignore = extend(store, ticket_of(held), at(99), duration{50});
-    t.equal(numbers(take(store, at(100))), list_of{}, "taken over when the lease would have ended");
-    t.equal(numbers(take(store, at(148))), list_of{}, "taken over one microsecond before the new end");
-    t.equal(numbers(take(store, at(149))), list_of{1}, "taken over at the new end");
-}
-
-inline void revives_a_lapsed_claim(trial& t) {
-    for (const auto now : {at(100), at(1000)}) { // the end of the lease, and long after
-        auto store = t.open(t.fresh_location());
-        auto expected = claimed(store);
-        t.equal(extend(store, ticket_of(expected), now, duration{1}), verdict::applied, "the extend of a lapsed claim");
-        expected.lease_until = now + duration{1};
-        expected.updated_at = now;
-        t.equal(get(store, 1), expected, "the entry after the extend");
-        t.equal(numbers(take(store, now)), list_of{}, "taken over while the new lease runs");
-    }
-}
-
-inline void not_once_taken_over(trial& t) {
-    auto store = t.open();
-    const auto first = ticket_of(claimed(store));
-    const auto second = take_one(store, at(100), {.worker = "w"});
-    const auto before = snapshot_of(store);
-    t.equal(extend(store, first, at(110), duration{500}), verdict::stale, "the extend of the first claim");
-    unchanged(store, before, "a claim that was taken over extends nothing");
-    t.equal(extend(store, second, at(110), duration{500}), verdict::applied, "the extend of the second claim");
-}
-
-inline void ticket_stays_good(trial& t) {
-    auto store = t.open();
-    const auto ticket = ticket_of(claimed(store));
-    for (const auto now : {at(10), at(20), at(30)}) {
-        t.equal(extend(store, ticket, now, duration{100}), verdict::applied, "one of several extends");
-        t.equal(get(store, 1).lease_until, std::optional{now + duration{100}}, "lease_until");
-    }
-    t.equal(settle(store, ticket, succeed{}, at(40)), settlement{verdict::applied}, "the settle after them");
-}
-
-inline void keeps_the_wake_mark(trial& t) {
-    auto store = t.open();
-    const auto ticket = ticket_of(claimed(store));
-    nudge(store, id_of(1), at(10));
-    std::ignore = extend(store, ticket, at(20), duration{200});
-    t.expect(get(store, 1).woken, "the wake mark is kept");
-    std::ignore = settle(store, ticket, retry{"e", at(500)}, at(50));
-    t.equal(get(store, 1).due_at, at(50), "due_at after the claim that was nudged");
-}
-
-inline void batch(trial& t) {
-    auto store = t.open();
-    t.equal(transact(store, [](auto& tx) { return tx.extend({}, at(1), duration{9}); }), std::vector<verdict>{},
-            "the answers to none");
-    for (std::uint64_t n = 1; n <= 4; ++n) {
-        put(store, draft_of(n));
-    }
-    std::ignore = take(store, at(0), {.limit = 3});
-    auto expected = snapshot_of(store).found;
-    const std::array tickets{ticket{id_of(5), 1}, ticket{id_of(3), 1}, ticket{id_of(2), 2}, ticket{id_of(4), 0},
-                             ticket{id_of(1), 1}};
-    const auto answers = transact(store, [&](auto& tx) { return tx.extend(tickets, at(50), duration{100}); });
-    using enum verdict;
-    t.equal(answers, std::vector{unknown, applied, stale, repeated, applied},
-            "the answers, in the order of the tickets");
-    for (const std::size_t i : {0U, 2U}) {
-        expected[i].lease_until = at(150);
-        expected[i].updated_at = at(50);
-    }
-    t.equal(snapshot_of(store).found, expected, "the entries after the extends");
-}
-
-inline void lease_bounds(trial& t) {
-    auto store = t.open();
-    const auto ticket = ticket_of(claimed(store));
-    const auto& limits = t.can().limits;
-    const auto before = snapshot_of(store);
-    for (const auto lease : {limits.lease_min - duration{1}, limits.lease_max + duration{1}}) {
-        t.throws(error_kind::invalid_argument, "an extend by " + show(lease),
-                 [&] { extend(store, ticket, at(30), lease); });
-    }
-    unchanged(store, before, "an extend that is refused changes nothing");
-    t.equal(extend(store, ticket, at(30), limits.lease_max), verdict::applied, "the extend by the longest lease");
-    t.equal(get(store, 1).lease_until, std::optional{at(30) + limits.lease_max}, "lease_until");
-}
-
-} // namespace extend_checks
-
-inline constexpr std::array extending{
-    clause{"EXTEND-01", layer::examples, level::must, needs::nothing,
-           "An extend sets lease_until to now + lease, and updated_at; nothing else changes.", extend_checks::fields},
-    clause{"EXTEND-02", layer::examples, level::must, needs::nothing,
-           "An extend never shortens a lease: lease_until becomes the later of its old value and now + lease.",
-           extend_checks::never_shorter},
-    clause{"EXTEND-03", layer::examples, level::must, needs::nothing,
-           "An extended claim can be taken over exactly from the new end of its lease on.",
-           extend_checks::keeps_others_away},
-    clause{"EXTEND-04", layer::examples, level::must, needs::nothing,
-           "A lease that is over but was not taken over can be extended, and then runs again.",
-           extend_checks::revives_a_lapsed_claim},
-    clause{"EXTEND-05", layer::examples, level::must, needs::nothing,
-           "After a takeover the earlier ticket extends nothing.", extend_checks::not_once_taken_over},
-    clause{"EXTEND-06", layer::examples, level::must, needs::nothing,
-           "A ticket can extend any number of times and still settle.", extend_checks::ticket_stays_good},
-    clause{"EXTEND-07", layer::examples, level::must, needs::nothing, "An extend keeps the wake mark.",
-           extend_checks::keeps_the_wake_mark},
-    clause{"EXTEND-08", layer::examples, level::must, needs::nothing,
-           "A batch of tickets returns one verdict per ticket, in order, and extends exactly the valid ones.",
-           extend_checks::batch},
-    clause{"EXTEND-09", layer::examples, level::must, needs::nothing,
-           "An extend whose lease is out of bounds throws invalid_argument and changes nothing.",
-           extend_checks::lease_bounds},
 };
 
 } // namespace conformance::clauses
@@ -6498,325 +6935,6 @@ class call_log {
 };
 
 } // namespace conformance
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/fault_plan.hpp
-// Which calls of a `faulty` store fail, and how: the n-th call, before its effect or after it, once or from then on.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance {
-
-enum class fault_moment : std::uint8_t {
-    before, ///< the call throws and has no effect
-    after,  ///< the call takes effect and throws; a commit that throws so is in doubt
-};
-
-/// One fault to inject.
-struct fault {
-    std::uint64_t call = 1; ///< which call fails; 1 is the next one
-    fault_moment moment = fault_moment::before;
-    bool persistent = false; ///< all later calls fail as well
-    error_kind kind = error_kind::io;
-    bool in_doubt = false; ///< a commit that fails before its effect throws an error that is in doubt, too
-};
-
-/// Decides which calls fail, and counts calls and faults. Thread-safe. Several stores may share one plan.
-class fault_plan {
-  public:
-    /// Injects this fault instead of the one armed before. Throws `misuse` for the kind `invalid_argument`.
-    void arm(const fault& f) {
-        if (f.kind == error_kind::invalid_argument) {
-            throw error(error_kind::misuse,
-                        "fault_plan: cannot inject invalid_argument, which is a refusal and not a fault");
-        }
-        const std::lock_guard lock(mutex_);
-        armed_ = f;
-        left_ = f.call;
-        has_fired_ = false;
-    }
-
-    /// Injects no further faults. Returns whether the armed fault has occurred.
-    bool disarm() {
-        const std::lock_guard lock(mutex_);
-        armed_.reset();
-        return has_fired_;
-    }
-
-    /// Whether the fault armed last has occurred.
-    [[nodiscard]] bool has_fired() const {
-        const std::lock_guard lock(mutex_);
-        return has_fired_;
-    }
-    /// All calls so far.
-    [[nodiscard]] std::uint64_t calls() const {
-        const std::lock_guard lock(mutex_);
-        return calls_;
-    }
-    /// All faults so far, including those armed earlier.
-    [[nodiscard]] std::uint64_t faults() const {
-        const std::lock_guard lock(mutex_);
-        return faults_;
-    }
-
-    /// Counts a call and returns the fault that it must fail with. Called by `faulty`.
-    [[nodiscard]] std::optional<fault> next() {
-        const std::lock_guard lock(mutex_);
-        ++calls_;
-        if (!armed_ || (left_ > 1 && left_-- > 0)) {
-            return std::nullopt;
-        }
-        const auto due = armed_;
-        has_fired_ = true;
-        ++faults_;
-        if (!due->persistent) {
-            armed_.reset();
-        }
-        return due;
-    }
-
-  private:
-    mutable std::mutex mutex_{};
-    std::optional<fault> armed_{};
-    std::uint64_t left_ = 0; ///< calls up to and including the one that fails
-    std::uint64_t calls_ = 0;
-    std::uint64_t faults_ = 0;
-    bool has_fired_ = false;
-};
-
-} // namespace conformance
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/faulty.hpp
-// A store that injects faults into another store. It shows what a program does when the disk is full, the connection is
-// lost, or the answer of a commit does not arrive:
-//
-//   auto plan = std::make_shared<fault_plan>();
-//   faulty<memory::store> store(memory::store{}, plan);
-//   plan->arm({.call = 3});
-//
-// All reads and writes count as calls. A fault in a transaction rolls it back and closes it, as the contract requires. A
-// store that cannot be moved is passed as `any_store`.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance {
-
-/// Fails the calls that a plan names. The interceptor of `faulty`.
-struct fault_injector {
-    std::shared_ptr<fault_plan> plan{};
-
-    template <class Call>
-    auto operator()(store_operation what, const Call& call) const {
-        const auto due = plan->next();
-        const bool is_commit = what == store_operation::commit;
-        if (due && due->moment == fault_moment::before) {
-            fail(*due, is_commit && due->in_doubt);
-        }
-        auto answer = call();
-        if (due) {
-            fail(*due, is_commit);
-        }
-        return answer;
-    }
-
-  private:
-    [[noreturn]] static void fail(const fault& f, bool in_doubt) {
-        throw error(f.kind, "faulty: an injected fault", {.in_doubt = in_doubt});
-    }
-};
-
-/// A store whose calls fail as its plan says. `inner()` is the store without faults.
-template <class Store>
-class faulty : public store_adaptor<Store, fault_injector> {
-  public:
-    faulty(Store store, std::shared_ptr<fault_plan> plan)
-        : store_adaptor<Store, fault_injector>(std::move(store), fault_injector{std::move(plan)}) {}
-
-    [[nodiscard]] fault_plan& plan() const noexcept { return *this->interceptor().plan; }
-};
-
-} // namespace conformance
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/detail/fault_scenario.hpp
-// A short scenario that uses every operation, to be repeated with a fault at each of its calls. Its tickets are known in
-// advance, so that it can continue after a claim whose commit was in doubt.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance::detail {
-
-/// One transaction of the scenario. Repeating it after it took effect changes nothing, unless it claims.
-struct fault_step {
-    std::string_view name;
-    bool claims;
-    void (*run)(any_store&, const capabilities&);
-};
-
-[[nodiscard]] inline std::vector<draft> scenario_drafts(const capabilities& can) {
-    const std::string group = can.groups ? "g" : "";
-    const std::string lane = can.lanes ? "a" : "";
-    return {draft_of(1, {.key = "k", .group = group}),
-            draft_of(2, {.group = group}),
-            draft_of(3, {.lane = lane}),
-            draft_of(4, {.lane = lane}),
-            draft_of(5, {.payload = "five", .due_at = at(50)}),
-            draft_of(6, {.parent = id_of(5)})};
-}
-
-[[nodiscard]] inline vouch::settle settle_of(std::uint64_t n, std::uint64_t epoch, outcome o) {
-    return {{id_of(n), epoch}, std::move(o)};
-}
-
-template <std::size_t N>
-void settle_all(any_store& store, const std::array<vouch::settle, N>& settles, time_point now) {
-    transact(store, [&](auto& tx) { std::ignore = tx.settle(settles, now); });
-}
-
-inline constexpr std::array fault_scenario{
-    fault_step{"enqueue six", false,
-               [](any_store& s, const capabilities& can) {
-                   transact(s, [&](auto& tx) { tx.enqueue(scenario_drafts(can), at(0)); });
-               }},
-    fault_step{"claim three", true,
-               [](any_store& s, const capabilities&) { std::ignore = take(s, at(1), {.limit = 3}); }},
-    fault_step{"extend two", false,
-               [](any_store& s, const capabilities&) {
-                   transact(s, [](auto& tx) {
-                       const std::array tickets{ticket{id_of(1), 1}, ticket{id_of(2), 1}};
-                       std::ignore = tx.extend(tickets, at(2), duration{500});
-                   });
-               }},
-    fault_step{"nudge one that waits", false,
-               [](any_store& s, const capabilities&) { std::ignore = nudge(s, id_of(5), at(3)); }},
-    fault_step{"emit, settle three and claim the next in one", true,
-               [](any_store& s, const capabilities&) {
-                   transact(s, [](auto& tx) {
-                       const std::array drafts{draft_of(7, {.queue = "r"})};
-                       tx.enqueue(drafts, at(4));
-                       const std::array settles{settle_of(1, 1, retry{"e", at(10)}), settle_of(2, 1, succeed{"r"}),
-                                                settle_of(3, 1, bury{"b", "reply"})};
-                       std::ignore = tx.settle(settles, at(4));
-                       std::ignore = tx.claim(request(at(4), {.limit = 2}));
-                   });
-               }},
-    fault_step{
-        "release one, advance another", false,
-        [](any_store& s, const capabilities&) {
-            settle_all(s, std::array{settle_of(4, 1, release{at(20)}), settle_of(6, 1, advance{"p", {}})}, at(5));
-        }},
-    fault_step{"claim two", true,
-               [](any_store& s, const capabilities&) { std::ignore = take(s, at(6), {.limit = 2}); }},
-    fault_step{"nudge one that is claimed", false,
-               [](any_store& s, const capabilities&) { std::ignore = nudge(s, id_of(5), at(7)); }},
-    fault_step{"retry the one that was nudged", false,
-               [](any_store& s, const capabilities&) {
-                   settle_all(s, std::array{settle_of(5, 1, retry{"late", at(1000)})}, at(8));
-               }},
-    fault_step{"cancel", false, [](any_store& s, const capabilities&) { std::ignore = cancel(s, id_of(4), at(9)); }},
-    fault_step{"requeue", false,
-               [](any_store& s, const capabilities&) {
-                   transact(s, [](auto& tx) {
-                       std::ignore = vouch::requeue(tx, {.dead = id_of(3), .successor = id_of(8), .now = at(10)});
-                   });
-               }},
-    fault_step{"claim the rest", true,
-               [](any_store& s, const capabilities&) { std::ignore = take(s, at(30), {.limit = 10}); }},
-    fault_step{"complete a group", false,
-               [](any_store& s, const capabilities&) {
-                   settle_all(s, std::array{settle_of(1, 2, succeed{"x"}), settle_of(8, 1, succeed{"y"})}, at(31));
-               }},
-    fault_step{"purge", false,
-               [](any_store& s, const capabilities&) { purge(s, {.queue = "q", .before = at(40), .limit = 100}); }},
-    fault_step{
-        "end a child", false,
-        [](any_store& s, const capabilities&) { settle_all(s, std::array{settle_of(6, 2, succeed{})}, at(41)); }},
-    fault_step{"bury the parent", false,
-               [](any_store& s, const capabilities&) {
-                   settle_all(s, std::array{settle_of(5, 2, bury{"end", {}})}, at(42));
-               }},
-};
-
-/// A snapshot with sequences replaced by their rank, because a rolled-back transaction may leave a gap.
-[[nodiscard]] inline snapshot ranked_snapshot_of(const any_store& store) {
-    auto out = snapshot_of(store);
-    std::vector<std::uint64_t> sequences;
-    for (const auto& e : out.found) {
-        sequences.push_back(e.sequence);
-    }
-    std::sort(sequences.begin(), sequences.end());
-    const auto rank = [&](entry& e) {
-        const auto position = std::lower_bound(sequences.begin(), sequences.end(), e.sequence) - sequences.begin();
-        e.sequence = static_cast<std::uint64_t>(position) + 1;
-    };
-    std::for_each(out.found.begin(), out.found.end(), rank);
-    for (auto& list : out.listed) {
-        std::for_each(list.begin(), list.end(), rank);
-    }
-    return out;
-}
-
-/// The snapshots before the first step and after each step, without faults.
-[[nodiscard]] inline std::vector<snapshot> scenario_snapshots(trial& t) {
-    auto store = t.open(t.fresh_location());
-    std::vector<snapshot> out{ranked_snapshot_of(store)};
-    for (const auto& step : fault_scenario) {
-        step.run(store, t.can());
-        out.push_back(ranked_snapshot_of(store));
-        t.expect(out.back() != out[out.size() - 2],
-                 "a step of the scenario (" + std::string(step.name) + ") has an effect");
-    }
-    return out;
-}
-
-/// Injects the faults of a scenario. `begin` is called before each step. `fired` is called when a step has failed and at
-/// the end; it returns whether a fault has occurred and stops faults until the next `begin`.
-struct fault_control {
-    std::function<void()> begin;
-    std::function<bool()> fired;
-};
-
-/// Runs the scenario on `shaky` and reads through `plain`. A step that fails must have no effect, or its whole effect if
-/// its commit was in doubt. Repeating it must do everything once.
-inline void play_scenario(trial& t, const std::vector<snapshot>& snapshots, any_store& plain, any_store& shaky,
-                          const fault_control& faults) {
-    const auto same = [&](std::size_t i, const snapshot& wanted, std::string_view what) {
-        if (const auto now = ranked_snapshot_of(plain); now != wanted) {
-            auto [a, b] = show_difference(now, wanted);
-            t.fail(std::string(fault_scenario[i].name) + ": " + std::string(what), std::move(a), std::move(b));
-        }
-    };
-    for (std::size_t i = 0; i < fault_scenario.size(); ++i) {
-        const auto& step = fault_scenario[i];
-        faults.begin();
-        bool in_doubt = false; // from a commit in doubt until the step is known to have taken effect
-        for (bool is_done = false; !is_done;) {
-            try {
-                step.run(shaky, t.can());
-                is_done = true;
-            } catch (const error& e) {
-                in_doubt = in_doubt || e.is_in_doubt();
-                if (!faults.fired()) {
-                    throw;
-                }
-                const auto now = ranked_snapshot_of(plain);
-                const bool took_effect = now == snapshots[i + 1];
-                t.expect(!took_effect || in_doubt,
-                         std::string(step.name) + ": an error that is not in doubt means that there was no effect");
-                same(i, took_effect ? snapshots[i + 1] : snapshots[i], "the state after a fault");
-                is_done = took_effect && step.claims; // a repetition would claim other entries
-            }
-        }
-    }
-    faults.fired(); // a fault that no step has noticed
-    same(fault_scenario.size() - 1, snapshots.back(), "the state after all steps were repeated");
-}
-
-} // namespace conformance::detail
 } // namespace v0
 } // namespace vouch
 
@@ -7482,6 +7600,1847 @@ inline constexpr std::array fault_ends{
         "After a failed commit, in doubt or not, a reopen or a crash changes nothing: the transaction is stored as a "
         "whole or not at all, as it was seen before.",
         fault_end_checks::reopen_agrees},
+};
+
+} // namespace conformance::clauses
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/detail/threads/free_threads.hpp
+// Threads that run freely, on as many processors as there are. No schedule orders them, so ThreadSanitizer sees the
+// races of a store. Their checks use only what holds in every order.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::detail {
+
+/// Where threads wait for each other, so that they go on at the same moment. They spin: a thread that had to be woken
+/// would be late.
+class start_line {
+  public:
+    explicit start_line(std::size_t threads) : threads_(threads) {}
+
+    /// Waits for the others. Returns false if one of them has failed and will not come.
+    [[nodiscard]] bool wait() {
+        const auto rounds = arrived_.fetch_add(1) / threads_;
+        while (arrived_ / threads_ == rounds && !is_broken_) {
+            std::this_thread::yield();
+        }
+        return !is_broken_;
+    }
+    void give_up() noexcept { is_broken_ = true; }
+    [[nodiscard]] bool is_broken() const noexcept { return is_broken_; }
+
+  private:
+    std::size_t threads_;
+    std::atomic<std::size_t> arrived_ = 0;
+    std::atomic<bool> is_broken_ = false;
+};
+
+/// Gives up the processor at every fourth call, so that another thread runs meanwhile. Always would be slow on a machine
+/// that has other work.
+inline void yield_sometimes() {
+    thread_local unsigned calls = 0;
+    if (++calls % 4 == 0) {
+        std::this_thread::yield();
+    }
+}
+
+/// While it exists, the store gives up the processor at some of its seams, if it has any.
+class yielding_seam {
+  public:
+    explicit yielding_seam(trial& t) : trial_(t) {
+        if (t.hooks().seam) {
+            t.hooks().seam([](std::string_view) { yield_sometimes(); });
+        }
+    }
+    yielding_seam(const yielding_seam&) = delete;
+    yielding_seam& operator=(const yielding_seam&) = delete;
+    ~yielding_seam() {
+        if (trial_.hooks().seam) {
+            trial_.hooks().seam(nullptr);
+        }
+    }
+
+  private:
+    trial& trial_;
+};
+
+/// Calls `work()` and returns its failure, as text for the report.
+template <class Work>
+[[nodiscard]] failure failure_of(const Work& work) {
+    try {
+        work();
+        return {};
+    } catch (const failure& f) {
+        return f;
+    } catch (const error& e) {
+        return {.what = "a call threw an error while other threads used the store",
+                .seen = show(e.kind()) + ": " + e.what(),
+                .expected = "an answer, or conflict"};
+    } catch (const std::exception& e) {
+        return {.what = "an exception that is not a vouch::error was thrown while other threads used the store",
+                .seen = e.what(),
+                .expected = "an answer, or conflict"};
+    }
+}
+
+/// Runs `work(n, line)` on thread n of `count`, all at once. Throws the failure of the first thread that has one.
+template <class Work>
+void run_freely(trial& t, std::size_t count, const Work& work) {
+    const yielding_seam seam(t);
+    start_line line(count);
+    std::vector<failure> failures(count);
+    std::vector<std::thread> threads;
+    for (std::size_t n = 0; n < count; ++n) {
+        threads.emplace_back([&, n] {
+            failures[n] = failure_of([&] {
+                if (line.wait()) {
+                    work(n, line);
+                }
+            });
+            if (!failures[n].what.empty()) {
+                line.give_up();
+            }
+        });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    for (auto& f : failures) {
+        if (!f.what.empty()) {
+            f.transcript =
+                "The threads ran freely, so their calls cannot be repeated in the same order. Run the clause "
+                "again, or compile\nthe program with -fsanitize=thread and run it with --layer threads.\n";
+            throw std::move(f);
+        }
+    }
+}
+
+/// Calls `work` on a thread of its own and waits for it. Throws what it throws.
+template <class Work>
+void on_another_thread(const Work& work) {
+    std::exception_ptr thrown;
+    std::thread([&] {
+        try {
+            work();
+        } catch (...) {
+            thrown = std::current_exception();
+        }
+    }).join();
+    if (thrown) {
+        std::rethrow_exception(thrown);
+    }
+}
+
+/// Calls `work`, and again after a conflict, like `transact` but oftener, because the other threads do not rest.
+template <class Work>
+void repeat_after_conflict(const Work& work) {
+    constexpr int tries = 5'000;
+    for (int left = tries;; --left) {
+        try {
+            work();
+            return;
+        } catch (const error& e) {
+            const bool is_worth_another = e.kind() == error_kind::conflict || e.kind() == error_kind::busy;
+            if (!is_worth_another || e.is_in_doubt() || left == 1) {
+                throw;
+            }
+        }
+        std::this_thread::yield();
+    }
+}
+
+/// Runs `work(tx)` and commits. Repeats it from `begin` after a conflict.
+template <class Work>
+void commit_freely(any_store& store, const Work& work) {
+    repeat_after_conflict([&] {
+        auto tx = store.begin();
+        yield_sometimes();
+        work(tx);
+        yield_sometimes();
+        tx.commit();
+    });
+}
+
+/// The handles of the threads: copies of one, or one each if the store is shared.
+[[nodiscard]] inline std::vector<any_store> handles_of(trial& t, const location& p, std::size_t count, bool separate) {
+    std::vector<any_store> out{t.context().open(p)};
+    while (out.size() < count) {
+        out.push_back(separate ? t.context().open(p) : out.front());
+    }
+    return out;
+}
+
+} // namespace conformance::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/detail/threads/numbered_work.hpp
+// Work whose fields follow from its number and from its claims, so that any single read shows whether an entry is as
+// some commit left it. All times are the same, so that the order of commits does not change the final entries.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::detail {
+
+/// Long enough that no lease ends during a check.
+inline constexpr duration numbered_lease = std::chrono::hours{1};
+
+/// Entries with this bit have a neighbour, whose number differs in the lowest bit: both are enqueued by one transaction.
+inline constexpr std::uint64_t paired_bit = std::uint64_t{1} << 32U;
+
+[[nodiscard]] inline std::string payload_of(std::uint64_t number) {
+    std::string out;
+    for (auto left = 1 + number % 9; left > 0; --left) {
+        out += "payload " + std::to_string(number) + ";";
+    }
+    return out;
+}
+[[nodiscard]] inline draft numbered_draft(std::uint64_t number, draft more = {}) {
+    more.payload = payload_of(number);
+    return draft_of(number, std::move(more));
+}
+
+/// The claim with this number. The lease and the worker's name contain it.
+[[nodiscard]] inline claim_request numbered_claim(std::uint64_t number, std::size_t limit) {
+    return request(at(0), {.limit = limit,
+                           .lease = numbered_lease + duration{static_cast<std::int64_t>(number)},
+                           .worker = "w" + std::to_string(number)});
+}
+
+/// What a settle writes: the entry's number and the claim's epoch.
+[[nodiscard]] inline std::string mark_of(const ticket& t) {
+    return std::to_string(t.id.low) + "/" + std::to_string(t.epoch);
+}
+
+/// Requires that the fields of an entry fit together.
+inline void require_whole(const entry& e, bool has_payload) {
+    const auto whole = [&](bool holds, const char* what) {
+        if (!holds) {
+            trial::fail("a read while other threads write shows an entry as some commit left it", show(e), what);
+        }
+    };
+    const bool is_claimed = e.state == state::claimed;
+    whole(!has_payload || e.payload == payload_of(e.id.low), "the payload of its draft");
+    whole(e.queue == "q" && e.topic == "t", "the queue and topic of its draft");
+    whole(e.lease_until.has_value() == is_claimed, "a lease if it is claimed, else none");
+    whole(is_claimed || !e.woken, "a wake mark only if it is claimed");
+    whole((e.epoch == 0) == e.worker.empty(), "a worker if it was ever claimed, else none");
+    whole((e.epoch == 0) == !e.last_attempt_at.has_value(), "the time of its last claim if there is one");
+    whole(!is_claimed || e.worker == "w" + std::to_string((*e.lease_until - at(0) - numbered_lease).count()),
+          "the worker and the lease of one claim");
+    whole(e.attempts <= e.epoch && e.failures <= e.epoch, "not more attempts and failures than claims");
+    whole(e.state != state::succeeded || e.result == mark_of(ticket_of(e)), "the result of the settle that ended it");
+    whole(e.state == state::succeeded || !e.result, "no result unless it has succeeded");
+    whole(e.state != state::dead || !e.last_error.empty(), "an error code if it is dead");
+    const auto prefix = std::to_string(e.id.low) + "/";
+    whole(e.progress.empty() || e.progress.starts_with(prefix), "the progress of its own checkpoint");
+}
+
+/// What one thread was told about commits that have returned.
+struct acknowledged {
+    struct claimed {
+        entry as{};               ///< as the claim returned it
+        std::uint64_t number = 0; ///< of the claim
+        std::optional<outcome> end{};
+    };
+    std::vector<draft> stored{};
+    std::vector<std::pair<std::string, id>> duplicates{}; ///< a key, and the entry that has it
+    std::vector<claimed> claims{};
+    std::vector<id> cancelled{};
+    std::vector<std::string> groups{}; ///< that a settle completed
+
+    void add(const acknowledged& other) {
+        const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+        append(stored, other.stored);
+        append(duplicates, other.duplicates);
+        append(claims, other.claims);
+        append(cancelled, other.cancelled);
+        append(groups, other.groups);
+    }
+
+    /// The entries that these commits imply. The sequences are the store's own.
+    [[nodiscard]] std::map<id, entry> implied() const {
+        std::map<id, entry> out;
+        for (const auto& d : stored) {
+            trial::expect(out.emplace(d.id, born(d, at(0))).second, "two commits stored a draft with the same id");
+        }
+        auto in_order = claims;
+        std::sort(in_order.begin(), in_order.end(),
+                  [](const claimed& a, const claimed& b) { return ticket_of(a.as) < ticket_of(b.as); });
+        for (const auto& c : in_order) {
+            const auto found = out.find(c.as.id);
+            trial::expect(found != out.end(), "a claim returned an entry that no commit has stored");
+            auto& e = found->second;
+            if (c.as.epoch != e.epoch + 1) {
+                trial::fail(
+                    "each commit that claims an entry raises its epoch by one, so that no ticket is given twice",
+                    show(ticket_of(c.as)), show(ticket{e.id, e.epoch + 1}));
+            }
+            apply(e, numbered_claim(c.number, 1));
+            if (c.end) {
+                trial::equal(apply(e, vouch::settle{ticket_of(c.as), *c.end}, at(0)), verdict::applied,
+                             "a settle of a held claim");
+            }
+        }
+        for (const auto& one : cancelled) {
+            const auto found = out.find(one);
+            trial::expect(found != out.end(), "a cancel was applied to an entry that no commit has stored");
+            trial::equal(apply(found->second, vouch::cancel{"cancelled"}, at(0)), verdict::applied,
+                         "each entry ends once: a cancel that was applied, after the commits that claimed the entry");
+        }
+        return out;
+    }
+};
+
+/// Requires that the store has the entries that the commits imply, and that all reads agree.
+inline void require_implied(const any_store& store, const acknowledged& all) {
+    const auto implied = all.implied();
+    state_counts counts;
+    auto found = store.list({.queue = "q", .limit = 10'000, .payloads = true});
+    for (const auto& e : found) {
+        const auto expected = implied.find(e.id);
+        if (expected == implied.end()) {
+            trial::fail("at the end only entries of acknowledged commits are stored", show(e), "no such entry");
+        }
+        auto wanted = expected->second;
+        wanted.sequence = e.sequence;
+        trial::equal(e, wanted, "an entry at the end, as the acknowledged commits imply it");
+        trial::equal(store.find(e.id), std::optional(e), "the same entry, found by its id");
+        counts[e.state] += 1;
+    }
+    trial::equal(found.size(), implied.size(),
+                 "the number of entries at the end, as the acknowledged commits imply it");
+    trial::equal(store.counts("q"), counts, "the counts at the end, compared with the list");
+    for (const auto& [key, owner] : all.duplicates) {
+        const auto has_key = implied.find(owner);
+        trial::expect(has_key != implied.end() && has_key->second.key == key,
+                      "a duplicate by key names the stored entry with that key");
+    }
+    std::map<std::string, id> owners;
+    for (const auto& [which, e] : implied) {
+        trial::expect(e.key.empty() || owners.emplace(e.key, which).second, "a key is stored once");
+    }
+}
+
+} // namespace conformance::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/detail/threads/mixed_worker.hpp
+// One of several threads that do a bit of everything with the same entries: enqueue, claim, settle, extend, nudge,
+// cancel, roll back and read. It requires of every answer what must hold whatever the other threads do, and remembers
+// what its commits have acknowledged.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::detail {
+
+/// A lane as the threads see it between their commits. A thread enters after the commit of its claim, and leaves before
+/// it begins to settle.
+class lane_gate {
+  public:
+    void enter(const entry& e) {
+        trial::equal(holders_.fetch_add(1), 0, "other threads that hold an entry of the lane whose entry was claimed");
+        trial::expect(e.sequence >= last_.exchange(e.sequence), "the entries of a lane are claimed in sequence");
+    }
+    void leave() { holders_ -= 1; }
+
+  private:
+    std::atomic<int> holders_ = 0;
+    std::atomic<std::uint64_t> last_ = 0;
+};
+
+/// What all threads of one check share.
+struct mixed_state {
+    std::atomic<std::uint64_t> storing = 0; ///< entries that commits may have stored by now
+    std::atomic<std::uint64_t> stored = 0;  ///< entries that commits have stored
+    std::atomic<std::uint64_t> ending = 0;
+    std::atomic<std::uint64_t> ended = 0;
+    std::array<lane_gate, 2> lanes{};
+
+    [[nodiscard]] lane_gate& lane(const std::string& name) { return lanes[name == "x" ? 0 : 1]; }
+};
+
+/// Entries below this number are enqueued before the threads start. They are members of groups, and all succeed.
+inline constexpr std::uint64_t members_max = 100;
+
+class mixed_worker {
+  public:
+    mixed_worker(any_store store, const vouch::capabilities& can, mixed_state& shared, std::size_t n,
+                 std::uint64_t seed)
+        : store_(std::move(store)), can_(can), shared_(shared), number_(n), random_(seed + n) {}
+
+    /// One transaction, or some reads.
+    void step() {
+        const auto what = random_.below(100);
+        if (what < 22) {
+            enqueue_pair();
+        } else if (what < 30) {
+            enqueue_keyed();
+        } else if (what < 50) {
+            claim();
+        } else if (what < 78) {
+            settle(some_outcome());
+        } else if (what < 84) {
+            cancel();
+        } else if (what < 90) {
+            nudge();
+        } else if (what < 94) {
+            roll_back();
+        } else {
+            read();
+        }
+    }
+
+    /// Ends all claims of this thread.
+    void finish() {
+        while (!held_.empty()) {
+            settle(succeed{});
+        }
+    }
+
+    /// Claims and ends everything that can be claimed.
+    void drain() {
+        std::size_t claimed = 0;
+        do {
+            claimed = acknowledged_.claims.size();
+            claim();
+            finish();
+        } while (claimed != acknowledged_.claims.size());
+    }
+
+    void read() {
+        switch (random_.below(4)) {
+        case 0: read_counts(); break;
+        case 1: read_list(); break;
+        case 2: read_due(); break;
+        default: read_one(some_id());
+        }
+    }
+
+    [[nodiscard]] const acknowledged& acknowledgements() const noexcept { return acknowledged_; }
+
+  private:
+    static constexpr std::uint64_t numbers_per_thread = 1'000'000;
+
+    [[nodiscard]] std::uint64_t next_number() { return (number_ + 1) * numbers_per_thread + 2 * ++made_; }
+
+    void store_all(const std::vector<draft>& drafts) {
+        std::vector<receipt> receipts;
+        shared_.storing += drafts.size();
+        commit_freely(store_, [&](auto& tx) { receipts = tx.enqueue(drafts, at(0)); });
+        trial::equal(receipts.size(), drafts.size(), "one receipt for each draft");
+        for (std::size_t i = 0; i < drafts.size(); ++i) {
+            const auto& d = drafts[i];
+            if (receipts[i].what == receipt::kind::duplicate && !d.key.empty()) {
+                acknowledged_.duplicates.emplace_back(d.key, receipts[i].id);
+                continue;
+            }
+            trial::equal(receipts[i], receipt{receipt::kind::inserted, d.id}, "the receipt for a new id");
+            acknowledged_.stored.push_back(d);
+            known_.push_back(d.id);
+            shared_.stored += 1;
+            trial::expect(store_.find(d.id).has_value(), "an entry is found once its commit has returned");
+        }
+    }
+
+    void enqueue_pair() {
+        const auto first = paired_bit + next_number();
+        const std::string lane = can_.lanes && random_.chance(40) ? random_.one_of({"x", "y"}) : "";
+        store_all({numbered_draft(first, {.lane = lane}), numbered_draft(first + 1, {.lane = lane})});
+    }
+
+    void enqueue_keyed() { // all threads use the same few keys
+        store_all({numbered_draft(next_number(), {.key = "k" + std::to_string(random_.below(40))})});
+    }
+
+    void claim() {
+        const auto number = next_number();
+        std::vector<entry> claimed;
+        commit_freely(store_, [&](auto& tx) {
+            claimed = tx.claim(numbered_claim(number, 1 + number % 3));
+            if (!claimed.empty()) {
+                trial::equal(tx.find(claimed.front().id), std::optional(claimed.front()),
+                             "an entry that its own transaction has claimed");
+            }
+        });
+        for (const auto& e : claimed) {
+            require_whole(e, true);
+            trial::equal(e.state, state::claimed, "the state of a claimed entry");
+            held_.push_back(acknowledged_.claims.size());
+            acknowledged_.claims.push_back({.as = e, .number = number});
+            known_.push_back(e.id);
+            if (!e.lane.empty()) {
+                shared_.lane(e.lane).enter(e);
+            }
+        }
+    }
+
+    [[nodiscard]] outcome some_outcome() {
+        switch (random_.below(8)) {
+        case 0: return retry{"failed", at(0)};
+        case 1: return release{};
+        case 2: return advance{};
+        case 3: return bury{"buried", {}};
+        default: return succeed{};
+        }
+    }
+
+    void settle(outcome how) {
+        if (held_.empty()) {
+            return;
+        }
+        auto& c = acknowledged_.claims[held_.back()];
+        const auto held = ticket_of(c.as);
+        held_.pop_back();
+        if (held.id.low < members_max && std::holds_alternative<bury>(how)) {
+            how = succeed{};
+        }
+        if (auto* const s = std::get_if<succeed>(&how)) {
+            s->result = mark_of(held);
+        } else if (auto* const a = std::get_if<advance>(&how)) {
+            a->progress = mark_of(held);
+        }
+        const bool ends = std::holds_alternative<succeed>(how) || std::holds_alternative<bury>(how);
+        const bool extends = random_.chance(20);
+        if (!c.as.lane.empty()) {
+            shared_.lane(c.as.lane).leave();
+        }
+        shared_.ending += ends ? 1U : 0U;
+        settlement said;
+        auto extended = verdict::applied;
+        commit_freely(store_, [&](auto& tx) {
+            if (extends) {
+                extended = tx.extend(std::span(&held, 1), at(0), numbered_lease).front();
+            }
+            said = settle_in(tx, held, how, at(0));
+        });
+        trial::equal(extended, verdict::applied, "the verdict on an extend of a held claim");
+        trial::equal(said.verdict, verdict::applied, "the verdict on a settle of a held claim");
+        c.end = how;
+        if (said.group_completed) {
+            acknowledged_.groups.push_back(c.as.group);
+        }
+        shared_.ended += ends ? 1U : 0U;
+        read_one(held.id);
+    }
+
+    void cancel() {
+        const auto which = some_id();
+        if (which.low < members_max) {
+            return;
+        }
+        shared_.ending += 1;
+        auto said = verdict::unknown;
+        commit_freely(store_, [&](auto& tx) { said = tx.cancel(which, "cancelled", at(0)); });
+        trial::expect(said != verdict::unknown, "an entry whose commit has returned is known to a cancel");
+        if (said == verdict::applied) {
+            acknowledged_.cancelled.push_back(which);
+            shared_.ended += 1;
+        } else {
+            shared_.ending -= 1;
+        }
+    }
+
+    void nudge() {
+        const auto which = some_id();
+        auto said = verdict::unknown;
+        commit_freely(store_, [&](auto& tx) { said = tx.nudge(which, at(0)); });
+        trial::expect(said != verdict::unknown, "an entry whose commit has returned is known to a nudge");
+    }
+
+    void roll_back() {
+        const auto d = numbered_draft(next_number(), {.key = "k" + std::to_string(random_.below(40))});
+        try {
+            auto tx = store_.begin();
+            tx.enqueue(std::span(&d, 1), at(0));
+            std::ignore = tx.claim(numbered_claim(next_number(), 2));
+            yield_sometimes();
+        } catch (const error& e) {
+            if (e.kind() != error_kind::conflict && e.kind() != error_kind::busy) {
+                throw;
+            }
+        }
+        trial::expect(!store_.find(d.id), "a draft that was rolled back is not stored");
+    }
+
+    void read_counts() {
+        const auto stored = shared_.stored.load();
+        const auto ended = shared_.ended.load();
+        const auto n = store_.counts("q");
+        const auto ends = n[state::succeeded] + n[state::dead];
+        trial::expect(n.total() >= stored, "counts include every entry whose commit had returned");
+        trial::expect(ends >= ended, "counts include every end whose commit had returned");
+        trial::expect(n.total() <= shared_.storing, "counts include only entries that a commit may have stored");
+    }
+
+    void read_list() {
+        const auto stored = shared_.stored.load();
+        const auto found = store_.list({.queue = "q", .limit = 10'000, .payloads = true});
+        std::set<std::uint64_t> numbers;
+        std::uint64_t last = 0;
+        for (const auto& e : found) {
+            require_whole(e, true);
+            trial::expect(e.sequence > last, "a list is ordered by sequence");
+            trial::expect(numbers.insert(e.id.low).second, "a list has no entry twice");
+            last = e.sequence;
+        }
+        if (!found.empty()) {
+            known_.push_back(found[random_.below(found.size())].id); // perhaps another thread's
+        }
+        trial::expect(found.size() >= stored, "a list has every entry whose commit had returned");
+        for (const auto n : numbers) {
+            trial::expect((n & paired_bit) == 0 || numbers.contains(n ^ 1U),
+                          "a list has both entries of a transaction, or neither");
+        }
+    }
+
+    void read_due() {
+        const auto due = store_.next_due("q");
+        trial::expect(!due || *due == at(0) || *due >= at(0) + numbered_lease, "next_due is the gate of some entry");
+    }
+
+    void read_one(const id& which) {
+        const auto found = store_.find(which);
+        trial::expect(found.has_value(), "an entry whose commit has returned is found");
+        trial::equal(found->id, which, "the id of an entry that was found by its id");
+        require_whole(*found, true);
+    }
+
+    [[nodiscard]] id some_id() {
+        if (known_.empty() || random_.chance(20)) {
+            return id_of(1 + random_.below(6)); // a member
+        }
+        return known_[random_.below(known_.size())];
+    }
+
+    any_store store_;
+    vouch::capabilities can_;
+    mixed_state& shared_;
+    std::uint64_t number_;
+    random_source random_;
+    std::uint64_t made_ = 0;
+    std::vector<id> known_{};
+    std::vector<std::size_t> held_{}; ///< positions in `acknowledged_.claims`
+    acknowledged acknowledged_{};
+};
+
+} // namespace conformance::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/clauses/threads.hpp
+// Free threads: several threads use a store at the same time, and nothing orders them but the store itself. What is
+// checked holds in every order. Compile the program with -fsanitize=thread to see races that happen to do no harm.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::clauses {
+
+namespace threads_checks {
+
+inline constexpr std::size_t threads_count = 4;
+
+/// How often a check of this layer is run.
+[[nodiscard]] inline std::size_t rounds_of(const trial& t) {
+    switch (t.options().profile) {
+    case profile::quick: return 1;
+    case profile::standard: break;
+    case profile::soak: return 1'000;
+    }
+    return 10;
+}
+
+/// The members of two groups, or of none.
+inline std::vector<draft> members(const vouch::capabilities& can) {
+    std::vector<draft> out;
+    for (std::uint64_t n = 1; n <= 6; ++n) {
+        out.push_back(numbered_draft(n, {.group = !can.groups ? "" : (n <= 3 ? "g" : "h")}));
+    }
+    return out;
+}
+
+/// Requires that everything can be ended, and that the store then has what all commits imply.
+inline void end_all(trial& t, mixed_worker& last, acknowledged all, const any_store& store) {
+    last.drain();
+    all.add({.stored = members(t.can())});
+    all.add(last.acknowledgements());
+    require_implied(store, all);
+    t.equal(store.counts("q").live(), std::size_t{0},
+            "live entries after everything that is due was claimed and ended");
+    t.equal(store.next_due("q"), std::optional<time_point>{}, "next_due when no entry is live");
+    std::sort(all.groups.begin(), all.groups.end());
+    t.equal(all.groups, t.can().groups ? std::vector<std::string>{"g", "h"} : std::vector<std::string>{},
+            "the groups whose completion a settle has reported");
+}
+
+/// All threads do a bit of everything; `readers` of them only read while the others write.
+inline void mix(trial& t, bool separate, std::size_t readers) {
+    const std::size_t steps = readers > 0 ? 80 : 150;
+    for (auto left = rounds_of(t); left > 0; --left) {
+        const auto p = t.fresh_location();
+        {
+            auto handles = handles_of(t, p, threads_count, separate);
+            commit_freely(handles.front(), [&](auto& tx) { tx.enqueue(members(t.can()), at(0)); });
+            mixed_state shared;
+            shared.storing = shared.stored = members(t.can()).size();
+            std::vector<std::unique_ptr<mixed_worker>> workers;
+            const auto seed = t.random().roll();
+            for (std::size_t n = 0; n < threads_count; ++n) {
+                workers.push_back(std::make_unique<mixed_worker>(handles[n], t.can(), shared, n, seed));
+            }
+            run_freely(t, threads_count, [&](std::size_t n, start_line& line) {
+                const bool writes = n >= readers;
+                for (std::size_t i = 0; i < steps && !line.is_broken(); ++i) {
+                    writes ? workers[n]->step() : workers[n]->read();
+                }
+                workers[n]->finish();
+            });
+            mixed_worker last(handles.front(), t.can(), shared, threads_count, seed);
+            acknowledged all;
+            for (const auto& w : workers) {
+                all.add(w->acknowledgements());
+            }
+            end_all(t, last, std::move(all), handles.front());
+        }
+        t.abandon(p);
+    }
+}
+
+inline void one_handle(trial& t) { mix(t, false, 0); }
+inline void several_handles(trial& t) { mix(t, true, 0); }
+inline void reads_beside_writes(trial& t) { mix(t, t.can().shared, 2); }
+
+/// Runs `round(n, i, store)` on all threads, `rounds` times: in each round they start together. The first thread calls
+/// `before(i)` and `after(i)` while the others wait.
+template <class Before, class Round, class After>
+void in_rounds(trial& t, const Before& before, const Round& round, const After& after) {
+    constexpr std::size_t rounds_each = 20;
+    const auto p = t.fresh_location();
+    {
+        auto handles = handles_of(t, p, threads_count, t.can().shared);
+        run_freely(t, threads_count, [&](std::size_t n, start_line& line) {
+            for (std::size_t i = 0; i < rounds_each * rounds_of(t); ++i) {
+                if (n == 0) {
+                    before(i, handles[n]);
+                }
+                if (!line.wait()) {
+                    return;
+                }
+                round(n, i, handles[n]);
+                if (!line.wait()) {
+                    return;
+                }
+                if (n == 0) {
+                    after(i, handles[n]);
+                }
+            }
+        });
+    }
+    t.abandon(p);
+}
+
+inline void key_once(trial& t) {
+    std::array<receipt, threads_count> said{};
+    in_rounds(
+        t, [](std::size_t, any_store&) {},
+        [&](std::size_t n, std::size_t i, any_store& store) {
+            const auto d = draft_of(1 + i * threads_count + n, {.key = "k" + std::to_string(i)});
+            commit_freely(store, [&](auto& tx) { said[n] = tx.enqueue(std::span(&d, 1), at(0)).front(); });
+        },
+        [&](std::size_t i, any_store& store) {
+            const auto stored = store.list(query::keyed("q", "k" + std::to_string(i)));
+            trial::equal(stored.size(), std::size_t{1},
+                         "entries with a key that all threads enqueued at the same time");
+            std::size_t inserted = 0;
+            for (const auto& r : said) {
+                trial::equal(r.id, stored.front().id, "the entry that each thread was told of");
+                inserted += r.what == receipt::kind::inserted ? 1U : 0U;
+            }
+            trial::equal(inserted, std::size_t{1}, "threads that were told that their draft was inserted");
+        });
+}
+
+inline void group_once(trial& t) {
+    std::vector<entry> claimed;
+    std::array<settlement, threads_count> said{};
+    in_rounds(
+        t,
+        [&](std::size_t i, any_store& store) {
+            commit_freely(store, [&](auto& tx) {
+                tx.enqueue(numbered(threads_count, draft_of(1 + i * threads_count, {.group = "g" + std::to_string(i)})),
+                           at(0));
+                claimed = tx.claim(request(at(0)));
+            });
+            trial::equal(claimed.size(), threads_count, "members claimed");
+        },
+        [&](std::size_t n, std::size_t, any_store& store) {
+            commit_freely(store, [&](auto& tx) { said[n] = settle_in(tx, ticket_of(claimed[n]), succeed{}, at(0)); });
+        },
+        [&](std::size_t, any_store&) {
+            const auto completed =
+                std::count_if(said.begin(), said.end(), [](const settlement& s) { return s.group_completed; });
+            trial::equal(completed, 1, "settles that report the completion, of all members ended at the same time");
+        });
+}
+
+inline void lane_moves_on(trial& t) {
+    std::vector<entry> head;
+    std::array<std::vector<entry>, threads_count> claimed;
+    in_rounds(
+        t,
+        [&](std::size_t i, any_store& store) {
+            commit_freely(store, [&](auto& tx) {
+                tx.enqueue(numbered(2, draft_of(1 + 10 * i, {.lane = "lane"})), at(0));
+                head = tx.claim(request(at(0)));
+            });
+            trial::equal(head.size(), std::size_t{1}, "entries claimed of a lane");
+        },
+        [&](std::size_t n, std::size_t i, any_store& store) {
+            commit_freely(store, [&](auto& tx) {
+                claimed[n].clear();
+                if (n == 0) {
+                    settle_in(tx, ticket_of(head.front()), succeed{}, at(0));
+                } else if (n == 1) {
+                    tx.enqueue(numbered(1, draft_of(3 + 10 * i, {.lane = "lane"})), at(0));
+                } else {
+                    claimed[n] = tx.claim(request(at(0)));
+                }
+            });
+        },
+        [&](std::size_t i, any_store& store) {
+            std::vector<entry> held;
+            for (const auto& some : claimed) {
+                held.insert(held.end(), some.begin(), some.end());
+            }
+            trial::expect(held.size() <= 1, "at most one entry of a lane is claimed at a time");
+            list_of order;
+            do {
+                for (const auto& e : held) {
+                    order.push_back(e.id.low - 10 * i);
+                    commit_freely(store, [&](auto& tx) { settle_in(tx, ticket_of(e), succeed{}, at(0)); });
+                }
+                commit_freely(store, [&](auto& tx) { held = tx.claim(request(at(0))); });
+            } while (!held.empty());
+            trial::equal(order, list_of{2, 3},
+                         "the rest of a lane, after its head ended while another entry was enqueued");
+        });
+}
+
+/// A parent's claim that does not see the end of its child is nudged by that end.
+inline void wake_is_kept(trial& t) {
+    std::vector<entry> child;
+    std::vector<entry> parent;
+    bool saw_child_live = false;
+    in_rounds(
+        t,
+        [&](std::size_t i, any_store& store) {
+            const std::vector<draft> drafts{draft_of(1 + 2 * i),
+                                            draft_of(2 + 2 * i, {.queue = "r", .parent = id_of(1 + 2 * i)})};
+            commit_freely(store, [&](auto& tx) {
+                tx.enqueue(drafts, at(0));
+                child = tx.claim(request(at(0), {.queue = "r"}));
+            });
+            trial::equal(child.size(), std::size_t{1}, "children claimed");
+            parent.clear();
+        },
+        [&](std::size_t n, std::size_t, any_store& store) {
+            if (n == 0) {
+                commit_freely(store, [&](auto& tx) { settle_in(tx, ticket_of(child.front()), succeed{}, at(1)); });
+            } else if (n == 1) {
+                commit_freely(store, [&](auto& tx) {
+                    parent = tx.claim(request(at(1)));
+                    const auto seen = tx.find(child.front().id);
+                    saw_child_live = seen && is_live(seen->state);
+                });
+            }
+        },
+        [&](std::size_t i, any_store& store) {
+            const auto now = get(store, 1 + 2 * i);
+            trial::expect(parent.empty() || !saw_child_live || now.woken,
+                          "a parent that was claimed while its child was live has a wake mark after the child's end");
+            commit_freely(store, [&](auto& tx) {
+                if (parent.empty()) {
+                    parent = tx.claim(request(at(1)));
+                }
+            });
+            trial::equal(parent.size(), std::size_t{1}, "parents claimed");
+            commit_freely(store, [&](auto& tx) { settle_in(tx, ticket_of(parent.front()), succeed{}, at(1)); });
+        });
+}
+
+/// A transaction is begun on one thread, used on two others and ended on a fourth. All four exist at the same time,
+/// because the system may give a new thread the id of one that has ended.
+inline void moves_between_threads(trial& t) {
+    for (const bool commits : {true, false}) {
+        const auto p = t.fresh_location();
+        {
+            auto store = t.context().open(p);
+            const std::vector<draft> drafts{draft_of(1), draft_of(2)};
+            repeat_after_conflict([&] {
+                std::unique_ptr<any_transaction> tx;
+                on_another_thread([&] {
+                    tx = std::make_unique<any_transaction>(store.begin());
+                    on_another_thread([&] {
+                        tx->enqueue(drafts, at(0));
+                        on_another_thread([&] {
+                            t.equal(numbers(tx->list(query::all("q"))), list_of{1, 2}, "written on another thread");
+                            t.equal(tx->claim(request(at(0))).size(), std::size_t{2}, "claimed on a third thread");
+                        });
+                    });
+                });
+                if (commits) {
+                    tx->commit();
+                }
+                tx.reset();
+            });
+            t.equal(store.counts("q")[state::claimed], std::size_t{commits ? 2U : 0U},
+                    commits ? "committed on another thread than begun" : "rolled back on another thread than begun");
+            on_another_thread([&] { put(store, draft_of(3)); });
+            t.expect(store.find(id_of(3)).has_value(), "a transaction after one that ended on another thread");
+        }
+        t.abandon(p);
+    }
+}
+
+} // namespace threads_checks
+
+inline constexpr std::array threads{
+    clause{
+        "THREAD-01", layer::threads, level::must, needs::nothing,
+        "Any number of threads may use one handle at the same time: every commit that has returned takes effect once, "
+        "as a whole.",
+        threads_checks::one_handle},
+    clause{"THREAD-02", layer::threads, level::may, needs::shared,
+           "Threads may use several handles of one location at the same time, as they may use one.",
+           threads_checks::several_handles},
+    clause{
+        "THREAD-03", layer::threads, level::must, needs::nothing,
+        "Reads on the store while other threads write see entries as commits left them, and transactions as a whole.",
+        threads_checks::reads_beside_writes},
+    clause{"THREAD-04", layer::threads, level::must, needs::nothing,
+           "A key that several threads enqueue at the same time is stored once, and all are told of the same entry.",
+           threads_checks::key_once},
+    clause{"THREAD-05", layer::threads, level::may, needs::groups,
+           "If several threads end the last members of a group at the same time, exactly one settle reports its "
+           "completion.",
+           threads_checks::group_once},
+    clause{"THREAD-06", layer::threads, level::may, needs::lanes,
+           "A lane moves on when its head ends while other threads enqueue to the lane and claim from it.",
+           threads_checks::lane_moves_on},
+    clause{"THREAD-07", layer::threads, level::must, needs::nothing,
+           "A child's end wakes its parent even if another thread claims the parent at the same time.",
+           threads_checks::wake_is_kept},
+    clause{"THREAD-08", layer::threads, level::must, needs::nothing,
+           "A transaction can be begun, used and ended on different threads, by one thread at a time.",
+           threads_checks::moves_between_threads},
+};
+
+} // namespace conformance::clauses
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/clauses/wakes.hpp
+// Wakes: a number per queue that changes when work may have become due sooner, and a wait for that change.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::clauses {
+
+namespace wakes_checks {
+
+using namespace transaction_checks;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// Long for a computer, short for a person who waits for a failure.
+inline constexpr std::chrono::milliseconds patience{1'500};
+inline constexpr std::chrono::milliseconds longer{2'000};
+
+/// The number of a queue once it no longer changes: it may follow a commit by a moment.
+[[nodiscard]] inline std::uint64_t settled(any_store& store, const std::string& queue) {
+    constexpr int looks = 5;
+    auto number = store.wakes(queue);
+    for (int same = 0; same < looks; ++same) {
+        std::this_thread::sleep_for(milliseconds{2});
+        if (const auto now = store.wakes(queue); now != number) {
+            number = now;
+            same = 0;
+        }
+    }
+    return number;
+}
+
+/// The operations on a furnished store that may make work of "q" due sooner.
+inline constexpr std::array nearer{
+    deed{"enqueue", [](any_transaction& tx) { put_in(tx, draft_of(7)); }},
+    deed{"requeue", [](any_transaction& tx) { put_in(tx, draft_of(7, {.predecessor = id_of(5)})); }},
+    deed{"retry",
+         [](any_transaction& tx) {
+             settle_third(tx, retry{"failed", at(30)});
+         }},
+    deed{"release", [](any_transaction& tx) { settle_third(tx, release{}); }},
+    deed{"advance",
+         [](any_transaction& tx) {
+             settle_third(tx, advance{"step", {}});
+         }},
+    deed{"nudge", [](any_transaction& tx) { std::ignore = tx.nudge(id_of(1), at(5)); }},
+    deed{"the end of a child in another queue",
+         [](any_transaction& tx) { std::ignore = tx.cancel(id_of(6), "cancelled", at(5)); }},
+};
+
+inline void changes_with_commit(trial& t) {
+    for (const auto& [what, in] : nearer) {
+        auto store = furnished(t);
+        const auto seen = settled(store, "q");
+        t.equal(store.wakes("q"), seen, "the number when nothing happens");
+        transact(store, in);
+        t.expect(wakes_change(store, "q", seen), "the number changes with a commit of " + std::string(what));
+    }
+}
+
+inline void not_with_rollback(trial& t) {
+    auto store = furnished(t);
+    const auto seen = settled(store, "q");
+    for (const auto& [what, in] : nearer) {
+        {
+            auto tx = store.begin();
+            in(tx);
+            t.equal(store.wakes("q"), seen, "the number before the commit of " + std::string(what));
+        }
+        t.equal(store.wakes("q"), seen, "the number after a rollback of " + std::string(what));
+    }
+    t.equal(settled(store, "q"), seen, "the number a moment after rollbacks");
+}
+
+inline void changes_with_lane(trial& t) {
+    if (!t.can().lanes) {
+        return;
+    }
+    for (const outcome& o : {outcome{succeed{}}, outcome{bury{"e", {}}}}) {
+        auto store = t.open(t.fresh_location());
+        put(store, draft_of(1, {.lane = "lane"}));
+        put(store, draft_of(2, {.lane = "lane"}));
+        const auto held = take_one(store, at(0));
+        const auto seen = settled(store, "q");
+        settle(store, held, o);
+        t.expect(wakes_change(store, "q", seen),
+                 "the number changes when a head ends and the next entry of its lane can run");
+    }
+}
+
+inline void every_handle_hears(trial& t) {
+    if (!t.can().shared) {
+        return;
+    }
+    auto first = t.open();
+    auto second = t.open();
+    const auto seen = first.wakes("q");
+    put(second, draft_of(1));
+    t.expect(wakes_change(first, "q", seen), "the number changes with a commit through a second handle");
+}
+
+inline void wait_sees_what_was(trial& t) {
+    auto store = t.open();
+    const auto seen = store.wakes("q");
+    put(store, draft_of(1));
+    const auto begun = steady_clock::now();
+    const auto number = store.wait("q", seen, longer, {});
+    t.expect(steady_clock::now() - begun < patience, "wait returns at once when the number has already changed");
+    t.equal(number, store.wakes("q"), "the number that wait returns");
+}
+
+inline void wait_ends_at_its_limit(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1));
+    const auto seen = settled(store, "q");
+    for (const auto at_most : {milliseconds{0}, milliseconds{-5}, milliseconds{5}}) {
+        const auto begun = steady_clock::now();
+        t.equal(store.wait("q", seen, at_most, {}), seen, "the number when the time of a wait has passed");
+        const auto waited = steady_clock::now() - begun;
+        t.expect(waited >= at_most, "wait does not return before its time without a commit");
+        t.expect(waited < patience, "wait returns when its time has passed");
+    }
+}
+
+inline void wait_ends_on_stop(trial& t) {
+    auto store = t.open();
+    const auto seen = store.wakes("q");
+    std::stop_source stop;
+    stop.request_stop();
+    const auto begun = steady_clock::now();
+    t.equal(store.wait("q", seen, longer, stop.get_token()), seen, "the number when wait is stopped");
+    t.expect(steady_clock::now() - begun < patience, "wait returns when a stop is requested");
+}
+
+} // namespace wakes_checks
+
+inline constexpr std::array wakes{
+    clause{"WAKE-01", layer::examples, level::may, needs::wakes,
+           "A queue's number changes with every commit that may have made its work due sooner, at once or soon after.",
+           wakes_checks::changes_with_commit},
+    clause{"WAKE-02", layer::examples, level::may, needs::wakes,
+           "A queue's number changes neither before the commit nor after a rollback.", wakes_checks::not_with_rollback},
+    clause{"WAKE-03", layer::examples, level::may, needs::wakes,
+           "In a store with lanes, a queue's number changes when a head ends and the next entry of its lane can run.",
+           wakes_checks::changes_with_lane},
+    clause{"WAKE-04", layer::examples, level::may, needs::wakes,
+           "In a shared store, a queue's number changes with commits through any handle.",
+           wakes_checks::every_handle_hears},
+    clause{"WAKE-05", layer::examples, level::may, needs::wakes,
+           "wait returns at once if the number differs from the one given, so that no commit is missed.",
+           wakes_checks::wait_sees_what_was},
+    clause{"WAKE-06", layer::examples, level::may, needs::wakes,
+           "wait returns when its time has passed, not before; with no time it returns at once.",
+           wakes_checks::wait_ends_at_its_limit},
+    clause{"WAKE-07", layer::examples, level::may, needs::wakes, "wait returns when a stop is requested.",
+           wakes_checks::wait_ends_on_stop},
+};
+
+} // namespace conformance::clauses
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/clauses/committing_together.hpp
+// `enqueue_and_commit` and `claim_and_commit` together with wakes, lanes, groups, other threads, faults and crashes.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::clauses {
+
+namespace committing_together_checks {
+
+using namespace committing_claim_checks;
+
+/// Claims with the last operation of a transaction that settles `held` before.
+[[nodiscard]] inline vector<entry> settle_and_claim(any_store& store, const ticket& held) {
+    auto claimed = repeatedly(store, [&](auto& tx) {
+        settle_in(tx, held, succeed{}, at(0));
+        return tx.claim_last(request(at(0)));
+    });
+    return claimed ? std::move(*claimed) : take(store, at(0));
+}
+
+inline void changes_wakes(trial& t) {
+    if (!t.can().wakes) {
+        return;
+    }
+    auto store = furnished(t);
+    auto seen = wakes_checks::settled(store, "q");
+    enqueue_last(store, {draft_of(7)});
+    t.expect(wakes_change(store, "q", seen), "the number changes with enqueue_and_commit");
+    for (const auto& [name, change] : wakes_checks::nearer) {
+        const auto& in = change;
+        auto other = furnished(t);
+        seen = wakes_checks::settled(other, "q");
+        repeatedly(other, [&](auto& tx) {
+            in(tx);
+            return tx.claim_last(request(at(0), {.queue = "z"}));
+        });
+        t.expect(wakes_change(other, "q", seen), "the number changes with claim_and_commit after " + string(name));
+    }
+}
+
+inline void lanes_hold(trial& t) {
+    if (!t.can().lanes) {
+        return;
+    }
+    auto store = t.open();
+    enqueue_last(store, {draft_of(1, {.lane = "lane"}), draft_of(2, {.lane = "lane"})});
+    enqueue_last(store, {draft_of(3, {.lane = "lane"})});
+    const auto head = take_one(store, at(0));
+    t.equal(head, ticket{id_of(1), 1}, "claimed from a lane");
+    t.equal(numbers(take(store, at(0))), list_of{}, "claimed behind a head that is held");
+    t.equal(numbers(settle_and_claim(store, head)), list_of{2}, "claimed in the transaction that ended the head");
+    repeatedly(store, [&](auto& tx) {
+        settle_in(tx, {id_of(2), 1}, succeed{}, at(0));
+        return tx.enqueue_last(std::array{draft_of(4, {.lane = "lane"})}, at(0));
+    });
+    t.equal(numbers(take(store, at(0))), list_of{3}, "claimed after the head ended in a transaction that enqueues");
+    t.equal(numbers(settle_and_claim(store, {id_of(3), 1})), list_of{4}, "claimed last");
+}
+
+inline void groups_hold(trial& t) {
+    if (!t.can().groups) {
+        return;
+    }
+    auto store = t.open();
+    enqueue_last(store, {draft_of(1, {.group = "g"}), draft_of(2, {.group = "g"})});
+    t.equal(take(store, at(0)).size(), 2, "claimed");
+    t.equal(settle(store, {id_of(1), 1}, succeed{}).group_completed, false, "the first of two members succeeds");
+    const auto completes = [&](std::uint64_t n, std::uint64_t next) {
+        bool is_completed = false;
+        repeatedly(store, [&](auto& tx) {
+            is_completed = settle_in(tx, {id_of(n), 1}, succeed{}, at(0)).group_completed;
+            return tx.enqueue_last(std::array{draft_of(next, {.group = "g"})}, at(0));
+        });
+        return is_completed;
+    };
+    t.equal(completes(2, 3), true, "the last member succeeds, before another one is enqueued");
+    t.equal(take(store, at(0)).size(), 1, "claimed");
+    t.equal(completes(3, 4), true, "the member that opened the group again succeeds");
+    t.equal(numbers(store.list(query::members("g"))), list_of{1, 2, 3, 4}, "the members");
+}
+
+inline void keys_once(trial& t) {
+    using namespace threads_checks;
+    std::array<receipt, threads_count> said{};
+    in_rounds(
+        t, [](std::size_t, any_store&) {},
+        [&](std::size_t n, std::size_t i, any_store& store) {
+            const std::array drafts{draft_of(1 + i * threads_count + n, {.key = "k" + std::to_string(i)})};
+            repeat_after_conflict([&] { said[n] = store.begin().enqueue_last(drafts, at(0)).front(); });
+        },
+        [&](std::size_t i, any_store& store) {
+            const auto stored = store.list(query::keyed("q", "k" + std::to_string(i)));
+            trial::equal(stored.size(), std::size_t{1},
+                         "entries with a key that all threads enqueued at the same time");
+            std::size_t inserted = 0;
+            for (const auto& r : said) {
+                trial::equal(r.id, stored.front().id, "the entry that each thread was told of");
+                inserted += r.what == receipt::kind::inserted ? 1U : 0U;
+            }
+            trial::equal(inserted, std::size_t{1}, "threads that were told that their draft was inserted");
+        });
+}
+
+inline void claims_once(trial& t) {
+    using namespace threads_checks;
+    constexpr std::size_t due = 2 * threads_count;
+    std::array<vector<entry>, threads_count> claimed;
+    in_rounds(
+        t,
+        [&](std::size_t i, any_store& store) {
+            commit_freely(store, [&](auto& tx) { tx.enqueue(numbered(due, draft_of(1 + i * due)), at(0)); });
+        },
+        [&](std::size_t n, std::size_t, any_store& store) {
+            claimed[n].clear();
+            repeat_after_conflict(
+                [&] { claimed[n] = store.begin().claim_last(request(at(0), {.limit = 3})).value_or(vector<entry>{}); });
+        },
+        [&](std::size_t, any_store& store) {
+            std::set<id> held;
+            vector<vouch::settle> settles;
+            for (const auto& some : claimed) {
+                for (const auto& e : some) {
+                    trial::expect(held.insert(e.id).second, "no entry is claimed by two threads");
+                    trial::equal(get(store, e.id.low).epoch, 1U, "the epoch of an entry that was claimed once");
+                    settles.push_back({ticket_of(e), succeed{}});
+                }
+            }
+            trial::equal(store.counts("q")[state::claimed], held.size(),
+                         "entries claimed, of those that were returned");
+            commit_freely(store, [&](auto& tx) {
+                std::ignore = tx.settle(settles, at(0));
+                for (const auto& e : tx.claim(request(at(0)))) {
+                    settle_in(tx, ticket_of(e), succeed{}, at(0));
+                }
+            });
+        });
+}
+
+/// A transaction that enqueues 7 and ends with `end`, in which faults occur. `ends` are the snapshots that it may lead to,
+/// and `end` returns the number of the one that it has led to.
+struct faulty_end {
+    string what{};
+    std::size_t (*end)(any_transaction&) = nullptr;
+    vector<snapshot> ends{};
+};
+
+inline void prepare_faults(any_store& store) {
+    put_expiring(store);
+    put(store, draft_of(4, {.queue = "r"}));
+}
+
+inline std::size_t enqueue_end(any_transaction& tx) {
+    tx.enqueue_last(std::array{draft_of(8, {.key = "k"}), draft_of(9)}, at(1));
+    return 0;
+}
+inline std::size_t claim_end(any_transaction& tx) {
+    return tx.claim_last(request(at(1), {.queue = "r"})).has_value() ? 0 : 1;
+}
+inline std::size_t left_end(any_transaction& tx) {
+    std::ignore = tx.claim_last(request(at(100)));
+    return 0;
+}
+
+/// The snapshot after a transaction with these calls.
+template <class Work>
+[[nodiscard]] snapshot after(trial& t, const Work& work) {
+    auto store = t.open(t.fresh_location());
+    prepare_faults(store);
+    transact(store, work);
+    return ranked_snapshot_of(store);
+}
+
+[[nodiscard]] inline vector<faulty_end> faulty_ends(trial& t) {
+    const auto put_seventh = [](any_transaction& tx) { put_in(tx, draft_of(7)); };
+    const auto alone = after(t, put_seventh);
+    const auto with_drafts = after(t, [&](auto& tx) {
+        put_seventh(tx);
+        tx.enqueue(std::array{draft_of(8, {.key = "k"}), draft_of(9)}, at(1));
+    });
+    const auto with_claim = after(t, [&](auto& tx) {
+        put_seventh(tx);
+        std::ignore = tx.claim(request(at(1), {.queue = "r"}));
+    });
+    return {{"enqueue_and_commit", enqueue_end, {with_drafts}},
+            {"claim_and_commit", claim_end, {with_claim, alone}},
+            {"claim_and_commit beside an expired lease", left_end, {alone}}};
+}
+
+/// Fails the n-th step of the last operation. Returns false if it has no such step.
+inline bool fail_end(trial& t, const faulty_end& e, std::size_t n) {
+    const auto& fail_at = fault_end_checks::hook_of(t);
+    const fault_end_checks::faults_end off{fail_at};
+    auto store = t.open(t.fresh_location());
+    prepare_faults(store);
+    const auto before = ranked_snapshot_of(store);
+    optional<std::size_t> returned;
+    bool in_doubt = false;
+    {
+        auto tx = store.begin();
+        put_in(tx, draft_of(7));
+        fail_at(n);
+        try {
+            returned = e.end(tx);
+        } catch (const error& thrown) {
+            if (thrown.kind() == error_kind::conflict) {
+                throw;
+            }
+            in_doubt = thrown.is_in_doubt();
+        }
+        const bool has_fired = fail_at(0);
+        t.tally().faults += has_fired ? 1U : 0U;
+        if (!has_fired) {
+            return false;
+        }
+        all_misuse_at_last(t, tx);
+    }
+    const auto now = ranked_snapshot_of(store);
+    const bool is_whole = in_doubt && (now == e.ends.front() || now == e.ends.back());
+    if (const auto& wanted = returned ? e.ends[*returned] : before; now != wanted && !is_whole) {
+        auto [seen, expected] = show_difference(now, wanted);
+        t.fail(e.what + (returned   ? ", after it has returned"
+                         : in_doubt ? ", after an error in doubt"
+                                    : ", after an error that is not in doubt"),
+               std::move(seen), std::move(expected));
+    }
+    t.equal(put(store, draft_of(20, {.key = "k"})).what == receipt::kind::duplicate,
+            now != before && e.end == enqueue_end, "the key of the last draft is taken");
+    return true;
+}
+
+inline void faults_leave_nothing(trial& t) {
+    std::ignore = fault_end_checks::hook_of(t);
+    for (const auto& e : faulty_ends(t)) {
+        for (std::size_t n = 1; fail_end(t, e, n); ++n) {
+        }
+    }
+}
+
+inline void survives_crashes(trial& t) {
+    if (!t.can().durable) {
+        return;
+    }
+    crash_checks::require_files(t);
+    const auto p = t.fresh_location();
+    constexpr std::uint64_t rounds = 3;
+    for (std::uint64_t n = 1; n <= rounds; ++n) {
+        for (const bool claims : {false, true}) {
+            optional<any_store> store(t.context().open(p));
+            repeatedly(*store, [&](auto& tx) {
+                put_in(tx, draft_of(100 * n + (claims ? 50 : 0)));
+                if (claims) {
+                    return tx.claim_last(request(at(0), {.lease = duration{1'000}})).has_value();
+                }
+                return !tx.enqueue_last(std::array{draft_of(100 * n + 1, {.payload = "p"})}, at(0)).empty();
+            });
+            const auto before = crash_checks::stored_in(*store);
+            optional<any_transaction> open(store->begin());
+            put_in(*open, draft_of(1'000));
+            crash_checks::end_process(t, p, [&] {
+                open.reset();
+                store.reset();
+            });
+            t.equal(crash_checks::stored_in(t.context().open(p)), before,
+                    "the entries after the death of a process that had committed with its last operation");
+        }
+    }
+    t.abandon(p);
+}
+
+} // namespace committing_together_checks
+
+inline constexpr std::array committing_relations{
+    clause{
+        "COMMIT-08", layer::examples, level::may, needs::committing,
+        "In a store with wakes, a queue's number changes with enqueue_and_commit and claim_and_commit as it does with "
+        "commit.",
+        committing_together_checks::changes_wakes},
+    clause{"COMMIT-09", layer::examples, level::may, needs::committing,
+           "In a store with lanes, entries of a lane stay in order with enqueue_and_commit and claim_and_commit.",
+           committing_together_checks::lanes_hold},
+    clause{"COMMIT-10", layer::examples, level::may, needs::committing,
+           "In a store with groups, entries that enqueue_and_commit stores are members of their groups.",
+           committing_together_checks::groups_hold},
+};
+
+inline constexpr std::array committing_together{
+    clause{
+        "COMMIT-11", layer::threads, level::may, needs::committing,
+        "A key that several threads enqueue at the same time with enqueue_and_commit is stored once, and all are told "
+        "of the same entry.",
+        committing_together_checks::keys_once},
+    clause{"COMMIT-12", layer::threads, level::may, needs::committing,
+           "Of threads that call claim_and_commit at the same time, no two claim the same entry.",
+           committing_together_checks::claims_once},
+    clause{"COMMIT-13", layer::faults, level::may, needs::committing,
+           "If a step of enqueue_and_commit or claim_and_commit fails, nothing of the transaction is stored, or all of "
+           "it if the error is in doubt, and the transaction is closed.",
+           committing_together_checks::faults_leave_nothing},
+    clause{"COMMIT-14", layer::crashes, level::may, needs::committing,
+           "In a durable store, what enqueue_and_commit and claim_and_commit have committed survives the death of the "
+           "process.",
+           committing_together_checks::survives_crashes},
+};
+
+} // namespace conformance::clauses
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/clauses/cost.hpp
+// Cost: how long a claim takes in a store with many entries that it must not look at. Times are only compared with each
+// other.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::clauses {
+
+namespace cost_checks {
+
+inline constexpr std::size_t few = 100;
+inline constexpr double growth_max = 10; // for a thousand times the rows; a scan would take hundreds of times as long
+inline constexpr time_point now = at(1'000);
+inline constexpr duration long_time = std::chrono::hours{24};
+
+/// A store with `rows` entries, each made by `make(number) -> draft`.
+template <class Make>
+[[nodiscard]] any_store filled(trial& t, std::size_t rows, Make&& make) {
+    auto store = t.open(t.fresh_location());
+    constexpr std::size_t batch = 5'000;
+    for (std::size_t done = 0; done < rows;) {
+        std::vector<draft> drafts;
+        for (; drafts.size() < batch && done < rows; ++done) {
+            drafts.push_back(make(1'000'000 + done));
+        }
+        vouch::enqueue(store, drafts, at(0));
+    }
+    return store;
+}
+
+/// The duration of the fastest of several claims of ten entries, in microseconds.
+[[nodiscard]] inline double claim_time(any_store& store, std::uint64_t first) {
+    double best = 1e9;
+    for (std::uint64_t round = 0; round < 15; ++round) {
+        std::vector<draft> drafts;
+        for (std::uint64_t n = 0; n < 10; ++n) {
+            drafts.push_back(draft_of(first + 10 * round + n, {.due_at = now}));
+        }
+        vouch::enqueue(store, drafts, now);
+        from_begin(store, [&](auto& tx) {
+            const auto begun = std::chrono::steady_clock::now();
+            const auto claimed = tx.claim(request(now, {.limit = 10, .lease = long_time}));
+            best = std::min(
+                best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begun).count());
+            trial::equal(claimed.size(), std::size_t{10}, "due entries claimed beside the others");
+            std::vector<vouch::settle> settles;
+            for (const auto& e : claimed) {
+                settles.push_back({ticket_of(e), succeed{}});
+            }
+            std::ignore = tx.settle(settles, now);
+            tx.commit();
+        });
+    }
+    return best;
+}
+
+/// Compares a claim in a small store with one in a large store.
+template <class Make, class After>
+void does_not_grow(trial& t, Make&& make, After&& after) {
+    auto small = filled(t, few, make);
+    auto large = filled(t, t.budget().cost_rows, make);
+    after(small);
+    after(large);
+    constexpr double noise = 20; // microseconds that cannot be measured reliably
+    double beside_few = 0;
+    double beside_many = 0;
+    for (std::uint64_t attempt = 0; attempt < 3; ++attempt) {
+        beside_few = claim_time(small, 1 + 1'000 * attempt);
+        beside_many = claim_time(large, 1 + 1'000 * attempt);
+        if (beside_many <= std::max(noise, growth_max * beside_few)) {
+            return;
+        }
+    }
+    // A power of ten, because exact times would make every report different.
+    int times = 10;
+    while (times < 1'000'000 && beside_many > 10.0 * times * beside_few) {
+        times *= 10;
+    }
+    trial::fail("a claim of ten beside " + std::to_string(t.budget().cost_rows) +
+                    " rows takes about as long as beside " + std::to_string(few),
+                "more than " + std::to_string(times) + " times as long", "at most 10 times as long");
+}
+
+inline constexpr auto nothing_more = [](any_store&) {};
+
+inline void future(trial& t) {
+    does_not_grow(
+        t, [](std::uint64_t n) { return draft_of(n, {.due_at = now + long_time}); }, nothing_more);
+}
+
+inline void terminal(trial& t) {
+    does_not_grow(
+        t, [](std::uint64_t n) { return draft_of(n, {.result = "done"}); }, nothing_more);
+}
+
+inline void blocked(trial& t) {
+    does_not_grow(
+        t,
+        [](std::uint64_t n) { return draft_of(n, {.lane = "l" + std::to_string(n % 10), .due_at = now + long_time}); },
+        nothing_more);
+}
+
+inline void claimed(trial& t) {
+    does_not_grow(
+        t, [](std::uint64_t n) { return draft_of(n, {.due_at = at(0)}); },
+        [](any_store& store) {
+            while (!take(store, at(1), {.limit = 5'000, .lease = long_time}).empty()) {
+            }
+        });
+}
+
+} // namespace cost_checks
+
+inline constexpr std::array cost{
+    clause{"COST-01", layer::cost, level::must, needs::nothing,
+           "The cost of a claim does not grow with entries that are not due yet.", cost_checks::future},
+    clause{"COST-02", layer::cost, level::must, needs::nothing,
+           "The cost of a claim does not grow with terminal entries.", cost_checks::terminal},
+    clause{"COST-03", layer::cost, level::may, needs::lanes,
+           "The cost of a claim does not grow with entries that are blocked in their lanes.", cost_checks::blocked},
+    clause{"COST-04", layer::cost, level::must, needs::nothing,
+           "The cost of a claim does not grow with entries that other workers hold.", cost_checks::claimed},
+};
+
+} // namespace conformance::clauses
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/clauses/dedup.hpp
+// Dedup: a draft is compared with all stored entries, first by id, then by key within its queue.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::clauses {
+
+namespace dedup_checks {
+
+using namespace enqueue_checks;
+
+inline void id_is_taken(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1, {.payload = "first"}));
+    const auto before = snapshot_of(store);
+    t.equal(put(store, draft_of(1, {.queue = "r", .topic = "other", .payload = "second", .key = "k"}), at(5)),
+            duplicate(1), "another draft with a stored id");
+    unchanged(store, before, "a duplicate by id writes nothing");
+    t.equal(put(store, draft_of(2, {.queue = "r", .key = "k"})), inserted(2), "the key of the duplicate draft");
+}
+
+inline void id_is_taken_in_every_state(trial& t) {
+    auto store = t.open();
+    for (std::uint64_t n = 1; n <= all_states.size(); ++n) {
+        put_as(store, draft_of(n), all_states[n - 1]);
+        const auto before = snapshot_of(store);
+        t.equal(put(store, draft_of(n), at(5)), duplicate(n), "enqueued again while " + show(all_states[n - 1]));
+        unchanged(store, before, "a duplicate by id writes nothing");
+    }
+}
+
+inline void key_is_taken_in_every_state(trial& t) {
+    for (const auto s : all_states) {
+        auto store = t.open(t.fresh_location());
+        put_as(store, draft_of(1, {.key = "k"}), s);
+        put(store, draft_of(2, {.key = "l"}));
+        const auto before = snapshot_of(store);
+        t.equal(put(store, draft_of(3, {.key = "k"}), at(5)), duplicate(1), "the key of an entry that is " + show(s));
+        unchanged(store, before, "a duplicate by key writes nothing");
+    }
+}
+
+inline void other_keys_are_free(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1, {.key = "k"}));
+    t.equal(put(store, draft_of(2, {.queue = "r", .key = "k"})), inserted(2), "the same key in another queue");
+    t.equal(put(store, draft_of(3, {.key = "l"})), inserted(3), "another key in the same queue");
+    t.equal(put(store, draft_of(4, {.queue = "r", .key = "k"})), duplicate(2), "the other queue's key again");
+    t.equal(put(store, draft_of(5)), inserted(5), "a draft without a key");
+    t.equal(put(store, draft_of(6)), inserted(6), "another draft without a key");
+}
+
+inline void keys_are_bytes(trial& t) {
+    auto store = t.open();
+    std::uint64_t n = 0;
+    for (const std::string key :
+         {"k", "K", "k ", " k", "kk", "\xc3\xa9", "e\xcc\x81", "\xf0\x9f\x93\xa6", "1", "01", "1.0"}) {
+        ++n;
+        t.equal(put(store, draft_of(n, {.key = key})), inserted(n), "a key that differs from another one");
+        t.equal(put(store, draft_of(20, {.key = key})), duplicate(n), "the same key again");
+    }
+}
+
+inline void id_before_key(trial& t) {
+    auto store = t.open();
+    put(store, draft_of(1, {.key = "k"}));
+    put(store, draft_of(2, {.key = "l"}));
+    t.equal(put(store, draft_of(2, {.key = "k"})), duplicate(2), "a stored id with the key of another entry");
+}
+
+inline void newest_generation(trial& t) {
+    auto store = t.open();
+    put_dead(store, draft_of(1, {.key = "k"}));
+    t.equal(put(store, draft_of(9, {.key = "k"})), duplicate(1), "the key of a dead entry");
+    for (const std::uint64_t n : {2U, 3U}) {
+        put(store, draft_of(n, {.predecessor = id_of(n - 1)}));
+        t.equal(put(store, draft_of(9, {.key = "k"})), duplicate(n), "the key when the newest generation is live");
+        cancel(store, id_of(n));
+        t.equal(put(store, draft_of(9, {.key = "k"})), duplicate(n), "the key when the newest generation is dead");
+    }
+    t.equal(numbers(store.list(query::keyed("q", "k"))), list_of{1, 2, 3}, "stored with that key");
+}
+
+inline void purge_frees(trial& t) {
+    auto store = t.open();
+    put_dead(store, draft_of(1, {.key = "k"}));
+    purge(store, {.queue = "q", .before = at(1)});
+    t.equal(put(store, draft_of(2, {.key = "k"})), inserted(2), "the key of a purged entry");
+    t.equal(put(store, draft_of(1)), inserted(1), "the id of a purged entry");
+    t.equal(get(store, 1).state, state::pending, "the state of the new entry with that id");
+    put_dead(store, draft_of(3, {.key = "l"}));
+    auto tx = store.begin();
+    tx.purge({.queue = "q", .before = at(1)});
+    const std::array drafts{draft_of(3, {.key = "l"})};
+    t.equal(tx.enqueue(drafts, at(2)), receipts{inserted(3)}, "id and key in the transaction that purged them");
+}
+
+inline void elder_purge_frees_nothing(trial& t) {
+    auto store = t.open();
+    put_dead(store, draft_of(1, {.key = "k"}));
+    put(store, draft_of(2, {.predecessor = id_of(1)}));
+    cancel(store, id_of(2));
+    t.equal(purge(store, {.queue = "q", .before = at(1), .limit = 1}), 1, "purged of two generations");
+    t.equal(put(store, draft_of(9, {.key = "k"})), duplicate(2), "the key while a generation is still stored");
+}
+
+inline void repeated_batch(trial& t) {
+    auto store = t.open();
+    const std::vector batch{draft_of(1, {.key = "k"}), draft_of(2), draft_of(3, {.result = "r"})};
+    vouch::enqueue(store, batch, at(0));
+    const auto before = snapshot_of(store);
+    t.equal(vouch::enqueue(store, batch, at(5)), receipts{duplicate(1), duplicate(2), duplicate(3)},
+            "the same batch again");
+    unchanged(store, before, "repeating a committed batch changes nothing");
+}
+
+} // namespace dedup_checks
+
+inline constexpr std::array dedup{
+    clause{
+        "DEDUP-01", layer::examples, level::must, needs::nothing,
+        "A draft whose id is stored is a duplicate of that entry; nothing of the draft is written, not even its key.",
+        dedup_checks::id_is_taken},
+    clause{"DEDUP-02", layer::examples, level::must, needs::nothing,
+           "A stored id stays taken in every state of its entry.", dedup_checks::id_is_taken_in_every_state},
+    clause{"DEDUP-03", layer::examples, level::must, needs::nothing,
+           "A draft whose key is stored in its queue is a duplicate of the entry with that key, in any state.",
+           dedup_checks::key_is_taken_in_every_state},
+    clause{"DEDUP-04", layer::examples, level::must, needs::nothing,
+           "Keys are unique per queue: the same key is free in other queues, and drafts without a key are never "
+           "duplicates by key.",
+           dedup_checks::other_keys_are_free},
+    clause{"DEDUP-05", layer::examples, level::must, needs::nothing,
+           "Two keys are equal only if all their bytes are equal.", dedup_checks::keys_are_bytes},
+    clause{"DEDUP-06", layer::examples, level::must, needs::nothing, "The id is checked before the key.",
+           dedup_checks::id_before_key},
+    clause{"DEDUP-07", layer::examples, level::must, needs::nothing,
+           "A draft whose key is stored in several generations is a duplicate of the newest one, live or dead.",
+           dedup_checks::newest_generation},
+    clause{"DEDUP-08", layer::examples, level::must, needs::nothing,
+           "A purge frees the id and the key, within its own transaction too.", dedup_checks::purge_frees},
+    clause{"DEDUP-09", layer::examples, level::must, needs::nothing,
+           "A key stays taken until its newest generation is purged.", dedup_checks::elder_purge_frees_nothing},
+    clause{"DEDUP-10", layer::examples, level::must, needs::nothing,
+           "A batch that is repeated with the same ids returns duplicates and changes nothing.",
+           dedup_checks::repeated_batch},
+};
+
+} // namespace conformance::clauses
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/conformance/clauses/extend.hpp
+// Extend: prolongs the lease of a claim and never shortens it.
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance::clauses {
+
+namespace extend_checks {
+
+/// Entry 1, claimed at 0 until 100, with values in the fields that an extend must not change.
+[[nodiscard]] inline entry claimed(any_store& store) {
+    put(store, draft_of(1, {.payload = "p", .key = "k", .due_at = at(-5), .progress = "begun"}));
+    std::ignore = take_one(store, at(0));
+    return get(store, 1);
+}
+
+inline void fields(trial& t) {
+    auto store = t.open();
+    auto expected = claimed(store);
+    t.equal(extend(store, ticket_of(expected), at(30), duration{200}), verdict::applied, "the extend");
+    expected.lease_until = at(230);
+    expected.updated_at = at(30);
+    t.equal(get(store, 1), expected, "the entry after the extend");
+    t.equal(store.next_due("q"), std::optional{at(230)}, "next_due");
+}
+
+inline void never_shorter(trial& t) {
+    for (const std::int64_t lease : {1, 69, 70, 71}) { // at 30 the lease has 70 left
+        auto store = t.open(t.fresh_location());
+        auto expected = claimed(store);
+        t.equal(extend(store, ticket_of(expected), at(30), duration{lease}), verdict::applied, "the extend");
+        expected.lease_until = at(lease == 71 ? 101 : 100);
+        expected.updated_at = at(30);
+        t.equal(get(store, 1), expected, "the entry after an extend by " + show(duration{lease}));
+    }
+}
+
+inline void keeps_others_away(trial& t) {
+    auto store = t.open();
+    const auto held = claimed(store);
+    std::ignore = extend(store, ticket_of(held), at(99), duration{50});
+    t.equal(numbers(take(store, at(100))), list_of{}, "taken over when the lease would have ended");
+    t.equal(numbers(take(store, at(148))), list_of{}, "taken over one microsecond before the new end");
+    t.equal(numbers(take(store, at(149))), list_of{1}, "taken over at the new end");
+}
+
+inline void revives_a_lapsed_claim(trial& t) {
+    for (const auto now : {at(100), at(1000)}) { // the end of the lease, and long after
+        auto store = t.open(t.fresh_location());
+        auto expected = claimed(store);
+        t.equal(extend(store, ticket_of(expected), now, duration{1}), verdict::applied, "the extend of a lapsed claim");
+        expected.lease_until = now + duration{1};
+        expected.updated_at = now;
+        t.equal(get(store, 1), expected, "the entry after the extend");
+        t.equal(numbers(take(store, now)), list_of{}, "taken over while the new lease runs");
+    }
+}
+
+inline void not_once_taken_over(trial& t) {
+    auto store = t.open();
+    const auto first = ticket_of(claimed(store));
+    const auto second = take_one(store, at(100), {.worker = "w"});
+    const auto before = snapshot_of(store);
+    t.equal(extend(store, first, at(110), duration{500}), verdict::stale, "the extend of the first claim");
+    unchanged(store, before, "a claim that was taken over extends nothing");
+    t.equal(extend(store, second, at(110), duration{500}), verdict::applied, "the extend of the second claim");
+}
+
+inline void ticket_stays_good(trial& t) {
+    auto store = t.open();
+    const auto ticket = ticket_of(claimed(store));
+    for (const auto now : {at(10), at(20), at(30)}) {
+        t.equal(extend(store, ticket, now, duration{100}), verdict::applied, "one of several extends");
+        t.equal(get(store, 1).lease_until, std::optional{now + duration{100}}, "lease_until");
+    }
+    t.equal(settle(store, ticket, succeed{}, at(40)), settlement{verdict::applied}, "the settle after them");
+}
+
+inline void keeps_the_wake_mark(trial& t) {
+    auto store = t.open();
+    const auto ticket = ticket_of(claimed(store));
+    nudge(store, id_of(1), at(10));
+    std::ignore = extend(store, ticket, at(20), duration{200});
+    t.expect(get(store, 1).woken, "the wake mark is kept");
+    std::ignore = settle(store, ticket, retry{"e", at(500)}, at(50));
+    t.equal(get(store, 1).due_at, at(50), "due_at after the claim that was nudged");
+}
+
+inline void batch(trial& t) {
+    auto store = t.open();
+    t.equal(transact(store, [](auto& tx) { return tx.extend({}, at(1), duration{9}); }), std::vector<verdict>{},
+            "the answers to none");
+    for (std::uint64_t n = 1; n <= 4; ++n) {
+        put(store, draft_of(n));
+    }
+    std::ignore = take(store, at(0), {.limit = 3});
+    auto expected = snapshot_of(store).found;
+    const std::array tickets{ticket{id_of(5), 1}, ticket{id_of(3), 1}, ticket{id_of(2), 2}, ticket{id_of(4), 0},
+                             ticket{id_of(1), 1}};
+    const auto answers = transact(store, [&](auto& tx) { return tx.extend(tickets, at(50), duration{100}); });
+    using enum verdict;
+    t.equal(answers, std::vector{unknown, applied, stale, repeated, applied},
+            "the answers, in the order of the tickets");
+    for (const std::size_t i : {0U, 2U}) {
+        expected[i].lease_until = at(150);
+        expected[i].updated_at = at(50);
+    }
+    t.equal(snapshot_of(store).found, expected, "the entries after the extends");
+}
+
+inline void lease_bounds(trial& t) {
+    auto store = t.open();
+    const auto ticket = ticket_of(claimed(store));
+    const auto& limits = t.can().limits;
+    const auto before = snapshot_of(store);
+    for (const auto lease : {limits.lease_min - duration{1}, limits.lease_max + duration{1}}) {
+        t.throws(error_kind::invalid_argument, "an extend by " + show(lease),
+                 [&] { extend(store, ticket, at(30), lease); });
+    }
+    unchanged(store, before, "an extend that is refused changes nothing");
+    t.equal(extend(store, ticket, at(30), limits.lease_max), verdict::applied, "the extend by the longest lease");
+    t.equal(get(store, 1).lease_until, std::optional{at(30) + limits.lease_max}, "lease_until");
+}
+
+} // namespace extend_checks
+
+inline constexpr std::array extending{
+    clause{"EXTEND-01", layer::examples, level::must, needs::nothing,
+           "An extend sets lease_until to now + lease, and updated_at; nothing else changes.", extend_checks::fields},
+    clause{"EXTEND-02", layer::examples, level::must, needs::nothing,
+           "An extend never shortens a lease: lease_until becomes the later of its old value and now + lease.",
+           extend_checks::never_shorter},
+    clause{"EXTEND-03", layer::examples, level::must, needs::nothing,
+           "An extended claim can be taken over exactly from the new end of its lease on.",
+           extend_checks::keeps_others_away},
+    clause{"EXTEND-04", layer::examples, level::must, needs::nothing,
+           "A lease that is over but was not taken over can be extended, and then runs again.",
+           extend_checks::revives_a_lapsed_claim},
+    clause{"EXTEND-05", layer::examples, level::must, needs::nothing,
+           "After a takeover the earlier ticket extends nothing.", extend_checks::not_once_taken_over},
+    clause{"EXTEND-06", layer::examples, level::must, needs::nothing,
+           "A ticket can extend any number of times and still settle.", extend_checks::ticket_stays_good},
+    clause{"EXTEND-07", layer::examples, level::must, needs::nothing, "An extend keeps the wake mark.",
+           extend_checks::keeps_the_wake_mark},
+    clause{"EXTEND-08", layer::examples, level::must, needs::nothing,
+           "A batch of tickets returns one verdict per ticket, in order, and extends exactly the valid ones.",
+           extend_checks::batch},
+    clause{"EXTEND-09", layer::examples, level::must, needs::nothing,
+           "An extend whose lease is out of bounds throws invalid_argument and changes nothing.",
+           extend_checks::lease_bounds},
 };
 
 } // namespace conformance::clauses
@@ -11792,942 +13751,6 @@ inline constexpr std::array parents{
     clause{"PARENT-13", layer::examples, level::must, needs::nothing,
            "The parent is nudged in the transaction that ends its child; a rollback undoes both.",
            parent_checks::in_the_same_transaction},
-};
-
-} // namespace conformance::clauses
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/detail/threads/free_threads.hpp
-// Threads that run freely, on as many processors as there are. No schedule orders them, so ThreadSanitizer sees the
-// races of a store. Their checks use only what holds in every order.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance::detail {
-
-/// Where threads wait for each other, so that they go on at the same moment. They spin: a thread that had to be woken
-/// would be late.
-class start_line {
-  public:
-    explicit start_line(std::size_t threads) : threads_(threads) {}
-
-    /// Waits for the others. Returns false if one of them has failed and will not come.
-    [[nodiscard]] bool wait() {
-        const auto rounds = arrived_.fetch_add(1) / threads_;
-        while (arrived_ / threads_ == rounds && !is_broken_) {
-            std::this_thread::yield();
-        }
-        return !is_broken_;
-    }
-    void give_up() noexcept { is_broken_ = true; }
-    [[nodiscard]] bool is_broken() const noexcept { return is_broken_; }
-
-  private:
-    std::size_t threads_;
-    std::atomic<std::size_t> arrived_ = 0;
-    std::atomic<bool> is_broken_ = false;
-};
-
-/// Gives up the processor at every fourth call, so that another thread runs meanwhile. Always would be slow on a machine
-/// that has other work.
-inline void yield_sometimes() {
-    thread_local unsigned calls = 0;
-    if (++calls % 4 == 0) {
-        std::this_thread::yield();
-    }
-}
-
-/// While it exists, the store gives up the processor at some of its seams, if it has any.
-class yielding_seam {
-  public:
-    explicit yielding_seam(trial& t) : trial_(t) {
-        if (t.hooks().seam) {
-            t.hooks().seam([](std::string_view) { yield_sometimes(); });
-        }
-    }
-    yielding_seam(const yielding_seam&) = delete;
-    yielding_seam& operator=(const yielding_seam&) = delete;
-    ~yielding_seam() {
-        if (trial_.hooks().seam) {
-            trial_.hooks().seam(nullptr);
-        }
-    }
-
-  private:
-    trial& trial_;
-};
-
-/// Calls `work()` and returns its failure, as text for the report.
-template <class Work>
-[[nodiscard]] failure failure_of(const Work& work) {
-    try {
-        work();
-        return {};
-    } catch (const failure& f) {
-        return f;
-    } catch (const error& e) {
-        return {.what = "a call threw an error while other threads used the store",
-                .seen = show(e.kind()) + ": " + e.what(),
-                .expected = "an answer, or conflict"};
-    } catch (const std::exception& e) {
-        return {.what = "an exception that is not a vouch::error was thrown while other threads used the store",
-                .seen = e.what(),
-                .expected = "an answer, or conflict"};
-    }
-}
-
-/// Runs `work(n, line)` on thread n of `count`, all at once. Throws the failure of the first thread that has one.
-template <class Work>
-void run_freely(trial& t, std::size_t count, const Work& work) {
-    const yielding_seam seam(t);
-    start_line line(count);
-    std::vector<failure> failures(count);
-    std::vector<std::thread> threads;
-    for (std::size_t n = 0; n < count; ++n) {
-        threads.emplace_back([&, n] {
-            failures[n] = failure_of([&] {
-                if (line.wait()) {
-                    work(n, line);
-                }
-            });
-            if (!failures[n].what.empty()) {
-                line.give_up();
-            }
-        });
-    }
-    for (auto& thread : threads) {
-        thread.join();
-    }
-    for (auto& f : failures) {
-        if (!f.what.empty()) {
-            f.transcript =
-                "The threads ran freely, so their calls cannot be repeated in the same order. Run the clause "
-                "again, or compile\nthe program with -fsanitize=thread and run it with --layer threads.\n";
-            throw std::move(f);
-        }
-    }
-}
-
-/// Calls `work` on a thread of its own and waits for it. Throws what it throws.
-template <class Work>
-void on_another_thread(const Work& work) {
-    std::exception_ptr thrown;
-    std::thread([&] {
-        try {
-            work();
-        } catch (...) {
-            thrown = std::current_exception();
-        }
-    }).join();
-    if (thrown) {
-        std::rethrow_exception(thrown);
-    }
-}
-
-/// Calls `work`, and again after a conflict, like `transact` but oftener, because the other threads do not rest.
-template <class Work>
-void repeat_after_conflict(const Work& work) {
-    constexpr int tries = 5'000;
-    for (int left = tries;; --left) {
-        try {
-            work();
-            return;
-        } catch (const error& e) {
-            const bool is_worth_another = e.kind() == error_kind::conflict || e.kind() == error_kind::busy;
-            if (!is_worth_another || e.is_in_doubt() || left == 1) {
-                throw;
-            }
-        }
-        std::this_thread::yield();
-    }
-}
-
-/// Runs `work(tx)` and commits. Repeats it from `begin` after a conflict.
-template <class Work>
-void commit_freely(any_store& store, const Work& work) {
-    repeat_after_conflict([&] {
-        auto tx = store.begin();
-        yield_sometimes();
-        work(tx);
-        yield_sometimes();
-        tx.commit();
-    });
-}
-
-/// The handles of the threads: copies of one, or one each if the store is shared.
-[[nodiscard]] inline std::vector<any_store> handles_of(trial& t, const location& p, std::size_t count, bool separate) {
-    std::vector<any_store> out{t.context().open(p)};
-    while (out.size() < count) {
-        out.push_back(separate ? t.context().open(p) : out.front());
-    }
-    return out;
-}
-
-} // namespace conformance::detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/detail/threads/numbered_work.hpp
-// Work whose fields follow from its number and from its claims, so that any single read shows whether an entry is as
-// some commit left it. All times are the same, so that the order of commits does not change the final entries.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance::detail {
-
-/// Long enough that no lease ends during a check.
-inline constexpr duration numbered_lease = std::chrono::hours{1};
-
-/// Entries with this bit have a neighbour, whose number differs in the lowest bit: both are enqueued by one transaction.
-inline constexpr std::uint64_t paired_bit = std::uint64_t{1} << 32U;
-
-[[nodiscard]] inline std::string payload_of(std::uint64_t number) {
-    std::string out;
-    for (auto left = 1 + number % 9; left > 0; --left) {
-        out += "payload " + std::to_string(number) + ";";
-    }
-    return out;
-}
-[[nodiscard]] inline draft numbered_draft(std::uint64_t number, draft more = {}) {
-    more.payload = payload_of(number);
-    return draft_of(number, std::move(more));
-}
-
-/// The claim with this number. The lease and the worker's name contain it.
-[[nodiscard]] inline claim_request numbered_claim(std::uint64_t number, std::size_t limit) {
-    return request(at(0), {.limit = limit,
-                           .lease = numbered_lease + duration{static_cast<std::int64_t>(number)},
-                           .worker = "w" + std::to_string(number)});
-}
-
-/// What a settle writes: the entry's number and the claim's epoch.
-[[nodiscard]] inline std::string mark_of(const ticket& t) {
-    return std::to_string(t.id.low) + "/" + std::to_string(t.epoch);
-}
-
-/// Requires that the fields of an entry fit together.
-inline void require_whole(const entry& e, bool has_payload) {
-    const auto whole = [&](bool holds, const char* what) {
-        if (!holds) {
-            trial::fail("a read while other threads write shows an entry as some commit left it", show(e), what);
-        }
-    };
-    const bool is_claimed = e.state == state::claimed;
-    whole(!has_payload || e.payload == payload_of(e.id.low), "the payload of its draft");
-    whole(e.queue == "q" && e.topic == "t", "the queue and topic of its draft");
-    whole(e.lease_until.has_value() == is_claimed, "a lease if it is claimed, else none");
-    whole(is_claimed || !e.woken, "a wake mark only if it is claimed");
-    whole((e.epoch == 0) == e.worker.empty(), "a worker if it was ever claimed, else none");
-    whole((e.epoch == 0) == !e.last_attempt_at.has_value(), "the time of its last claim if there is one");
-    whole(!is_claimed || e.worker == "w" + std::to_string((*e.lease_until - at(0) - numbered_lease).count()),
-          "the worker and the lease of one claim");
-    whole(e.attempts <= e.epoch && e.failures <= e.epoch, "not more attempts and failures than claims");
-    whole(e.state != state::succeeded || e.result == mark_of(ticket_of(e)), "the result of the settle that ended it");
-    whole(e.state == state::succeeded || !e.result, "no result unless it has succeeded");
-    whole(e.state != state::dead || !e.last_error.empty(), "an error code if it is dead");
-    const auto prefix = std::to_string(e.id.low) + "/";
-    whole(e.progress.empty() || e.progress.starts_with(prefix), "the progress of its own checkpoint");
-}
-
-/// What one thread was told about commits that have returned.
-struct acknowledged {
-    struct claimed {
-        entry as{};               ///< as the claim returned it
-        std::uint64_t number = 0; ///< of the claim
-        std::optional<outcome> end{};
-    };
-    std::vector<draft> stored{};
-    std::vector<std::pair<std::string, id>> duplicates{}; ///< a key, and the entry that has it
-    std::vector<claimed> claims{};
-    std::vector<id> cancelled{};
-    std::vector<std::string> groups{}; ///< that a settle completed
-
-    void add(const acknowledged& other) {
-        const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-        append(stored, other.stored);
-        append(duplicates, other.duplicates);
-        append(claims, other.claims);
-        append(cancelled, other.cancelled);
-        append(groups, other.groups);
-    }
-
-    /// The entries that these commits imply. The sequences are the store's own.
-    [[nodiscard]] std::map<id, entry> implied() const {
-        std::map<id, entry> out;
-        for (const auto& d : stored) {
-            trial::expect(out.emplace(d.id, born(d, at(0))).second, "two commits stored a draft with the same id");
-        }
-        auto in_order = claims;
-        std::sort(in_order.begin(), in_order.end(),
-                  [](const claimed& a, const claimed& b) { return ticket_of(a.as) < ticket_of(b.as); });
-        for (const auto& c : in_order) {
-            const auto found = out.find(c.as.id);
-            trial::expect(found != out.end(), "a claim returned an entry that no commit has stored");
-            auto& e = found->second;
-            if (c.as.epoch != e.epoch + 1) {
-                trial::fail(
-                    "each commit that claims an entry raises its epoch by one, so that no ticket is given twice",
-                    show(ticket_of(c.as)), show(ticket{e.id, e.epoch + 1}));
-            }
-            apply(e, numbered_claim(c.number, 1));
-            if (c.end) {
-                trial::equal(apply(e, vouch::settle{ticket_of(c.as), *c.end}, at(0)), verdict::applied,
-                             "a settle of a held claim");
-            }
-        }
-        for (const auto& one : cancelled) {
-            const auto found = out.find(one);
-            trial::expect(found != out.end(), "a cancel was applied to an entry that no commit has stored");
-            trial::equal(apply(found->second, vouch::cancel{"cancelled"}, at(0)), verdict::applied,
-                         "each entry ends once: a cancel that was applied, after the commits that claimed the entry");
-        }
-        return out;
-    }
-};
-
-/// Requires that the store has the entries that the commits imply, and that all reads agree.
-inline void require_implied(const any_store& store, const acknowledged& all) {
-    const auto implied = all.implied();
-    state_counts counts;
-    auto found = store.list({.queue = "q", .limit = 10'000, .payloads = true});
-    for (const auto& e : found) {
-        const auto expected = implied.find(e.id);
-        if (expected == implied.end()) {
-            trial::fail("at the end only entries of acknowledged commits are stored", show(e), "no such entry");
-        }
-        auto wanted = expected->second;
-        wanted.sequence = e.sequence;
-        trial::equal(e, wanted, "an entry at the end, as the acknowledged commits imply it");
-        trial::equal(store.find(e.id), std::optional(e), "the same entry, found by its id");
-        counts[e.state] += 1;
-    }
-    trial::equal(found.size(), implied.size(),
-                 "the number of entries at the end, as the acknowledged commits imply it");
-    trial::equal(store.counts("q"), counts, "the counts at the end, compared with the list");
-    for (const auto& [key, owner] : all.duplicates) {
-        const auto has_key = implied.find(owner);
-        trial::expect(has_key != implied.end() && has_key->second.key == key,
-                      "a duplicate by key names the stored entry with that key");
-    }
-    std::map<std::string, id> owners;
-    for (const auto& [which, e] : implied) {
-        trial::expect(e.key.empty() || owners.emplace(e.key, which).second, "a key is stored once");
-    }
-}
-
-} // namespace conformance::detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/detail/threads/mixed_worker.hpp
-// One of several threads that do a bit of everything with the same entries: enqueue, claim, settle, extend, nudge,
-// cancel, roll back and read. It requires of every answer what must hold whatever the other threads do, and remembers
-// what its commits have acknowledged.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance::detail {
-
-/// A lane as the threads see it between their commits. A thread enters after the commit of its claim, and leaves before
-/// it begins to settle.
-class lane_gate {
-  public:
-    void enter(const entry& e) {
-        trial::equal(holders_.fetch_add(1), 0, "other threads that hold an entry of the lane whose entry was claimed");
-        trial::expect(e.sequence >= last_.exchange(e.sequence), "the entries of a lane are claimed in sequence");
-    }
-    void leave() { holders_ -= 1; }
-
-  private:
-    std::atomic<int> holders_ = 0;
-    std::atomic<std::uint64_t> last_ = 0;
-};
-
-/// What all threads of one check share.
-struct mixed_state {
-    std::atomic<std::uint64_t> storing = 0; ///< entries that commits may have stored by now
-    std::atomic<std::uint64_t> stored = 0;  ///< entries that commits have stored
-    std::atomic<std::uint64_t> ending = 0;
-    std::atomic<std::uint64_t> ended = 0;
-    std::array<lane_gate, 2> lanes{};
-
-    [[nodiscard]] lane_gate& lane(const std::string& name) { return lanes[name == "x" ? 0 : 1]; }
-};
-
-/// Entries below this number are enqueued before the threads start. They are members of groups, and all succeed.
-inline constexpr std::uint64_t members_max = 100;
-
-class mixed_worker {
-  public:
-    mixed_worker(any_store store, const vouch::capabilities& can, mixed_state& shared, std::size_t n,
-                 std::uint64_t seed)
-        : store_(std::move(store)), can_(can), shared_(shared), number_(n), random_(seed + n) {}
-
-    /// One transaction, or some reads.
-    void step() {
-        const auto what = random_.below(100);
-        if (what < 22) {
-            enqueue_pair();
-        } else if (what < 30) {
-            enqueue_keyed();
-        } else if (what < 50) {
-            claim();
-        } else if (what < 78) {
-            settle(some_outcome());
-        } else if (what < 84) {
-            cancel();
-        } else if (what < 90) {
-            nudge();
-        } else if (what < 94) {
-            roll_back();
-        } else {
-            read();
-        }
-    }
-
-    /// Ends all claims of this thread.
-    void finish() {
-        while (!held_.empty()) {
-            settle(succeed{});
-        }
-    }
-
-    /// Claims and ends everything that can be claimed.
-    void drain() {
-        std::size_t claimed = 0;
-        do {
-            claimed = acknowledged_.claims.size();
-            claim();
-            finish();
-        } while (claimed != acknowledged_.claims.size());
-    }
-
-    void read() {
-        switch (random_.below(4)) {
-        case 0: read_counts(); break;
-        case 1: read_list(); break;
-        case 2: read_due(); break;
-        default: read_one(some_id());
-        }
-    }
-
-    [[nodiscard]] const acknowledged& acknowledgements() const noexcept { return acknowledged_; }
-
-  private:
-    static constexpr std::uint64_t numbers_per_thread = 1'000'000;
-
-    [[nodiscard]] std::uint64_t next_number() { return (number_ + 1) * numbers_per_thread + 2 * ++made_; }
-
-    void store_all(const std::vector<draft>& drafts) {
-        std::vector<receipt> receipts;
-        shared_.storing += drafts.size();
-        commit_freely(store_, [&](auto& tx) { receipts = tx.enqueue(drafts, at(0)); });
-        trial::equal(receipts.size(), drafts.size(), "one receipt for each draft");
-        for (std::size_t i = 0; i < drafts.size(); ++i) {
-            const auto& d = drafts[i];
-            if (receipts[i].what == receipt::kind::duplicate && !d.key.empty()) {
-                acknowledged_.duplicates.emplace_back(d.key, receipts[i].id);
-                continue;
-            }
-            trial::equal(receipts[i], receipt{receipt::kind::inserted, d.id}, "the receipt for a new id");
-            acknowledged_.stored.push_back(d);
-            known_.push_back(d.id);
-            shared_.stored += 1;
-            trial::expect(store_.find(d.id).has_value(), "an entry is found once its commit has returned");
-        }
-    }
-
-    void enqueue_pair() {
-        const auto first = paired_bit + next_number();
-        const std::string lane = can_.lanes && random_.chance(40) ? random_.one_of({"x", "y"}) : "";
-        store_all({numbered_draft(first, {.lane = lane}), numbered_draft(first + 1, {.lane = lane})});
-    }
-
-    void enqueue_keyed() { // all threads use the same few keys
-        store_all({numbered_draft(next_number(), {.key = "k" + std::to_string(random_.below(40))})});
-    }
-
-    void claim() {
-        const auto number = next_number();
-        std::vector<entry> claimed;
-        commit_freely(store_, [&](auto& tx) {
-            claimed = tx.claim(numbered_claim(number, 1 + number % 3));
-            if (!claimed.empty()) {
-                trial::equal(tx.find(claimed.front().id), std::optional(claimed.front()),
-                             "an entry that its own transaction has claimed");
-            }
-        });
-        for (const auto& e : claimed) {
-            require_whole(e, true);
-            trial::equal(e.state, state::claimed, "the state of a claimed entry");
-            held_.push_back(acknowledged_.claims.size());
-            acknowledged_.claims.push_back({.as = e, .number = number});
-            known_.push_back(e.id);
-            if (!e.lane.empty()) {
-                shared_.lane(e.lane).enter(e);
-            }
-        }
-    }
-
-    [[nodiscard]] outcome some_outcome() {
-        switch (random_.below(8)) {
-        case 0: return retry{"failed", at(0)};
-        case 1: return release{};
-        case 2: return advance{};
-        case 3: return bury{"buried", {}};
-        default: return succeed{};
-        }
-    }
-
-    void settle(outcome how) {
-        if (held_.empty()) {
-            return;
-        }
-        auto& c = acknowledged_.claims[held_.back()];
-        const auto held = ticket_of(c.as);
-        held_.pop_back();
-        if (held.id.low < members_max && std::holds_alternative<bury>(how)) {
-            how = succeed{};
-        }
-        if (auto* const s = std::get_if<succeed>(&how)) {
-            s->result = mark_of(held);
-        } else if (auto* const a = std::get_if<advance>(&how)) {
-            a->progress = mark_of(held);
-        }
-        const bool ends = std::holds_alternative<succeed>(how) || std::holds_alternative<bury>(how);
-        const bool extends = random_.chance(20);
-        if (!c.as.lane.empty()) {
-            shared_.lane(c.as.lane).leave();
-        }
-        shared_.ending += ends ? 1U : 0U;
-        settlement said;
-        auto extended = verdict::applied;
-        commit_freely(store_, [&](auto& tx) {
-            if (extends) {
-                extended = tx.extend(std::span(&held, 1), at(0), numbered_lease).front();
-            }
-            said = settle_in(tx, held, how, at(0));
-        });
-        trial::equal(extended, verdict::applied, "the verdict on an extend of a held claim");
-        trial::equal(said.verdict, verdict::applied, "the verdict on a settle of a held claim");
-        c.end = how;
-        if (said.group_completed) {
-            acknowledged_.groups.push_back(c.as.group);
-        }
-        shared_.ended += ends ? 1U : 0U;
-        read_one(held.id);
-    }
-
-    void cancel() {
-        const auto which = some_id();
-        if (which.low < members_max) {
-            return;
-        }
-        shared_.ending += 1;
-        auto said = verdict::unknown;
-        commit_freely(store_, [&](auto& tx) { said = tx.cancel(which, "cancelled", at(0)); });
-        trial::expect(said != verdict::unknown, "an entry whose commit has returned is known to a cancel");
-        if (said == verdict::applied) {
-            acknowledged_.cancelled.push_back(which);
-            shared_.ended += 1;
-        } else {
-            shared_.ending -= 1;
-        }
-    }
-
-    void nudge() {
-        const auto which = some_id();
-        auto said = verdict::unknown;
-        commit_freely(store_, [&](auto& tx) { said = tx.nudge(which, at(0)); });
-        trial::expect(said != verdict::unknown, "an entry whose commit has returned is known to a nudge");
-    }
-
-    void roll_back() {
-        const auto d = numbered_draft(next_number(), {.key = "k" + std::to_string(random_.below(40))});
-        try {
-            auto tx = store_.begin();
-            tx.enqueue(std::span(&d, 1), at(0));
-            std::ignore = tx.claim(numbered_claim(next_number(), 2));
-            yield_sometimes();
-        } catch (const error& e) {
-            if (e.kind() != error_kind::conflict && e.kind() != error_kind::busy) {
-                throw;
-            }
-        }
-        trial::expect(!store_.find(d.id), "a draft that was rolled back is not stored");
-    }
-
-    void read_counts() {
-        const auto stored = shared_.stored.load();
-        const auto ended = shared_.ended.load();
-        const auto n = store_.counts("q");
-        const auto ends = n[state::succeeded] + n[state::dead];
-        trial::expect(n.total() >= stored, "counts include every entry whose commit had returned");
-        trial::expect(ends >= ended, "counts include every end whose commit had returned");
-        trial::expect(n.total() <= shared_.storing, "counts include only entries that a commit may have stored");
-    }
-
-    void read_list() {
-        const auto stored = shared_.stored.load();
-        const auto found = store_.list({.queue = "q", .limit = 10'000, .payloads = true});
-        std::set<std::uint64_t> numbers;
-        std::uint64_t last = 0;
-        for (const auto& e : found) {
-            require_whole(e, true);
-            trial::expect(e.sequence > last, "a list is ordered by sequence");
-            trial::expect(numbers.insert(e.id.low).second, "a list has no entry twice");
-            last = e.sequence;
-        }
-        if (!found.empty()) {
-            known_.push_back(found[random_.below(found.size())].id); // perhaps another thread's
-        }
-        trial::expect(found.size() >= stored, "a list has every entry whose commit had returned");
-        for (const auto n : numbers) {
-            trial::expect((n & paired_bit) == 0 || numbers.contains(n ^ 1U),
-                          "a list has both entries of a transaction, or neither");
-        }
-    }
-
-    void read_due() {
-        const auto due = store_.next_due("q");
-        trial::expect(!due || *due == at(0) || *due >= at(0) + numbered_lease, "next_due is the gate of some entry");
-    }
-
-    void read_one(const id& which) {
-        const auto found = store_.find(which);
-        trial::expect(found.has_value(), "an entry whose commit has returned is found");
-        trial::equal(found->id, which, "the id of an entry that was found by its id");
-        require_whole(*found, true);
-    }
-
-    [[nodiscard]] id some_id() {
-        if (known_.empty() || random_.chance(20)) {
-            return id_of(1 + random_.below(6)); // a member
-        }
-        return known_[random_.below(known_.size())];
-    }
-
-    any_store store_;
-    vouch::capabilities can_;
-    mixed_state& shared_;
-    std::uint64_t number_;
-    random_source random_;
-    std::uint64_t made_ = 0;
-    std::vector<id> known_{};
-    std::vector<std::size_t> held_{}; ///< positions in `acknowledged_.claims`
-    acknowledged acknowledged_{};
-};
-
-} // namespace conformance::detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/conformance/clauses/threads.hpp
-// Free threads: several threads use a store at the same time, and nothing orders them but the store itself. What is
-// checked holds in every order. Compile the program with -fsanitize=thread to see races that happen to do no harm.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance::clauses {
-
-namespace threads_checks {
-
-inline constexpr std::size_t threads_count = 4;
-
-/// How often a check of this layer is run.
-[[nodiscard]] inline std::size_t rounds_of(const trial& t) {
-    switch (t.options().profile) {
-    case profile::quick: return 1;
-    case profile::standard: break;
-    case profile::soak: return 1'000;
-    }
-    return 10;
-}
-
-/// The members of two groups, or of none.
-inline std::vector<draft> members(const vouch::capabilities& can) {
-    std::vector<draft> out;
-    for (std::uint64_t n = 1; n <= 6; ++n) {
-        out.push_back(numbered_draft(n, {.group = !can.groups ? "" : (n <= 3 ? "g" : "h")}));
-    }
-    return out;
-}
-
-/// Requires that everything can be ended, and that the store then has what all commits imply.
-inline void end_all(trial& t, mixed_worker& last, acknowledged all, const any_store& store) {
-    last.drain();
-    all.add({.stored = members(t.can())});
-    all.add(last.acknowledgements());
-    require_implied(store, all);
-    t.equal(store.counts("q").live(), std::size_t{0},
-            "live entries after everything that is due was claimed and ended");
-    t.equal(store.next_due("q"), std::optional<time_point>{}, "next_due when no entry is live");
-    std::sort(all.groups.begin(), all.groups.end());
-    t.equal(all.groups, t.can().groups ? std::vector<std::string>{"g", "h"} : std::vector<std::string>{},
-            "the groups whose completion a settle has reported");
-}
-
-/// All threads do a bit of everything; `readers` of them only read while the others write.
-inline void mix(trial& t, bool separate, std::size_t readers) {
-    const std::size_t steps = readers > 0 ? 80 : 150;
-    for (auto left = rounds_of(t); left > 0; --left) {
-        const auto p = t.fresh_location();
-        {
-            auto handles = handles_of(t, p, threads_count, separate);
-            commit_freely(handles.front(), [&](auto& tx) { tx.enqueue(members(t.can()), at(0)); });
-            mixed_state shared;
-            shared.storing = shared.stored = members(t.can()).size();
-            std::vector<std::unique_ptr<mixed_worker>> workers;
-            const auto seed = t.random().roll();
-            for (std::size_t n = 0; n < threads_count; ++n) {
-                workers.push_back(std::make_unique<mixed_worker>(handles[n], t.can(), shared, n, seed));
-            }
-            run_freely(t, threads_count, [&](std::size_t n, start_line& line) {
-                const bool writes = n >= readers;
-                for (std::size_t i = 0; i < steps && !line.is_broken(); ++i) {
-                    writes ? workers[n]->step() : workers[n]->read();
-                }
-                workers[n]->finish();
-            });
-            mixed_worker last(handles.front(), t.can(), shared, threads_count, seed);
-            acknowledged all;
-            for (const auto& w : workers) {
-                all.add(w->acknowledgements());
-            }
-            end_all(t, last, std::move(all), handles.front());
-        }
-        t.abandon(p);
-    }
-}
-
-inline void one_handle(trial& t) { mix(t, false, 0); }
-inline void several_handles(trial& t) { mix(t, true, 0); }
-inline void reads_beside_writes(trial& t) { mix(t, t.can().shared, 2); }
-
-/// Runs `round(n, i, store)` on all threads, `rounds` times: in each round they start together. The first thread calls
-/// `before(i)` and `after(i)` while the others wait.
-template <class Before, class Round, class After>
-void in_rounds(trial& t, const Before& before, const Round& round, const After& after) {
-    constexpr std::size_t rounds_each = 20;
-    const auto p = t.fresh_location();
-    {
-        auto handles = handles_of(t, p, threads_count, t.can().shared);
-        run_freely(t, threads_count, [&](std::size_t n, start_line& line) {
-            for (std::size_t i = 0; i < rounds_each * rounds_of(t); ++i) {
-                if (n == 0) {
-                    before(i, handles[n]);
-                }
-                if (!line.wait()) {
-                    return;
-                }
-                round(n, i, handles[n]);
-                if (!line.wait()) {
-                    return;
-                }
-                if (n == 0) {
-                    after(i, handles[n]);
-                }
-            }
-        });
-    }
-    t.abandon(p);
-}
-
-inline void key_once(trial& t) {
-    std::array<receipt, threads_count> said{};
-    in_rounds(
-        t, [](std::size_t, any_store&) {},
-        [&](std::size_t n, std::size_t i, any_store& store) {
-            const auto d = draft_of(1 + i * threads_count + n, {.key = "k" + std::to_string(i)});
-            commit_freely(store, [&](auto& tx) { said[n] = tx.enqueue(std::span(&d, 1), at(0)).front(); });
-        },
-        [&](std::size_t i, any_store& store) {
-            const auto stored = store.list(query::keyed("q", "k" + std::to_string(i)));
-            trial::equal(stored.size(), std::size_t{1},
-                         "entries with a key that all threads enqueued at the same time");
-            std::size_t inserted = 0;
-            for (const auto& r : said) {
-                trial::equal(r.id, stored.front().id, "the entry that each thread was told of");
-                inserted += r.what == receipt::kind::inserted ? 1U : 0U;
-            }
-            trial::equal(inserted, std::size_t{1}, "threads that were told that their draft was inserted");
-        });
-}
-
-inline void group_once(trial& t) {
-    std::vector<entry> claimed;
-    std::array<settlement, threads_count> said{};
-    in_rounds(
-        t,
-        [&](std::size_t i, any_store& store) {
-            commit_freely(store, [&](auto& tx) {
-                tx.enqueue(numbered(threads_count, draft_of(1 + i * threads_count, {.group = "g" + std::to_string(i)})),
-                           at(0));
-                claimed = tx.claim(request(at(0)));
-            });
-            trial::equal(claimed.size(), threads_count, "members claimed");
-        },
-        [&](std::size_t n, std::size_t, any_store& store) {
-            commit_freely(store, [&](auto& tx) { said[n] = settle_in(tx, ticket_of(claimed[n]), succeed{}, at(0)); });
-        },
-        [&](std::size_t, any_store&) {
-            const auto completed =
-                std::count_if(said.begin(), said.end(), [](const settlement& s) { return s.group_completed; });
-            trial::equal(completed, 1, "settles that report the completion, of all members ended at the same time");
-        });
-}
-
-inline void lane_moves_on(trial& t) {
-    std::vector<entry> head;
-    std::array<std::vector<entry>, threads_count> claimed;
-    in_rounds(
-        t,
-        [&](std::size_t i, any_store& store) {
-            commit_freely(store, [&](auto& tx) {
-                tx.enqueue(numbered(2, draft_of(1 + 10 * i, {.lane = "lane"})), at(0));
-                head = tx.claim(request(at(0)));
-            });
-            trial::equal(head.size(), std::size_t{1}, "entries claimed of a lane");
-        },
-        [&](std::size_t n, std::size_t i, any_store& store) {
-            commit_freely(store, [&](auto& tx) {
-                claimed[n].clear();
-                if (n == 0) {
-                    settle_in(tx, ticket_of(head.front()), succeed{}, at(0));
-                } else if (n == 1) {
-                    tx.enqueue(numbered(1, draft_of(3 + 10 * i, {.lane = "lane"})), at(0));
-                } else {
-                    claimed[n] = tx.claim(request(at(0)));
-                }
-            });
-        },
-        [&](std::size_t i, any_store& store) {
-            std::vector<entry> held;
-            for (const auto& some : claimed) {
-                held.insert(held.end(), some.begin(), some.end());
-            }
-            trial::expect(held.size() <= 1, "at most one entry of a lane is claimed at a time");
-            list_of order;
-            do {
-                for (const auto& e : held) {
-                    order.push_back(e.id.low - 10 * i);
-                    commit_freely(store, [&](auto& tx) { settle_in(tx, ticket_of(e), succeed{}, at(0)); });
-                }
-                commit_freely(store, [&](auto& tx) { held = tx.claim(request(at(0))); });
-            } while (!held.empty());
-            trial::equal(order, list_of{2, 3},
-                         "the rest of a lane, after its head ended while another entry was enqueued");
-        });
-}
-
-/// A parent's claim that does not see the end of its child is nudged by that end.
-inline void wake_is_kept(trial& t) {
-    std::vector<entry> child;
-    std::vector<entry> parent;
-    bool saw_child_live = false;
-    in_rounds(
-        t,
-        [&](std::size_t i, any_store& store) {
-            const std::vector<draft> drafts{draft_of(1 + 2 * i),
-                                            draft_of(2 + 2 * i, {.queue = "r", .parent = id_of(1 + 2 * i)})};
-            commit_freely(store, [&](auto& tx) {
-                tx.enqueue(drafts, at(0));
-                child = tx.claim(request(at(0), {.queue = "r"}));
-            });
-            trial::equal(child.size(), std::size_t{1}, "children claimed");
-            parent.clear();
-        },
-        [&](std::size_t n, std::size_t, any_store& store) {
-            if (n == 0) {
-                commit_freely(store, [&](auto& tx) { settle_in(tx, ticket_of(child.front()), succeed{}, at(1)); });
-            } else if (n == 1) {
-                commit_freely(store, [&](auto& tx) {
-                    parent = tx.claim(request(at(1)));
-                    const auto seen = tx.find(child.front().id);
-                    saw_child_live = seen && is_live(seen->state);
-                });
-            }
-        },
-        [&](std::size_t i, any_store& store) {
-            const auto now = get(store, 1 + 2 * i);
-            trial::expect(parent.empty() || !saw_child_live || now.woken,
-                          "a parent that was claimed while its child was live has a wake mark after the child's end");
-            commit_freely(store, [&](auto& tx) {
-                if (parent.empty()) {
-                    parent = tx.claim(request(at(1)));
-                }
-            });
-            trial::equal(parent.size(), std::size_t{1}, "parents claimed");
-            commit_freely(store, [&](auto& tx) { settle_in(tx, ticket_of(parent.front()), succeed{}, at(1)); });
-        });
-}
-
-/// A transaction is begun on one thread, used on two others and ended on a fourth. All four exist at the same time,
-/// because the system may give a new thread the id of one that has ended.
-inline void moves_between_threads(trial& t) {
-    for (const bool commits : {true, false}) {
-        const auto p = t.fresh_location();
-        {
-            auto store = t.context().open(p);
-            const std::vector<draft> drafts{draft_of(1), draft_of(2)};
-            repeat_after_conflict([&] {
-                std::unique_ptr<any_transaction> tx;
-                on_another_thread([&] {
-                    tx = std::make_unique<any_transaction>(store.begin());
-                    on_another_thread([&] {
-                        tx->enqueue(drafts, at(0));
-                        on_another_thread([&] {
-                            t.equal(numbers(tx->list(query::all("q"))), list_of{1, 2}, "written on another thread");
-                            t.equal(tx->claim(request(at(0))).size(), std::size_t{2}, "claimed on a third thread");
-                        });
-                    });
-                });
-                if (commits) {
-                    tx->commit();
-                }
-                tx.reset();
-            });
-            t.equal(store.counts("q")[state::claimed], std::size_t{commits ? 2U : 0U},
-                    commits ? "committed on another thread than begun" : "rolled back on another thread than begun");
-            on_another_thread([&] { put(store, draft_of(3)); });
-            t.expect(store.find(id_of(3)).has_value(), "a transaction after one that ended on another thread");
-        }
-        t.abandon(p);
-    }
-}
-
-} // namespace threads_checks
-
-inline constexpr std::array threads{
-    clause{
-        "THREAD-01", layer::threads, level::must, needs::nothing,
-        "Any number of threads may use one handle at the same time: every commit that has returned takes effect once, "
-        "as a whole.",
-        threads_checks::one_handle},
-    clause{"THREAD-02", layer::threads, level::may, needs::shared,
-           "Threads may use several handles of one location at the same time, as they may use one.",
-           threads_checks::several_handles},
-    clause{
-        "THREAD-03", layer::threads, level::must, needs::nothing,
-        "Reads on the store while other threads write see entries as commits left them, and transactions as a whole.",
-        threads_checks::reads_beside_writes},
-    clause{"THREAD-04", layer::threads, level::must, needs::nothing,
-           "A key that several threads enqueue at the same time is stored once, and all are told of the same entry.",
-           threads_checks::key_once},
-    clause{"THREAD-05", layer::threads, level::may, needs::groups,
-           "If several threads end the last members of a group at the same time, exactly one settle reports its "
-           "completion.",
-           threads_checks::group_once},
-    clause{"THREAD-06", layer::threads, level::may, needs::lanes,
-           "A lane moves on when its head ends while other threads enqueue to the lane and claim from it.",
-           threads_checks::lane_moves_on},
-    clause{"THREAD-07", layer::threads, level::must, needs::nothing,
-           "A child's end wakes its parent even if another thread claims the parent at the same time.",
-           threads_checks::wake_is_kept},
-    clause{"THREAD-08", layer::threads, level::must, needs::nothing,
-           "A transaction can be begun, used and ended on different threads, by one thread at a time.",
-           threads_checks::moves_between_threads},
 };
 
 } // namespace conformance::clauses
@@ -17610,167 +18633,6 @@ inline constexpr std::array verdict_table{
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/conformance/clauses/wakes.hpp
-// Wakes: a number per queue that changes when work may have become due sooner, and a wait for that change.
-
-namespace vouch {
-inline namespace v0 {
-namespace conformance::clauses {
-
-namespace wakes_checks {
-
-using namespace transaction_checks;
-using std::chrono::milliseconds;
-using std::chrono::steady_clock;
-
-/// Long for a computer, short for a person who waits for a failure.
-inline constexpr std::chrono::milliseconds patience{1'500};
-inline constexpr std::chrono::milliseconds longer{2'000};
-
-/// The number of a queue once it no longer changes: it may follow a commit by a moment.
-[[nodiscard]] inline std::uint64_t settled(any_store& store, const std::string& queue) {
-    constexpr int looks = 5;
-    auto number = store.wakes(queue);
-    for (int same = 0; same < looks; ++same) {
-        std::this_thread::sleep_for(milliseconds{2});
-        if (const auto now = store.wakes(queue); now != number) {
-            number = now;
-            same = 0;
-        }
-    }
-    return number;
-}
-
-/// The operations on a furnished store that may make work of "q" due sooner.
-inline constexpr std::array nearer{
-    deed{"enqueue", [](any_transaction& tx) { put_in(tx, draft_of(7)); }},
-    deed{"requeue", [](any_transaction& tx) { put_in(tx, draft_of(7, {.predecessor = id_of(5)})); }},
-    deed{"retry",
-         [](any_transaction& tx) {
-             settle_third(tx, retry{"failed", at(30)});
-         }},
-    deed{"release", [](any_transaction& tx) { settle_third(tx, release{}); }},
-    deed{"advance",
-         [](any_transaction& tx) {
-             settle_third(tx, advance{"step", {}});
-         }},
-    deed{"nudge", [](any_transaction& tx) { std::ignore = tx.nudge(id_of(1), at(5)); }},
-    deed{"the end of a child in another queue",
-         [](any_transaction& tx) { std::ignore = tx.cancel(id_of(6), "cancelled", at(5)); }},
-};
-
-inline void changes_with_commit(trial& t) {
-    for (const auto& [what, in] : nearer) {
-        auto store = furnished(t);
-        const auto seen = settled(store, "q");
-        t.equal(store.wakes("q"), seen, "the number when nothing happens");
-        transact(store, in);
-        t.expect(wakes_change(store, "q", seen), "the number changes with a commit of " + std::string(what));
-    }
-}
-
-inline void not_with_rollback(trial& t) {
-    auto store = furnished(t);
-    const auto seen = settled(store, "q");
-    for (const auto& [what, in] : nearer) {
-        {
-            auto tx = store.begin();
-            in(tx);
-            t.equal(store.wakes("q"), seen, "the number before the commit of " + std::string(what));
-        }
-        t.equal(store.wakes("q"), seen, "the number after a rollback of " + std::string(what));
-    }
-    t.equal(settled(store, "q"), seen, "the number a moment after rollbacks");
-}
-
-inline void changes_with_lane(trial& t) {
-    if (!t.can().lanes) {
-        return;
-    }
-    for (const outcome& o : {outcome{succeed{}}, outcome{bury{"e", {}}}}) {
-        auto store = t.open(t.fresh_location());
-        put(store, draft_of(1, {.lane = "lane"}));
-        put(store, draft_of(2, {.lane = "lane"}));
-        const auto held = take_one(store, at(0));
-        const auto seen = settled(store, "q");
-        settle(store, held, o);
-        t.expect(wakes_change(store, "q", seen),
-                 "the number changes when a head ends and the next entry of its lane can run");
-    }
-}
-
-inline void every_handle_hears(trial& t) {
-    if (!t.can().shared) {
-        return;
-    }
-    auto first = t.open();
-    auto second = t.open();
-    const auto seen = first.wakes("q");
-    put(second, draft_of(1));
-    t.expect(wakes_change(first, "q", seen), "the number changes with a commit through a second handle");
-}
-
-inline void wait_sees_what_was(trial& t) {
-    auto store = t.open();
-    const auto seen = store.wakes("q");
-    put(store, draft_of(1));
-    const auto begun = steady_clock::now();
-    const auto number = store.wait("q", seen, longer, {});
-    t.expect(steady_clock::now() - begun < patience, "wait returns at once when the number has already changed");
-    t.equal(number, store.wakes("q"), "the number that wait returns");
-}
-
-inline void wait_ends_at_its_limit(trial& t) {
-    auto store = t.open();
-    put(store, draft_of(1));
-    const auto seen = settled(store, "q");
-    for (const auto at_most : {milliseconds{0}, milliseconds{-5}, milliseconds{5}}) {
-        const auto begun = steady_clock::now();
-        t.equal(store.wait("q", seen, at_most, {}), seen, "the number when the time of a wait has passed");
-        const auto waited = steady_clock::now() - begun;
-        t.expect(waited >= at_most, "wait does not return before its time without a commit");
-        t.expect(waited < patience, "wait returns when its time has passed");
-    }
-}
-
-inline void wait_ends_on_stop(trial& t) {
-    auto store = t.open();
-    const auto seen = store.wakes("q");
-    std::stop_source stop;
-    stop.request_stop();
-    const auto begun = steady_clock::now();
-    t.equal(store.wait("q", seen, longer, stop.get_token()), seen, "the number when wait is stopped");
-    t.expect(steady_clock::now() - begun < patience, "wait returns when a stop is requested");
-}
-
-} // namespace wakes_checks
-
-inline constexpr std::array wakes{
-    clause{"WAKE-01", layer::examples, level::may, needs::wakes,
-           "A queue's number changes with every commit that may have made its work due sooner, at once or soon after.",
-           wakes_checks::changes_with_commit},
-    clause{"WAKE-02", layer::examples, level::may, needs::wakes,
-           "A queue's number changes neither before the commit nor after a rollback.", wakes_checks::not_with_rollback},
-    clause{"WAKE-03", layer::examples, level::may, needs::wakes,
-           "In a store with lanes, a queue's number changes when a head ends and the next entry of its lane can run.",
-           wakes_checks::changes_with_lane},
-    clause{"WAKE-04", layer::examples, level::may, needs::wakes,
-           "In a shared store, a queue's number changes with commits through any handle.",
-           wakes_checks::every_handle_hears},
-    clause{"WAKE-05", layer::examples, level::may, needs::wakes,
-           "wait returns at once if the number differs from the one given, so that no commit is missed.",
-           wakes_checks::wait_sees_what_was},
-    clause{"WAKE-06", layer::examples, level::may, needs::wakes,
-           "wait returns when its time has passed, not before; with no time it returns at once.",
-           wakes_checks::wait_ends_at_its_limit},
-    clause{"WAKE-07", layer::examples, level::may, needs::wakes, "wait returns when a stop is requested.",
-           wakes_checks::wait_ends_on_stop},
-};
-
-} // namespace conformance::clauses
-} // namespace v0
-} // namespace vouch
-
 // ---- vouch/conformance/clauses/waiting.hpp
 // Waiting: what happens while another thread is inside `wait`. A wait that ends too late is tried again, so that a
 // machine that is busy for a moment does not fail a store; a store that is deaf fails every time.
@@ -18072,6 +18934,9 @@ template <class = void>
         add(clauses::wakes);
         add(clauses::waiting);
         add(clauses::capability);
+        add(clauses::committing);
+        add(clauses::committing_claims);
+        add(clauses::committing_relations);
         add(clauses::model_runs);
         add(clauses::interleavings);
         add(clauses::overlaps);
@@ -18082,6 +18947,7 @@ template <class = void>
         add(clauses::cost);
         add(clauses::faults);
         add(clauses::fault_ends);
+        add(clauses::committing_together);
         add(clauses::simulation);
         return out;
     }();

@@ -3918,7 +3918,8 @@ namespace vouch {
 inline namespace v0 {
 namespace postgres::detail {
 
-inline constexpr capabilities supported{.groups = true, .lanes = true, .wakes = true, .durable = true, .shared = true};
+inline constexpr capabilities supported{
+    .groups = true, .lanes = true, .wakes = true, .durable = true, .shared = true, .committing = true};
 
 class unchecked_writer {
   public:

@@ -938,8 +938,9 @@ struct capabilities {
     bool wakes = false;  ///< models `waking_store`: a worker can wait for new work
     bool durable =
         false; ///< committed work survives a crash of the process; of the machine, if the store is so configured
-    bool shared = false;    ///< several handles or processes may use the same stored work
-    vouch::limits limits{}; ///< at least the defaults
+    bool shared = false;     ///< several handles or processes may use the same stored work
+    bool committing = false; ///< its transactions model `committing_transaction`; declared exactly if they do
+    vouch::limits limits{};  ///< at least the defaults
 
     [[nodiscard]] friend constexpr bool operator==(const capabilities&, const capabilities&) noexcept = default;
 };
@@ -1273,7 +1274,7 @@ concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
 };
 
 /// A transaction whose last operation can travel with its commit. Optional: it saves a store behind a network one round
-/// trip. `vouch::enqueue`, `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and
+/// trip. A store declares the capability `committing` exactly if its transactions model it. `vouch::enqueue`, `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and
 /// then `commit`. After each of the two the transaction is closed, whatever it returns or throws, except for
 /// `invalid_argument`. If it throws, nothing of the transaction remains, unless the error `is_in_doubt`.
 ///  1. `enqueue_and_commit` does and returns what `enqueue` does, and commits.
@@ -2255,7 +2256,13 @@ class store_adaptor {
 
     // What follows is not intercepted: it neither reads nor changes entries.
 
-    [[nodiscard]] vouch::capabilities capabilities() const { return inner_.capabilities(); }
+    /// Those of the decorated store without `committing`: an interceptor sees a commit as a call of its own. A derived
+    /// class whose transactions commit with their last operation declares `capabilities` again.
+    [[nodiscard]] vouch::capabilities capabilities() const {
+        auto can = inner_.capabilities();
+        can.committing = false;
+        return can;
+    }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) requires waking_store<Inner> {
         return inner_.wakes(queue);
     }

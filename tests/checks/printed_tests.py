@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # Failures with threads, processes, waits or runners print a picture, not a test. The memory store has other capabilities.
-PICTURES = re.compile(r"^((ORDER|HISTORY|CRASH|SIM|COST|FAULT|WAKE|WAIT|THREAD|PROC|FIX|CAP)-|LIFE-(08|09|10)$)")
+PICTURES = re.compile(r"^((ORDER|HISTORY|CRASH|SIM|COST|FAULT|WAKE|WAIT|THREAD|PROC|FIX|CAP)-|LIFE-(08|09|10)$|COMMIT-(08|1[1-4])$)")
 TOO_LONG = "bytes, too many to print."
 SHOWN_AT_LEAST = 0.9
 BYTES_MAX = 100_000

@@ -79,6 +79,11 @@ class committing_transaction : public vouch::transaction_adaptor<vouch::memory::
 struct committing_store : vouch::store_adaptor<vouch::memory::store> {
     using transaction = committing_transaction;
     [[nodiscard]] transaction begin() { return {inner().begin(), calls}; }
+    [[nodiscard]] vouch::capabilities capabilities() const {
+        auto can = inner().capabilities();
+        can.committing = true;
+        return can;
+    }
     std::shared_ptr<call_counts> calls = std::make_shared<call_counts>();
 };
 
@@ -89,6 +94,13 @@ static_assert(!vouch::committing_transaction<vouch::memory::transaction>);
 static_assert(!vouch::committing_transaction<vouch::transaction_adaptor<committing_transaction>>);
 
 } // namespace
+
+TEST_CASE("committing: a store declares it, and an adaptor of the store does not") {
+    const committing_store store;
+    CHECK(store.capabilities().committing);
+    CHECK_FALSE(vouch::store_adaptor<committing_store>().capabilities().committing);
+    CHECK_FALSE(vouch::memory::store().capabilities().committing);
+}
 
 TEST_CASE("committing: enqueue and claim take one call") {
     committing_store store;

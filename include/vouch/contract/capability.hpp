@@ -18,8 +18,9 @@ struct capabilities {
     bool wakes = false;  ///< models `waking_store`: a worker can wait for new work
     bool durable =
         false; ///< committed work survives a crash of the process; of the machine, if the store is so configured
-    bool shared = false;    ///< several handles or processes may use the same stored work
-    vouch::limits limits{}; ///< at least the defaults
+    bool shared = false;     ///< several handles or processes may use the same stored work
+    bool committing = false; ///< its transactions model `committing_transaction`; declared exactly if they do
+    vouch::limits limits{};  ///< at least the defaults
 
     [[nodiscard]] friend constexpr bool operator==(const capabilities&, const capabilities&) noexcept = default;
 };

@@ -110,7 +110,7 @@ concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
 };
 
 /// A transaction whose last operation can travel with its commit. Optional: it saves a store behind a network one round
-/// trip. `vouch::enqueue`, `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and
+/// trip. A store declares the capability `committing` exactly if its transactions model it. `vouch::enqueue`, `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and
 /// then `commit`. After each of the two the transaction is closed, whatever it returns or throws, except for
 /// `invalid_argument`. If it throws, nothing of the transaction remains, unless the error `is_in_doubt`.
 ///  1. `enqueue_and_commit` does and returns what `enqueue` does, and commits.

@@ -213,7 +213,13 @@ class store_adaptor {
 
     // What follows is not intercepted: it neither reads nor changes entries.
 
-    [[nodiscard]] vouch::capabilities capabilities() const { return inner_.capabilities(); }
+    /// Those of the decorated store without `committing`: an interceptor sees a commit as a call of its own. A derived
+    /// class whose transactions commit with their last operation declares `capabilities` again.
+    [[nodiscard]] vouch::capabilities capabilities() const {
+        auto can = inner_.capabilities();
+        can.committing = false;
+        return can;
+    }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) requires waking_store<Inner> {
         return inner_.wakes(queue);
     }

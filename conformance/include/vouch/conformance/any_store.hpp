@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A type-erased store, so that the suite is compiled once and not for every store type. `any_store` is itself a store.
 // Copies share one handle. Errors of the wrapped store are passed on.
+//
+// `enqueue_and_commit` and `claim_and_commit` are called `enqueue_last` and `claim_last` here. With their own names
+// `any_transaction` would model `committing_transaction`, whatever it wraps, and `vouch::claim` and runners would call
+// them on stores that do not have them.
 #pragma once
 
 #include <atomic>
@@ -12,6 +16,7 @@
 #include <span>
 #include <stop_token>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -45,6 +50,10 @@ class transaction_interface : public reader_interface {
     [[nodiscard]] virtual verdict cancel(const id& wanted, std::string_view error, time_point now) = 0;
     virtual std::size_t purge(const purge_request& request) = 0;
     virtual void commit() = 0;
+    /// `enqueue_and_commit`. Called only if `store_interface::is_committing`.
+    virtual std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) = 0;
+    /// `claim_and_commit`. Called only if `store_interface::is_committing`.
+    [[nodiscard]] virtual std::optional<std::vector<entry>> claim_last(const claim_request& request) = 0;
     /// Moves the wrapped transaction into a new object and leaves this one moved from.
     [[nodiscard]] virtual std::unique_ptr<transaction_interface> move_out() = 0;
     /// Move-assigns the transaction that `from` wraps, which must be of the same type.
@@ -56,6 +65,8 @@ class store_interface : public reader_interface {
   public:
     [[nodiscard]] virtual std::unique_ptr<transaction_interface> begin() = 0;
     [[nodiscard]] virtual vouch::capabilities capabilities() const = 0;
+    /// Whether the transactions have `enqueue_and_commit` and `claim_and_commit`, which the store must then declare.
+    [[nodiscard]] virtual bool is_committing() const = 0;
     /// Called only if the store declares the capability `wakes`.
     [[nodiscard]] virtual std::uint64_t wakes(std::string_view queue) = 0;
     virtual std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
@@ -88,6 +99,12 @@ class any_transaction {
     }
     std::size_t purge(const purge_request& request) { return wrapped_->purge(request); }
     void commit() { wrapped_->commit(); }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) {
+        return wrapped_->enqueue_last(drafts, now);
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) {
+        return wrapped_->claim_last(request);
+    }
 
     /// Move-constructs the wrapped transaction. This object stays usable and wraps the one moved from.
     [[nodiscard]] any_transaction move_out() { return any_transaction(wrapped_->move_out()); }
@@ -97,6 +114,8 @@ class any_transaction {
   private:
     std::unique_ptr<transaction_interface> wrapped_;
 };
+
+static_assert(transaction<any_transaction> && !committing_transaction<any_transaction>);
 
 /// A store of any type.
 class any_store {
@@ -112,6 +131,7 @@ class any_store {
     [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) const { return wrapped_->next_due(queue); }
     [[nodiscard]] any_transaction begin() { return any_transaction(wrapped_->begin()); }
     [[nodiscard]] vouch::capabilities capabilities() const { return wrapped_->capabilities(); }
+    [[nodiscard]] bool is_committing() const { return wrapped_->is_committing(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) { return wrapped_->wakes(queue); }
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) {
@@ -184,6 +204,20 @@ class wrapped_transaction final : public transaction_interface {
     void commit() override {
         counted([&] { tx_.commit(); });
     }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) override {
+        if constexpr (committing_transaction<Transaction>) {
+            return counted([&] { return tx_.enqueue_and_commit(drafts, now); });
+        } else {
+            fail_without_operation();
+        }
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) override {
+        if constexpr (committing_transaction<Transaction>) {
+            return counted([&] { return tx_.claim_and_commit(request); });
+        } else {
+            fail_without_operation();
+        }
+    }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         return std::make_unique<wrapped_transaction>(std::move(tx_), counts_);
     }
@@ -192,6 +226,12 @@ class wrapped_transaction final : public transaction_interface {
     }
 
   private:
+    [[noreturn]] static void fail_without_operation() {
+        throw error(error_kind::unsupported,
+                    "the store declares the capability `committing`, but its transactions have "
+                    "no `enqueue_and_commit` and `claim_and_commit`");
+    }
+
     template <class Call>
     auto counted(const Call& call) const {
         return detail::counted(*counts_, call);
@@ -219,6 +259,7 @@ class wrapped_store final : public store_interface {
         });
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
+    [[nodiscard]] bool is_committing() const override { return committing_transaction<typename Store::transaction>; }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override {
         if constexpr (waking_store<Store>) {
             return store_.wakes(queue);

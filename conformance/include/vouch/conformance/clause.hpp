@@ -19,7 +19,7 @@ enum class level : std::uint8_t {
 };
 
 /// The capability that a clause applies to.
-enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared };
+enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared, committing };
 
 [[nodiscard]] constexpr std::string_view name_of(needs n) noexcept {
     switch (n) {
@@ -29,6 +29,7 @@ enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared
     case needs::wakes: return "wakes";
     case needs::durable: return "durable";
     case needs::shared: return "shared";
+    case needs::committing: return "committing";
     }
     return "?";
 }
@@ -41,6 +42,7 @@ enum class needs : std::uint8_t { nothing, groups, lanes, wakes, durable, shared
     case needs::wakes: return can.wakes;
     case needs::durable: return can.durable;
     case needs::shared: return can.shared;
+    case needs::committing: return can.committing;
     }
     return false;
 }

@@ -3,13 +3,22 @@
 // a person can read the test. An expectation that is not met throws `std::logic_error`.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <vouch/conformance/detail/show.hpp>
 #include <vouch/conformance/values.hpp> // IWYU pragma: export
+#include <vouch/contract/draft.hpp>
+#include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/request.hpp>
+#include <vouch/contract/store.hpp>
+#include <vouch/contract/transact.hpp>
+#include <vouch/contract/verdict.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -59,6 +68,41 @@ void let_fail(const F& f) {
     try {
         f();
     } catch (const error&) { // NOLINT(bugprone-empty-catch): the printed test marks a call that may fail
+    }
+}
+
+/// Enqueues and commits: in one call if the store has it, so that a test of such a store runs on any store.
+template <class Transaction>
+std::vector<receipt> enqueue_and_commit(Transaction& tx, std::span<const draft> drafts, time_point now) {
+    if constexpr (requires { tx.enqueue_last(drafts, now); }) { // a transaction of `any_store`
+        return tx.enqueue_last(drafts, now);
+    } else {
+        return vouch::detail::enqueue_and_commit(tx, drafts, now);
+    }
+}
+
+/// The same for a claim. Nothing: the store has left the claim to another transaction.
+template <class Transaction>
+[[nodiscard]] std::optional<std::vector<entry>> claim_and_commit(Transaction& tx, const claim_request& request) {
+    if constexpr (requires { tx.claim_last(request); }) {
+        return tx.claim_last(request);
+    } else if constexpr (committing_transaction<Transaction>) {
+        return tx.claim_and_commit(request);
+    } else {
+        auto claimed = tx.claim(request);
+        tx.commit();
+        return claimed;
+    }
+}
+
+/// A claim that the store must leave to another transaction, or has left to it. A store that cannot claim and commit in
+/// one call only commits.
+template <class Transaction>
+void leave_claim_and_commit(Transaction& tx, const claim_request& request) {
+    if constexpr (requires { tx.claim_last(request); } || committing_transaction<Transaction>) {
+        expect(tickets_of(claim_and_commit(tx, request)), "none");
+    } else {
+        tx.commit();
     }
 }
 

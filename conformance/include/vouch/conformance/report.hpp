@@ -161,7 +161,7 @@ namespace detail {
 
 [[nodiscard]] inline std::string capability_names(const capabilities& can) {
     std::string out;
-    for (const auto n : {needs::groups, needs::lanes, needs::wakes, needs::durable, needs::shared}) {
+    for (const auto n : {needs::groups, needs::lanes, needs::wakes, needs::durable, needs::shared, needs::committing}) {
         if (has(can, n)) {
             out += (out.empty() ? "" : ", ") + std::string(name_of(n));
         }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,11 @@ inline constexpr time_point start{std::chrono::hours{24 * 365 * 50}};
         out.push_back(ticket_of(e));
     }
     return out;
+}
+
+/// Nothing: `claim_and_commit` has left the claim to another transaction.
+[[nodiscard]] inline std::optional<std::vector<ticket>> tickets_of(const std::optional<std::vector<entry>>& entries) {
+    return entries ? std::optional(tickets_of(*entries)) : std::nullopt;
 }
 
 /// `size` pseudo-random bytes, the same on every call.

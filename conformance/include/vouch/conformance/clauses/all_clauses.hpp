@@ -10,6 +10,9 @@
 #include <vouch/conformance/clauses/capability.hpp>
 #include <vouch/conformance/clauses/claim.hpp>
 #include <vouch/conformance/clauses/claim_order.hpp>
+#include <vouch/conformance/clauses/committing.hpp>
+#include <vouch/conformance/clauses/committing_claims.hpp>
+#include <vouch/conformance/clauses/committing_together.hpp>
 #include <vouch/conformance/clauses/cost.hpp>
 #include <vouch/conformance/clauses/crashes.hpp>
 #include <vouch/conformance/clauses/dedup.hpp>
@@ -101,6 +104,9 @@ template <class = void>
         add(clauses::wakes);
         add(clauses::waiting);
         add(clauses::capability);
+        add(clauses::committing);
+        add(clauses::committing_claims);
+        add(clauses::committing_relations);
         add(clauses::model_runs);
         add(clauses::interleavings);
         add(clauses::overlaps);
@@ -111,6 +117,7 @@ template <class = void>
         add(clauses::cost);
         add(clauses::faults);
         add(clauses::fault_ends);
+        add(clauses::committing_together);
         add(clauses::simulation);
         return out;
     }();

@@ -47,6 +47,14 @@ inline void lanes_refused(trial& t) {
     }
 }
 
+inline void committing_declared(trial& t) {
+    const bool has_operations = t.open().is_committing();
+    t.expect(has_operations || !t.can().committing,
+             "a store that declares committing has transactions with enqueue_and_commit and claim_and_commit");
+    t.expect(!has_operations || t.can().committing,
+             "a store whose transactions have enqueue_and_commit and claim_and_commit declares committing");
+}
+
 inline void limits_not_lowered(trial& t) {
     const auto& own = t.can().limits;
     const vouch::limits least;
@@ -81,6 +89,9 @@ inline constexpr std::array capability{
            capability_checks::lanes_refused},
     clause{"CAP-03", layer::examples, level::must, needs::nothing,
            "No limit that a store declares is tighter than the contract's.", capability_checks::limits_not_lowered},
+    clause{"CAP-04", layer::examples, level::must, needs::nothing,
+           "A store declares committing exactly if its transactions have enqueue_and_commit and claim_and_commit.",
+           capability_checks::committing_declared},
 };
 
 } // namespace conformance::clauses

@@ -100,6 +100,7 @@ inline void inside(trial& t, const words& list) {
             }
         });
         model_run s(t.context().open(p), t.can(), t.tally());
+        s.commit_apart();
         for (const auto word : list) {
             left = word % 3 == 0 ? 1 + word / 3 % 9 : left;
             try {

@@ -142,6 +142,12 @@ class repeating_transaction final : public transaction_interface {
             return true;
         });
     }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) override {
+        return until_no_conflict([&](any_transaction& tx) { return tx.enqueue_last(drafts, now); });
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) override {
+        return until_no_conflict([&](any_transaction& tx) { return tx.claim_last(request); });
+    }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         return std::make_unique<repeating_transaction>(store_, open().move_out(), std::exchange(calls_, {}));
     }
@@ -233,6 +239,7 @@ class repeating_store final : public store_interface {
         return std::make_unique<repeating_transaction>(store_, begin_repeatedly(store_));
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
+    [[nodiscard]] bool is_committing() const override { return store_.is_committing(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override { return store_.wakes(queue); }
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) override {

@@ -80,9 +80,13 @@ auto transact(any_store& store, Work&& work) {
     });
 }
 
-template <class Store>
-receipt put(Store& store, const draft& d, time_point now = at(0)) {
-    return transact(store, [&](auto& tx) { return tx.enqueue(std::span(&d, 1), now).front(); });
+/// If the store commits with the last operation of a transaction, this is one operation, so that all checks use it.
+inline receipt put(any_store& store, const draft& d, time_point now = at(0)) {
+    const std::span<const draft> one(&d, 1);
+    if (store.is_committing()) {
+        return repeatedly(store, [&](auto& tx) { return tx.enqueue_last(one, now); }).front();
+    }
+    return transact(store, [&](auto& tx) { return tx.enqueue(one, now); }).front();
 }
 
 struct claim_options {
@@ -102,9 +106,14 @@ struct claim_options {
             .only = how.only};
 }
 
-template <class Store>
-[[nodiscard]] std::vector<entry> take(Store& store, time_point now, claim_options how = {}) {
+/// As `vouch::claim`: in one operation, if the store has it and does not leave the claim to another transaction.
+[[nodiscard]] inline std::vector<entry> take(any_store& store, time_point now, claim_options how = {}) {
     const auto wanted = request(now, std::move(how));
+    if (store.is_committing()) {
+        if (auto claimed = repeatedly(store, [&](auto& tx) { return tx.claim_last(wanted); })) {
+            return std::move(*claimed);
+        }
+    }
     return transact(store, [&](auto& tx) { return tx.claim(wanted); });
 }
 

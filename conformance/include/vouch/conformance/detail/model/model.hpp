@@ -83,6 +83,14 @@ class model {
         return least;
     }
 
+    /// Whether one of these entries is claimed here.
+    [[nodiscard]] bool has_claimed(const std::vector<entry>& entries) const {
+        return std::any_of(entries.begin(), entries.end(), [&](const entry& e) {
+            const auto* const stored = find(e.id);
+            return stored != nullptr && stored->state == state::claimed;
+        });
+    }
+
     // Writing.
 
     vouch::receipt enqueue(const vouch::draft& d, time_point now) {

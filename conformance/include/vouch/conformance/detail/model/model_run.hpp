@@ -49,6 +49,9 @@ class model_run {
         }
     }
 
+    /// From now on every commit is a call of its own. If the process dies in another call, its transaction must be lost.
+    void commit_apart() noexcept { has_last_operations_ = false; }
+
     /// Drops the transaction and all handles, as the death of the process does.
     void close() {
         if (is_committing_) {
@@ -96,7 +99,12 @@ class model_run {
             compare_all(*store_, committed_, d);
         }
         if (d.chance(25)) {
-            do_end(d.chance(70));
+            const bool commits = d.chance(70);
+            if (commits && has_last_operations_ && store_->is_committing() && d.chance(50)) {
+                end_with_last(d);
+            } else {
+                do_end(commits);
+            }
             compare_some(*store_, committed_, d);
         }
     }
@@ -105,12 +113,27 @@ class model_run {
         if (tx_ && commit) {
             is_committing_ = true;
             tx_->commit();
-            is_committing_ = false;
-            committed_ = own_;
-            last_committed_sequence_ = last_sequence_;
+            note_commit();
         }
         own_ = committed_;
         last_sequence_ = last_committed_sequence_;
+        tx_.reset();
+    }
+
+    void note_commit() {
+        is_committing_ = false;
+        committed_ = own_;
+        last_committed_sequence_ = last_sequence_;
+    }
+
+    /// Commits with one more operation.
+    void end_with_last(random_source& d) {
+        if (d.chance(50)) {
+            enqueue_last(d);
+        } else {
+            claim_last(d);
+        }
+        note_commit();
         tx_.reset();
     }
 
@@ -164,7 +187,8 @@ class model_run {
         }
     }
 
-    void enqueue(random_source& d) {
+    /// Drafts, and the receipts that the model gives.
+    [[nodiscard]] std::pair<std::vector<draft>, std::vector<receipt>> some_drafts(random_source& d) {
         std::vector<draft> drafts(1 + d.below(3));
         std::vector<receipt> expected;
         for (auto& one : drafts) {
@@ -172,18 +196,30 @@ class model_run {
             expected.push_back(own_.enqueue(one, now_));
             count("enqueue", name_of(expected.back().what));
         }
+        return {std::move(drafts), std::move(expected)};
+    }
+
+    void enqueue(random_source& d) {
+        const auto [drafts, expected] = some_drafts(d);
         trial::equal(tx_->enqueue(drafts, now_), expected, "receipts of an enqueue");
-        adopt_sequences(expected);
+        adopt_sequences(*tx_, expected);
+    }
+
+    void enqueue_last(random_source& d) {
+        const auto [drafts, expected] = some_drafts(d);
+        trial::equal(tx_->enqueue_last(drafts, now_), expected, "receipts of enqueue_and_commit");
+        adopt_sequences(*store_, expected);
     }
 
     /// The store chooses the sequences, but they must increase.
-    void adopt_sequences(const std::vector<receipt>& receipts) {
+    template <class Reader>
+    void adopt_sequences(const Reader& reader, const std::vector<receipt>& receipts) {
         std::ptrdiff_t inserted = 0;
         for (const auto& one : receipts) {
             inserted += one.what == receipt::kind::inserted ? 1 : 0;
         }
         for (auto r = own_.records.end() - inserted; r != own_.records.end(); ++r) {
-            const auto stored = tx_->find(r->entry.id);
+            const auto stored = reader.find(r->entry.id);
             if (!stored || stored->sequence <= last_sequence_) {
                 trial::fail("the sequence of a new entry is greater than all earlier ones",
                             stored ? show(stored->sequence) : "absent", "more than " + show(last_sequence_));
@@ -200,6 +236,23 @@ class model_run {
         }
         count("claim", expected.empty() ? "nothing" : "something");
         trial::equal(tx_->claim(request), expected, "entries claimed");
+    }
+
+    void claim_last(random_source& d) {
+        const auto request = generate(d).some_claim();
+        auto after = own_;
+        const auto expected = after.claim(request);
+        const bool must_leave = own_.has_claimed(expected);
+        const auto claimed = tx_->claim_last(request);
+        count("claim_and_commit", !claimed ? "left" : claimed->empty() ? "nothing" : "something");
+        trial::expect(!claimed || !must_leave, "claim_and_commit leaves the claim of an expired lease");
+        if (claimed) {
+            trial::equal(*claimed, expected, "entries claimed by claim_and_commit");
+            own_ = std::move(after);
+            for (const auto& e : expected) {
+                tickets_.push_back(ticket_of(e));
+            }
+        }
     }
 
     void settle(random_source& d) {
@@ -259,6 +312,7 @@ class model_run {
     std::uint64_t last_sequence_ = 0; // of all committed entries and those of the open transaction
     std::uint64_t last_committed_sequence_ = 0;
     bool is_committing_ = false;
+    bool has_last_operations_ = true; // of a store that has them
     int conflicts_in_a_row_ = 0;
     std::optional<model> maybe_{}; // the state if an unfinished commit took effect
     std::uint64_t maybe_last_sequence_ = 0;

@@ -56,6 +56,7 @@ class test_writer_store final : public store_interface {
                                                          source_);
     }
     [[nodiscard]] vouch::capabilities capabilities() const override { return store_.capabilities(); }
+    [[nodiscard]] bool is_committing() const override { return store_.is_committing(); }
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) override { return store_.wakes(queue); }
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) override {

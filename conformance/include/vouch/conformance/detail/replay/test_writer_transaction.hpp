@@ -108,23 +108,14 @@ class test_writer_transaction final : public transaction_interface {
     }
 
     std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) override {
-        constexpr std::size_t entries_max = 2'000; // the model is simple, and slow with more
-        if (own_.records.size() + drafts.size() > entries_max) {
-            source_.stop_predicting();
-        }
+        limit_model(drafts.size());
         return write(
             name_ + ".enqueue(" + as_code("draft", drafts) + ", " + show(now) + ")",
             [again = std::vector(drafts.begin(), drafts.end()), now](auto& tx) { return tx.enqueue(again, now); },
-            [&](const vouch::capabilities& can) { validate(drafts, can); },
-            [&] {
-                for (const auto& d : drafts) {
-                    known_->names.add(d);
-                }
-                return one_by_one(drafts, [&](const draft& d) { return own_.enqueue(d, now); });
-            },
+            [&](const vouch::capabilities& can) { validate(drafts, can); }, [&] { return predicted(drafts, now); },
             [&] {
                 auto receipts = tx_.enqueue(drafts, now);
-                adopt_sequences(receipts);
+                adopt_sequences(tx_, receipts);
                 return receipts;
             });
     }
@@ -189,10 +180,43 @@ class test_writer_transaction final : public transaction_interface {
             tx_.commit();
             return done{};
         });
-        close();
-        is_done_ = true;
-        known_->committed = own_;
-        report_difference(store_, handle_, own_, *known_, source_);
+        finish();
+    }
+    std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) override {
+        limit_model(drafts.size());
+        const auto code = "enqueue_and_commit(" + name_ + ", " + as_code("draft", drafts) + ", " + show(now) + ")";
+        source_.add("std::ignore = " + code + ";");
+        note(test_step::kind::call, [again = std::vector(drafts.begin(), drafts.end()), now](any_transaction& tx) {
+            tx.enqueue_last(again, now);
+        });
+        const auto due = refusal([&](const vouch::capabilities& can) { validate(drafts, can); });
+        const auto wanted = due || !source_.can_predict() ? std::string() : predicted(drafts, now);
+        auto receipts = perform("std::ignore = " + code + ";", due, [&] { return tx_.enqueue_last(drafts, now); });
+        write_answer(code, due, wanted, show_briefly(receipts));
+        adopt_sequences(store_, receipts);
+        finish();
+        return receipts;
+    }
+    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) override {
+        const auto call = "claim_and_commit(" + name_ + ", " + as_code(request) + ")";
+        source_.add("std::ignore = " + call + ";");
+        note(test_step::kind::call, [request](any_transaction& tx) { std::ignore = tx.claim_last(request); });
+        const auto due = refusal([&](const vouch::capabilities& can) { validate(request, can.limits); });
+        auto after = own_;
+        const bool predicts = !due && source_.can_predict();
+        const auto wanted = predicts ? after.claim(request) : std::vector<entry>{};
+        const bool must_leave = own_.has_claimed(wanted);
+        auto claimed = perform("std::ignore = " + call + ";", due, [&] { return tx_.claim_last(request); });
+        const auto seen = show_briefly(tickets_of(claimed));
+        if (!due && (!claimed || must_leave)) { // the store may always leave a claim
+            source_.rewrite("leave_" + call + ";" + (claimed ? " // seen: " + seen : ""));
+            claimed ? source_.end_here() : void();
+        } else {
+            write_answer("tickets_of(" + call + ")", due, predicts ? show_briefly(tickets_of(wanted)) : "", seen);
+            own_ = after;
+        }
+        finish();
+        return claimed;
     }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         auto name = source_.next_transaction();
@@ -237,15 +261,30 @@ class test_writer_transaction final : public transaction_interface {
         return show_briefly(out);
     }
 
-    /// The store chooses the sequences.
-    void adopt_sequences(const std::vector<receipt>& receipts) {
+    void limit_model(std::size_t more) {
+        constexpr std::size_t entries_max = 2'000; // the model is simple, and slow with more
+        if (own_.records.size() + more > entries_max) {
+            source_.stop_predicting();
+        }
+    }
+
+    [[nodiscard]] std::string predicted(std::span<const draft> drafts, time_point now) {
+        for (const auto& d : drafts) {
+            known_->names.add(d);
+        }
+        return one_by_one(drafts, [&](const draft& d) { return own_.enqueue(d, now); });
+    }
+
+    /// The store chooses the sequences. `reader` sees them.
+    template <class Reader>
+    void adopt_sequences(const Reader& reader, const std::vector<receipt>& receipts) {
         if (!source_.can_predict()) {
             return;
         }
         for (auto& r : own_.records) {
             for (const auto& one : receipts) {
                 const bool is_new = one.what == receipt::kind::inserted && one.id == r.entry.id;
-                if (const auto stored = is_new ? tx_.find(one.id) : std::nullopt) {
+                if (const auto stored = is_new ? reader.find(one.id) : std::nullopt) {
                     r.entry.sequence = stored->sequence;
                 }
             }
@@ -297,7 +336,15 @@ class test_writer_transaction final : public transaction_interface {
         const auto due = refusal(check);
         const auto wanted = due || !source_.can_predict() ? std::string() : ask();
         auto answer = perform("std::ignore = " + code + ";", due, call);
-        const auto seen = show_briefly(answer);
+        write_answer(code, due, wanted, show_briefly(answer));
+        report_difference(tx_, name_, own_, *known_, source_);
+        report_difference(store_, handle_, known_->committed, *known_, source_);
+        return answer;
+    }
+
+    /// `wanted` is empty if the model cannot predict the answer.
+    void write_answer(const std::string& code, std::optional<error_kind> due, const std::string& wanted,
+                      const std::string& seen) {
         if (wanted.empty() && !due) {
             source_.rewrite("std::ignore = " + code + "; // " + seen);
         } else if (!due) {
@@ -307,9 +354,14 @@ class test_writer_transaction final : public transaction_interface {
         if (!wanted.empty() && seen != wanted) {
             source_.end_here();
         }
-        report_difference(tx_, name_, own_, *known_, source_);
-        report_difference(store_, handle_, known_->committed, *known_, source_);
-        return answer;
+    }
+
+    /// The transaction has committed.
+    void finish() {
+        close();
+        is_done_ = true;
+        known_->committed = own_;
+        report_difference(store_, handle_, own_, *known_, source_);
     }
 
     void note(test_step::kind what, std::function<void(any_transaction&)> repeat = {}) {
