@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which transaction holds which lock, and which ones wait for it. A lock is granted in the order of the requests and held until its
-// transaction ends. A wait that cannot end throws `conflict`: one that closes a circle of waiting threads, or one for a
-// transaction that the waiting thread has open itself. All functions require the store's mutex.
+// Which transaction holds which lock, and which ones wait for it. A lock is granted in the order of the requests and
+// held until its transaction ends. A wait that cannot end throws `conflict`: one that closes a circle of waiting
+// threads, or one for a transaction that the waiting thread has open itself. All functions require the store's mutex.
 #pragma once
 
 #include <algorithm>

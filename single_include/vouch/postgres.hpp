@@ -1987,12 +1987,16 @@ class claimer {
     [[nodiscard]] std::optional<std::vector<entry>> read_unlapsed(const claim_request& r, const unlapsed& at,
                                                                   const std::vector<rows>& answers) {
         auto claimed = read(r, answers[at.claimed]);
-        end_look(r, claimed);
         bool is_due = true;
         if (at.is_due) {
             answers[*at.is_due][0].read(is_due);
         }
-        return claimed.empty() && is_due ? std::nullopt : std::optional(std::move(claimed));
+        if (claimed.empty() && is_due) { // says nothing about where the first entry is
+            note_backlog(false);
+            return std::nullopt;
+        }
+        end_look(r, claimed);
+        return claimed;
     }
 
   private:
@@ -2012,7 +2016,12 @@ class claimer {
             look_.first = claimed.empty() ? std::nullopt : std::optional(claimed.front().due_at);
             look_.ended = claim_heads::clock::now();
             heads_->note(r.queue, look_);
-            heads_->note_backlog(claimed.size() == r.limit);
+        }
+        note_backlog(claimed.size() == r.limit);
+    }
+    void note_backlog(bool is_full) noexcept {
+        if (heads_ != nullptr) {
+            heads_->note_backlog(is_full);
         }
     }
 
@@ -2246,10 +2255,11 @@ class listener {
 } // namespace vouch
 
 // ---- vouch/postgres/detail/server_life.hpp
-// Finds out whether a transaction has committed whose connection was lost. PostgreSQL can tell by the transaction's number,
-// but after a crash, or a failover, it may give the same number to another transaction. So "committed" counts only if the server is in the same life: a row in an unlogged table, which PostgreSQL empties after a crash and
-// does not copy to replicas, has the same value as before. (The start time of the checkpointer would tell as well, but
-// only to privileged roles.)
+// Finds out whether a transaction has committed whose connection was lost. PostgreSQL can tell by the transaction's
+// number, but after a crash, or a failover, it may give the same number to another transaction. So "committed" counts
+// only if the server is in the same life: a row in an unlogged table, which PostgreSQL empties after a crash and does
+// not copy to replicas, has the same value as before. (The start time of the checkpointer would tell as well, but only
+// to privileged roles.)
 
 namespace vouch {
 inline namespace v0 {
@@ -3294,8 +3304,8 @@ class locked_entries {
 
     /// Names an entry for `lock`.
     void want(const id& which) { wanted_.add(which); }
-    /// Names an entry that may end, by a settle with this epoch or by a cancel. Its lane is locked as well, and its parent if
-    /// it will end.
+    /// Names an entry that may end, by a settle with this epoch or by a cancel. Its lane is locked as well, and its
+    /// parent if it will end.
     void want_to_end(const id& which, std::optional<std::uint64_t> epoch) {
         wanted_.add(which);
         ending_.add(which);
@@ -4093,8 +4103,8 @@ class transaction : public validated_writer<transaction> {
         });
     }
 
-    /// Returns whether the drafts were stored. If not, one is a duplicate: nothing was written, and the transaction can begin
-    /// again.
+    /// Returns whether the drafts were stored. If not, one is a duplicate: nothing was written, and the transaction can
+    /// begin again.
     [[nodiscard]] bool store_at_once(std::span<const draft> drafts, time_point now) {
         bool are_stored = false;
         close_after([&] {

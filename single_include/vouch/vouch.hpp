@@ -933,11 +933,10 @@ inline constexpr int contract_level = 1;
 
 /// What a store declares through `capabilities()`. The answer never changes during the life of a store.
 struct capabilities {
-    bool groups = false; ///< accepts `draft::group`; the settle that completes a group says so
-    bool lanes = false;  ///< accepts `draft::lane`; a lane has one claimed entry at a time, in sequence
-    bool wakes = false;  ///< models `waking_store`: a worker can wait for new work
-    bool durable =
-        false; ///< committed work survives a crash of the process; of the machine, if the store is so configured
+    bool groups = false;     ///< accepts `draft::group`; the settle that completes a group says so
+    bool lanes = false;      ///< accepts `draft::lane`; a lane has one claimed entry at a time, in sequence
+    bool wakes = false;      ///< models `waking_store`: a worker can wait for new work
+    bool durable = false;    ///< committed work survives a crash of the process, and of the machine if so configured
     bool shared = false;     ///< several handles or processes may use the same stored work
     bool committing = false; ///< its transactions model `committing_transaction`; declared exactly if they do
     vouch::limits limits{};  ///< at least the defaults
@@ -1183,8 +1182,9 @@ Stream& operator<<(Stream& out, const receipt& r) {
 
 // ---- vouch/contract/store.hpp
 // The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. Two more,
-// `waking_store` and `committing_transaction`, are optional. The smallest example is `examples/log_store`; the memory store has every capability but
-// durability. If a type misses an operation, `explain.hpp` says which; the conformance suite checks the rules that a concept cannot express.
+// `waking_store` and `committing_transaction`, are optional. The smallest example is `examples/log_store`; the store with
+// every capability is that for PostgreSQL. If a type misses an operation, `explain.hpp` says which; the conformance suite
+// checks the rules that a concept cannot express.
 //
 // Rules for all operations:
 //  1. Time and ids are arguments. A store never reads a clock and never makes an id.
@@ -1274,9 +1274,10 @@ concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
 };
 
 /// A transaction whose last operation can travel with its commit. Optional: it saves a store behind a network one round
-/// trip. A store declares the capability `committing` exactly if its transactions model it. `vouch::enqueue`, `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and
-/// then `commit`. After each of the two the transaction is closed, whatever it returns or throws, except for
-/// `invalid_argument`. If it throws, nothing of the transaction remains, unless the error `is_in_doubt`.
+/// trip. A store declares the capability `committing` exactly if its transactions model it. `vouch::enqueue`,
+/// `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and then `commit`. After
+/// each of the two the transaction is closed, whatever it returns or throws, except for `invalid_argument`. If it throws,
+/// nothing of the transaction remains, unless the error `is_in_doubt`.
 ///  1. `enqueue_and_commit` does and returns what `enqueue` does, and commits.
 ///  2. `claim_and_commit` does and returns what `claim` does, and commits. Or it claims nothing, commits and returns
 ///     nothing; the caller then claims in another transaction. It must do so if it would take over an entry whose lease
@@ -3736,9 +3737,10 @@ class row_pool {
 } // namespace vouch
 
 // ---- vouch/memory/seam.hpp
-// A seam is a function object that a test passes to the memory store. The store calls it after each row that it inserts, changes or removes;
-// the seam may throw. If it has a member `looked()`, the store calls that for every row that a purge looks at. If a seam has a
-// static `begin_limit`, `begin` waits at most that long. Called under the store's lock.
+// A seam is a function object that a test passes to the memory store. The store calls it after each row that it
+// inserts, changes or removes; the seam may throw. If it has a member `looked()`, the store calls that for every row
+// that a purge looks at. If a seam has a static `begin_limit`, `begin` waits at most that long. Called under the
+// store's lock.
 
 namespace vouch {
 inline namespace v0 {

@@ -190,6 +190,10 @@ TEST_CASE("postgres heads: beside an old snapshot no entry is lost; one of anoth
     CHECK(store.next_due("q") > t0);
     std::this_thread::sleep_for(1s);
     CHECK(claim() == 1);
+    // An entry whose lease is over is refused by the claim in one round trip, which must not hide it from the next one.
+    auto later = request;
+    later.now = t0 + 2h;
+    CHECK(vouch::claim(store, later).size() == 5);
 }
 
 } // namespace postgres_heads_test

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The server's plan of every statement: no statement reads a whole table, and none sorts more than a call's own rows, but
-// for the list of live entries, which sorts those of its queue. With empty tables, with large ones, and with large ones whose statistics are missing or from when they were nearly empty; with
-// plans that are made once, perhaps while the tables are empty, and with those that are made for the values of a call. On
-// the store's connections, directly or behind pgbouncer, and on the application's, by `joined`, which has no settings.
+// The server's plan of every statement: no statement reads a whole table, and none sorts more than a call's own rows,
+// but for the list of live entries, which sorts those of its queue. With empty tables, with large ones, and with large
+// ones whose statistics are missing or from when they were nearly empty; with plans that are made once, perhaps while
+// the tables are empty, and with those that are made for the values of a call. On the store's connections, directly or
+// behind pgbouncer, and on the application's, by `joined`, which has no settings.
 #include <algorithm>
 #include <array>
 #include <map>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. Two more,
-// `waking_store` and `committing_transaction`, are optional. The smallest example is `examples/log_store`; the memory store has every capability but
-// durability. If a type misses an operation, `explain.hpp` says which; the conformance suite checks the rules that a concept cannot express.
+// `waking_store` and `committing_transaction`, are optional. The smallest example is `examples/log_store`; the store with
+// every capability is that for PostgreSQL. If a type misses an operation, `explain.hpp` says which; the conformance suite
+// checks the rules that a concept cannot express.
 //
 // Rules for all operations:
 //  1. Time and ids are arguments. A store never reads a clock and never makes an id.
@@ -110,9 +111,10 @@ concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
 };
 
 /// A transaction whose last operation can travel with its commit. Optional: it saves a store behind a network one round
-/// trip. A store declares the capability `committing` exactly if its transactions model it. `vouch::enqueue`, `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and
-/// then `commit`. After each of the two the transaction is closed, whatever it returns or throws, except for
-/// `invalid_argument`. If it throws, nothing of the transaction remains, unless the error `is_in_doubt`.
+/// trip. A store declares the capability `committing` exactly if its transactions model it. `vouch::enqueue`,
+/// `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and then `commit`. After
+/// each of the two the transaction is closed, whatever it returns or throws, except for `invalid_argument`. If it throws,
+/// nothing of the transaction remains, unless the error `is_in_doubt`.
 ///  1. `enqueue_and_commit` does and returns what `enqueue` does, and commits.
 ///  2. `claim_and_commit` does and returns what `claim` does, and commits. Or it claims nothing, commits and returns
 ///     nothing; the caller then claims in another transaction. It must do so if it would take over an entry whose lease

@@ -168,8 +168,8 @@ class transaction : public validated_writer<transaction> {
         });
     }
 
-    /// Returns whether the drafts were stored. If not, one is a duplicate: nothing was written, and the transaction can begin
-    /// again.
+    /// Returns whether the drafts were stored. If not, one is a duplicate: nothing was written, and the transaction can
+    /// begin again.
     [[nodiscard]] bool store_at_once(std::span<const draft> drafts, time_point now) {
         bool are_stored = false;
         close_after([&] {

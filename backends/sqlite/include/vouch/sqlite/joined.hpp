@@ -10,8 +10,8 @@
 //
 // It never commits, and its destructor changes nothing. Each call is all or nothing: it runs in a savepoint. `conflict`
 // means that the transaction began by reading and another connection has written since: roll back and begin again, best
-// with BEGIN IMMEDIATE. A COMMIT that fails with an I/O error is in doubt: until the next
-// successful commit, recovery after a crash may still apply it. Destroy the object before you close the connection. Used by one thread at a time.
+// with BEGIN IMMEDIATE. A COMMIT that fails with an I/O error is in doubt: until the next successful commit, recovery
+// after a crash may still apply it. Destroy the object before you close the connection. Used by one thread at a time.
 #pragma once
 
 #include <memory>

@@ -74,12 +74,16 @@ class claimer {
     [[nodiscard]] std::optional<std::vector<entry>> read_unlapsed(const claim_request& r, const unlapsed& at,
                                                                   const std::vector<rows>& answers) {
         auto claimed = read(r, answers[at.claimed]);
-        end_look(r, claimed);
         bool is_due = true;
         if (at.is_due) {
             answers[*at.is_due][0].read(is_due);
         }
-        return claimed.empty() && is_due ? std::nullopt : std::optional(std::move(claimed));
+        if (claimed.empty() && is_due) { // says nothing about where the first entry is
+            note_backlog(false);
+            return std::nullopt;
+        }
+        end_look(r, claimed);
+        return claimed;
     }
 
   private:
@@ -99,7 +103,12 @@ class claimer {
             look_.first = claimed.empty() ? std::nullopt : std::optional(claimed.front().due_at);
             look_.ended = claim_heads::clock::now();
             heads_->note(r.queue, look_);
-            heads_->note_backlog(claimed.size() == r.limit);
+        }
+        note_backlog(claimed.size() == r.limit);
+    }
+    void note_backlog(bool is_full) noexcept {
+        if (heads_ != nullptr) {
+            heads_->note_backlog(is_full);
         }
     }
 

@@ -40,8 +40,8 @@ class locked_entries {
 
     /// Names an entry for `lock`.
     void want(const id& which) { wanted_.add(which); }
-    /// Names an entry that may end, by a settle with this epoch or by a cancel. Its lane is locked as well, and its parent if
-    /// it will end.
+    /// Names an entry that may end, by a settle with this epoch or by a cancel. Its lane is locked as well, and its
+    /// parent if it will end.
     void want_to_end(const id& which, std::optional<std::uint64_t> epoch) {
         wanted_.add(which);
         ending_.add(which);

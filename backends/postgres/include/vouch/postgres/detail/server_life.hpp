@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Finds out whether a transaction has committed whose connection was lost. PostgreSQL can tell by the transaction's number,
-// but after a crash, or a failover, it may give the same number to another transaction. So "committed" counts only if the server is in the same life: a row in an unlogged table, which PostgreSQL empties after a crash and
-// does not copy to replicas, has the same value as before. (The start time of the checkpointer would tell as well, but
-// only to privileged roles.)
+// Finds out whether a transaction has committed whose connection was lost. PostgreSQL can tell by the transaction's
+// number, but after a crash, or a failover, it may give the same number to another transaction. So "committed" counts
+// only if the server is in the same life: a row in an unlogged table, which PostgreSQL empties after a crash and does
+// not copy to replicas, has the same value as before. (The start time of the checkpointer would tell as well, but only
+// to privileged roles.)
 #pragma once
 
 #include <chrono>
