@@ -64,6 +64,15 @@ struct or_null {
 template <class T>
 or_null(const T&) -> or_null<T>;
 
+/// A value that is NULL unless it is set.
+template <class T>
+struct if_set {
+    bool is_set;
+    const T& value;
+};
+template <class T>
+if_set(bool, const T&) -> if_set<T>;
+
 /// Appends an integer, most significant byte first.
 template <class Integer>
 void append_integer(std::string& to, Integer value) {
@@ -105,6 +114,10 @@ bool encode_or_null(std::string& to, const T& value) {
 template <class T>
 bool encode_or_null(std::string& to, const std::optional<T>& value) {
     return value && encode_or_null(to, *value);
+}
+template <class T>
+bool encode_or_null(std::string& to, const if_set<T>& value) {
+    return value.is_set && encode_or_null(to, value.value);
 }
 template <class T>
 bool encode_or_null(std::string& to, const or_null<T>& value) {
@@ -524,7 +537,8 @@ struct table_names {
 // share. The tests look at the plan of each statement with empty and with large tables.
 //
 // A write that has an answer also returns the number of its transaction, with which a commit in doubt is resolved.
-// Rows are locked in one order: lanes by name, entries by sequence, groups by name.
+// Rows are locked in one order: lanes by name, entries by sequence, groups by name. Only `succeed` locks entries in the
+// order in which the caller names them, which is that of the claim.
 
 namespace vouch {
 inline namespace v0 {
@@ -611,9 +625,10 @@ inline constexpr std::array statements{
     sql_text{sql::notify, R"(SELECT pg_notify($1::text, q) FROM unnest($2::text[]) AS q
  WHERE EXISTS (SELECT 1 FROM @listeners))"},
 
-    // The transaction up to which the oldest snapshot sees all: of a session, a standby, or a prepared transaction.
+    // The transaction up to which the oldest snapshot sees all: of another session, a standby, or a prepared transaction. (Only
+    // autovacuum has no user, and only a standby no database. The type of a session is hidden from most roles.)
     sql_text{sql::oldest_snapshot, R"(SELECT x::text FROM (SELECT backend_xmin AS x FROM pg_stat_activity
- UNION ALL SELECT xmin FROM pg_replication_slots UNION ALL SELECT transaction FROM pg_prepared_xacts) s
+ WHERE pid <> pg_backend_pid() AND usesysid IS NOT NULL AND (datid IS NULL OR datname = current_database()) UNION ALL SELECT xmin FROM pg_replication_slots UNION ALL SELECT transaction FROM pg_prepared_xacts WHERE database = current_database()) s
  WHERE x IS NOT NULL ORDER BY age(x) DESC LIMIT 1)"},
 
     // Reading. The lists: $1 path, $2 after, $3 state, $4 topic, $5 limit, $6 payloads, $7 queue.
@@ -853,7 +868,14 @@ inline constexpr std::array sqlstates{
     return {meaning.kind, message, {.in_doubt = in_doubt, .text_code = code}};
 }
 
+// Made before they are needed, because an error that is in doubt must not turn into one that is not for want of memory.
 inline const error out_of_memory{error_kind::full, "postgres: out of memory"};
+inline const error out_of_memory_in_doubt{error_kind::full, "postgres: commit: out of memory", {.in_doubt = true}};
+inline const error commit_in_doubt{error_kind::io,
+                                   "postgres: commit: the connection was lost, or the wait for a standby was "
+                                   "cancelled, and whether the transaction is "
+                                   "stored for good cannot be found out",
+                                   {.in_doubt = true}};
 
 /// Returns `f()`. Throws `out_of_memory` in place of `std::bad_alloc`.
 template <class F>
@@ -912,6 +934,7 @@ class connection {
 
     /// Adds a statement to the next round trip. Returns the place of its answer.
     std::size_t add(sql which, const parameters& values = parameters()) {
+        pending_.reserve(pending_.size() + 2); // a COMMIT that libpq has must be known here
         enter_pipeline();
         const auto number = static_cast<std::size_t>(which);
         const auto name = "vouch_" + std::to_string(number);
@@ -964,7 +987,8 @@ class connection {
         return answers;
     }
 
-    /// Forgets what was added and not sent: libpq may have sent a part of it, so it is sent and its answers dropped.
+    /// For a transaction that will be rolled back: sends what was added, because libpq may have sent a part of it already,
+    /// and drops the answers.
     void abandon() noexcept {
         try {
             exchange();
@@ -991,13 +1015,13 @@ class connection {
 
     /// Commits, with what was added before. Throws if it is known not to have happened.
     [[nodiscard]] committed commit(ends how = ends::with_commit) {
+        committed out;
+        out.answers.reserve(pending_.size() + 1); // before the COMMIT: after it nothing may throw
+        std::string failed;
         const auto place = how == ends::with_commit ? add(sql::commit) : statements_pending_;
         has_warned_ = false;
         const auto asked = std::exchange(pending_, {});
         statements_pending_ = 0;
-        committed out;
-        out.answers.reserve(asked.size());
-        std::string failed;
         // From here on the server may commit, even if libpq reports that it could not send everything.
         if (PQpipelineSync(db_) != 1) {
             lose();
@@ -1010,7 +1034,7 @@ class connection {
         } catch (...) { // no memory for the answer is as bad as no answer
             lose();
             if (!failed.empty() && out.answers.size() < place) {
-                throw; // the server answers in order, so it has not begun to commit
+                throw; // a statement has failed, so the server does not commit
             }
             return out;
         }
@@ -1036,6 +1060,9 @@ class connection {
     /// Ends the transaction, if one is open. If that fails, the connection counts as lost, and the server rolls back.
     void roll_back() noexcept {
         try {
+            if (has_pending() && !is_lost()) {
+                add(sql::roll_back); // in the same round trip: without BEGIN, the end of the round trip would commit
+            }
             abandon();
             if (!is_lost() && PQtransactionStatus(db_) != PQTRANS_IDLE) {
                 ask(sql::roll_back);
@@ -1094,7 +1121,9 @@ class connection {
         statements_pending_ = 0;
     }
 
-    /// Reads the answer to one message. `failed` is the SQLSTATE of the first error.
+    /// Reads the answer to one message. `failed` is the SQLSTATE of the first error. Throws if the connection was lost. It
+    /// may say why with an error of its own, which is no answer: a pooler sends one although the server may have done
+    /// everything.
     void receive(const asked_for& one, std::vector<rows>& answers, std::string& failed) {
         result_ptr result(PQgetResult(db_));
         const auto status = PQresultStatus(result.get());
@@ -1108,12 +1137,11 @@ class connection {
             }
             const auto code = sqlstate_of(result.get());
             if (status == PGRES_FATAL_ERROR && failed.empty()) {
-                failed = code;
-                // A lost connection has no code, or the server's last words.
                 if (code.empty() || PQstatus(db_) != CONNECTION_OK || is_last_word(result.get())) {
                     lose();
                     throw error_of(code, doing());
                 }
+                failed = code;
             }
         }
         if (!one.is_prepare) {
@@ -1673,11 +1701,12 @@ inline rows run_with(PGconn* c, const std::string& text, std::string_view doing,
 // The server keeps the index entries of claimed and ended entries as long as a transaction holds a snapshot that is older
 // than their end. A claim that begins at the lowest gate reads all of them, so the cost of each claim would grow with the
 // number of earlier claims. Here a claim that was slow makes the store ask for the oldest snapshot; while that stays the
-// same, claims begin where the last one has found its first entry. Every now and then one looks everywhere again, so that
-// at most a tenth of the time goes into such looks. An entry that gets a gate below that place meanwhile, from another
-// process, waits until then: at most `blind_max`.
+// same, claims begin where the last one has found its first entry: the head. After ten times as long as such a look took,
+// one looks everywhere again.
 //
-// Without an old snapshot every claim looks everywhere. Safe for any number of threads.
+// So a claim may pass over an entry that has got a gate below the head meanwhile, at most for `blind_max`. Entries that
+// this process stores or unlocks are not passed over. As long as no old snapshot is known, every claim looks everywhere.
+// Safe for any number of threads.
 
 namespace vouch {
 inline namespace v0 {
@@ -1691,53 +1720,73 @@ class claim_heads {
     static constexpr std::chrono::milliseconds slow{5};
     /// How often to ask for the oldest snapshot, and how long it must be the same to count as held.
     static constexpr std::chrono::seconds ask_interval{1};
-    /// How long a place may be used: ten times as long as the look that found it took, within these limits.
+    /// How long a head may be used: ten times as long as the look that found it took, within these limits.
     static constexpr std::chrono::milliseconds blind_min{50};
     static constexpr std::chrono::seconds blind_max{10};
-    /// A place is at least so far before `now`: entries are stored some time after their due time was read from a clock,
+    /// A head is at least so far before `now`: entries are stored some time after their due time was read from a clock,
     /// and clocks differ.
     static constexpr duration margin = std::chrono::seconds{1};
 
     static constexpr time_point everywhere = time_point::min();
 
-    explicit claim_heads(clock::time_point now) noexcept : asked_at_(now) {}
-
-    /// The lowest gate that a claim should look at.
-    [[nodiscard]] time_point of(std::string_view queue, clock::time_point at) const {
-        if (!is_held_) {
-            return everywhere;
-        }
-        const std::lock_guard lock(mutex_);
-        const auto found = heads_.find(queue);
-        return found == heads_.end() || at >= found->second.good_until ? everywhere : found->second.gate;
-    }
-
+    /// A claim's look into the index, from `begin` to `end`.
     struct look {
-        time_point from{};                 ///< the lowest gate that was looked at
-        time_point now{};                  ///< the claim's
-        std::optional<time_point> first{}; ///< the lowest due time of what was claimed
+        time_point from = everywhere; ///< the lowest gate to look at
         clock::time_point began{};
-        clock::time_point ended{};
+        std::uint64_t number = 0; ///< 0: not registered
     };
 
-    void note(std::string_view queue, const look& l) {
-        const auto took = l.ended - l.began;
-        const bool is_slow = took >= slow;
-        if (!is_held_ && !is_slow) {
+    explicit claim_heads(clock::time_point now) noexcept : asked_at_(now) {}
+
+    /// The lowest gate that a claim would look at now.
+    [[nodiscard]] time_point of(std::string_view queue, clock::time_point at) const {
+        const std::lock_guard lock(mutex_);
+        return head_of(queue, at);
+    }
+
+    /// Every look must end with `end` or `drop`.
+    [[nodiscard]] look begin(std::string_view queue, clock::time_point at) {
+        if (!is_held_) {
+            return {.began = at};
+        }
+        const std::lock_guard lock(mutex_);
+        looks_.emplace(++last_number_, open_look{std::string(queue)});
+        return {.from = head_of(queue, at), .began = at, .number = last_number_};
+    }
+
+    /// What a claim found: at the claim's `now`, and the lowest due time of what it claimed.
+    struct finding {
+        time_point now{};
+        std::optional<time_point> first{};
+    };
+
+    void end(const look& l, std::string_view queue, const finding& f, clock::time_point at) {
+        const auto took = at - l.began;
+        if (!is_held_ && l.number == 0 && took < slow) {
             return;
         }
         const std::lock_guard lock(mutex_);
-        wants_snapshot_ = wants_snapshot_ || (is_slow && l.ended - asked_at_ >= ask_interval);
-        if (!is_held_) {
-            return;
+        wants_snapshot_ = wants_snapshot_ || ((is_held_ || took >= slow) && at - asked_at_ >= ask_interval);
+        const auto open = looks_.find(l.number);
+        if (open == looks_.end()) {
+            return; // it began before the snapshot was known, or is void
         }
-        const auto latest = l.now > everywhere + margin ? l.now - margin : everywhere;
-        const auto gate = std::min(l.first.value_or(latest), latest);
+        const auto latest = f.now > everywhere + margin ? f.now - margin : everywhere;
+        const auto gate = std::min({f.first.value_or(latest), latest, open->second.lowest});
+        looks_.erase(open);
         if (l.from == everywhere) {
             heads_.insert_or_assign(std::string(queue),
-                                    head{gate, l.ended + std::clamp<clock::duration>(10 * took, blind_min, blind_max)});
-        } else if (const auto found = heads_.find(queue); found != heads_.end()) {
-            found->second.gate = std::max(found->second.gate, gate);
+                                    head{gate, at + std::clamp<clock::duration>(10 * took, blind_min, blind_max)});
+        } else if (const auto found = heads_.find(queue); found != heads_.end() && found->second.gate == l.from) {
+            found->second.gate = std::max(l.from, gate); // unless it was changed meanwhile
+        }
+    }
+
+    /// The claim has failed, or says nothing about where the first entry is.
+    void drop(const look& l) noexcept {
+        if (l.number != 0) {
+            const std::lock_guard lock(mutex_);
+            looks_.erase(l.number);
         }
     }
 
@@ -1754,6 +1803,20 @@ class claim_heads {
         if (const auto found = heads_.find(queue); found != heads_.end()) {
             found->second.gate = std::min(found->second.gate, gate);
         }
+        for (auto& [number, open] : looks_) {
+            if (open.queue == queue) {
+                open.lowest = std::min(open.lowest, gate);
+            }
+        }
+    }
+
+    /// Makes the next claims look everywhere: a transaction has unlocked what others have passed over.
+    void forget() noexcept {
+        if (is_held_) {
+            const std::lock_guard lock(mutex_);
+            heads_.clear();
+            looks_.clear();
+        }
     }
 
     /// Whether the caller should ask the server for its oldest snapshot now, and then call `note_snapshot`.
@@ -1766,12 +1829,14 @@ class claim_heads {
         return wants_snapshot_.exchange(false);
     }
 
+    /// Empty: there is none.
     void note_snapshot(std::string oldest, clock::time_point at) {
         const std::lock_guard lock(mutex_);
         if (oldest.empty() || oldest != oldest_) {
             oldest_ = std::move(oldest);
             same_since_ = at;
             heads_.clear();
+            looks_.clear();
         }
         is_held_ = at - same_since_ >= ask_interval;
     }
@@ -1781,15 +1846,26 @@ class claim_heads {
         time_point gate{};
         clock::time_point good_until{};
     };
+    struct open_look {
+        std::string queue{};
+        time_point lowest = time_point::max(); ///< of the gates that this process has committed since it began
+    };
+
+    [[nodiscard]] time_point head_of(std::string_view queue, clock::time_point at) const {
+        const auto found = heads_.find(queue);
+        return found == heads_.end() || at >= found->second.good_until ? everywhere : found->second.gate;
+    }
 
     mutable std::mutex mutex_{};
     std::atomic<bool> is_held_ = false;
     std::atomic<bool> wants_snapshot_ = false;
     std::atomic<bool> has_backlog_ = false;
     clock::time_point asked_at_;
-    std::string oldest_{}; ///< the oldest transaction that a snapshot may not see
+    std::string oldest_{}; ///< the transaction up to which the oldest snapshot sees all
     clock::time_point same_since_{};
     std::map<std::string, head, std::less<>> heads_{};
+    std::map<std::uint64_t, open_look> looks_{};
+    std::uint64_t last_number_ = 0;
 };
 
 } // namespace postgres::detail
@@ -1942,6 +2018,13 @@ class claimer {
   public:
     /// Without `heads` it looks everywhere.
     claimer(connection& on, session& in, claim_heads* heads) noexcept : on_(on), session_(in), heads_(heads) {}
+    claimer(const claimer&) = delete;
+    claimer& operator=(const claimer&) = delete;
+    ~claimer() {
+        if (heads_ != nullptr) {
+            heads_->drop(look_); // if it has not ended
+        }
+    }
 
     [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
         if (r.limit == 0) {
@@ -1949,17 +2032,13 @@ class claimer {
         }
         on_.set_doing("claim");
         const auto until = r.now + r.lease;
-        if (r.only.is_nil()) {
-            begin_look(r);
+        if (!r.only.is_nil()) {
+            return read(r, on_.ask(sql::claim_only, parameters(r.queue, r.now, r.only, until, r.worker)));
         }
-        const auto found =
-            r.only.is_nil()
-                ? on_.ask(sql::claim, parameters(r.queue, r.now, std::uint64_t{r.limit}, until, r.worker, look_.from))
-                : on_.ask(sql::claim_only, parameters(r.queue, r.now, r.only, until, r.worker));
-        auto claimed = read(r, found);
-        if (r.only.is_nil()) {
-            end_look(r, claimed);
-        }
+        begin_look(r);
+        auto claimed = read(
+            r, on_.ask(sql::claim, parameters(r.queue, r.now, std::uint64_t{r.limit}, until, r.worker, look_.from)));
+        end_look(r, claimed);
         return claimed;
     }
 
@@ -2001,10 +2080,8 @@ class claimer {
 
   private:
     void begin_look(const claim_request& r) {
-        look_.from = claim_heads::everywhere;
         if (heads_ != nullptr) {
-            look_.began = claim_heads::clock::now();
-            look_.from = heads_->of(r.queue, look_.began);
+            look_ = heads_->begin(r.queue, claim_heads::clock::now());
             if (const auto own = session_.woken_queues.find(r.queue); own != session_.woken_queues.end()) {
                 look_.from = std::min(look_.from, own->second); // a transaction sees its own writes
             }
@@ -2012,10 +2089,8 @@ class claimer {
     }
     void end_look(const claim_request& r, const std::vector<entry>& claimed) {
         if (heads_ != nullptr) {
-            look_.now = r.now;
-            look_.first = claimed.empty() ? std::nullopt : std::optional(claimed.front().due_at);
-            look_.ended = claim_heads::clock::now();
-            heads_->note(r.queue, look_);
+            const auto first = claimed.empty() ? std::nullopt : std::optional(claimed.front().due_at);
+            heads_->end(look_, r.queue, {.now = r.now, .first = first}, claim_heads::clock::now());
         }
         note_backlog(claimed.size() == r.limit);
     }
@@ -2665,15 +2740,15 @@ class database {
             try {
                 read(got.answers);
             } catch (const error& e) {
-                throw error(e.kind(), e.what(), {.in_doubt = true, .text_code = e.text_code()});
+                throw_in_doubt(e);
             } catch (const std::bad_alloc&) {
-                throw error(error_kind::full, out_of_memory.what(), {.in_doubt = true});
+                throw out_of_memory_in_doubt;
             }
         }
         if (!got.is_known || (on.has_warned() && in.transaction_number != 0)) {
             resolve(on, in);
             if (!has_answer) {
-                throw_in_doubt();
+                throw commit_in_doubt;
             }
         }
         announce(in);
@@ -2707,12 +2782,12 @@ class database {
         }
     }
 
-    [[noreturn]] static void throw_in_doubt() {
-        throw error(
-            error_kind::io,
-            "postgres: commit: the connection was lost, or the wait for a standby was cancelled, and whether the "
-            "transaction is stored for good cannot be found out",
-            {.in_doubt = true});
+    [[noreturn]] static void throw_in_doubt(const error& e) {
+        try {
+            throw error(e.kind(), e.what(), {.in_doubt = true, .text_code = e.text_code()});
+        } catch (const std::bad_alloc&) {
+            throw out_of_memory_in_doubt;
+        }
     }
 
     /// Returns if the transaction has committed, and throws otherwise. Without its number, it is in doubt.
@@ -2730,7 +2805,7 @@ class database {
             throw error(error_kind::io, "postgres: commit: the connection was lost, and the server has rolled back");
         }
         if (fate == commit_fate::unknown) {
-            throw_in_doubt();
+            throw commit_in_doubt;
         }
     }
 
@@ -2794,6 +2869,9 @@ class loan {
         in_->heads().note_snapshot(std::move(oldest), clock::now());
     }
     void roll_back() noexcept {
+        if (has_begun_) {
+            in_->heads().forget(); // claims have passed over what was locked here, and can be claimed again
+        }
         on_->roll_back();
         has_begun_ = false;
     }
@@ -2808,7 +2886,13 @@ class loan {
     /// Commits together with a statement that was added; see `database::commit_with`.
     template <class Read>
     void commit_with(session& s, std::size_t last, const Read& read) {
-        in_->commit_with(*on_, s, has_begun_ ? connection::ends::with_commit : connection::ends::by_itself, last, read);
+        try {
+            in_->commit_with(*on_, s, has_begun_ ? connection::ends::with_commit : connection::ends::by_itself, last,
+                             read);
+        } catch (...) {
+            in_->heads().forget(); // as in `roll_back`
+            throw;
+        }
         has_begun_ = false;
     }
 
@@ -3490,11 +3574,9 @@ class locked_entries {
                 std::size_t next = 0;
                 const auto put = [&](const auto&... values) { (columns[next++].add(values), ...); };
                 const auto& l = s.now;
-                const auto error = s.has_error ? std::optional<std::string_view>(l.last_error) : std::nullopt;
-                const auto progress = s.has_progress ? std::optional<std::string_view>(l.progress) : std::nullopt;
                 put(s.queue, s.sequence, s.state_was, s.epoch_was, l.state, l.attempts, l.lapses, l.failures, l.epoch,
-                    l.due_at, s.is_blocked ? std::nullopt : gate_of(l), l.woken, l.updated_at, error, l.result,
-                    progress);
+                    l.due_at, s.is_blocked ? std::nullopt : gate_of(l), l.woken, l.updated_at,
+                    if_set{s.has_error, l.last_error}, l.result, if_set{s.has_progress, l.progress});
             }
         }
         if (columns[0].size() == 0) {
@@ -3658,12 +3740,12 @@ class entry_writer {
         array epochs(pg_type::bigint);
         array results(pg_type::bytea);
         std::vector<std::size_t> asked;
-        for (const auto& [which, place] : places) {
-            const auto& s = settles[place];
+        for (std::size_t i = 0; i < settles.size(); ++i) { // in this order they are locked: as a claim returned them
+            const auto& s = settles[i];
             const auto* const success = std::get_if<succeed>(&s.outcome);
-            if (success != nullptr && !repeated.contains(which) && s.ticket.epoch <= INT64_MAX) {
-                asked.push_back(place);
-                ids.add(which);
+            if (success != nullptr && !repeated.contains(s.ticket.id) && s.ticket.epoch <= INT64_MAX) {
+                asked.push_back(i);
+                ids.add(s.ticket.id);
                 epochs.add(s.ticket.epoch);
                 results.add(success->result);
             }
@@ -4015,13 +4097,11 @@ class transaction : public validated_writer<transaction> {
     /// several that have neither predecessor nor group nor lane.
     std::vector<receipt> enqueue_and_commit(std::span<const draft> drafts, time_point now) {
         validate(drafts, expect_open());
-        if (!loan_->has_begun() && detail::draft_inserter::is_one_statement(drafts) && store_at_once(drafts, now)) {
-            std::vector<receipt> receipts;
-            receipts.reserve(drafts.size());
-            for (const auto& d : drafts) {
-                receipts.push_back({receipt::kind::inserted, d.id});
+        if (!loan_->has_begun() && is_one_statement(drafts)) {
+            auto all_inserted = receipts_of(drafts); // first: after the commit nothing may fail
+            if (store_at_once(drafts, now)) {
+                return all_inserted;
             }
-            return receipts;
         }
         auto receipts = enqueue(drafts, now);
         commit();
@@ -4100,6 +4180,20 @@ class transaction : public validated_writer<transaction> {
         return detail::translate_bad_alloc([&] {
             auto& lent = use();
             return operation(detail::unchecked_writer(lent.on(), session_, lent.in().positions(), &lent.in().heads()));
+        });
+    }
+
+    [[nodiscard]] static bool is_one_statement(std::span<const draft> drafts) {
+        return detail::translate_bad_alloc([&] { return detail::draft_inserter::is_one_statement(drafts); });
+    }
+    [[nodiscard]] static std::vector<receipt> receipts_of(std::span<const draft> drafts) {
+        return detail::translate_bad_alloc([&] {
+            std::vector<receipt> receipts;
+            receipts.reserve(drafts.size());
+            for (const auto& d : drafts) {
+                receipts.push_back({receipt::kind::inserted, d.id});
+            }
+            return receipts;
         });
     }
 

@@ -5,8 +5,10 @@
 // include it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -33,6 +35,29 @@ inline void cut(PGconn* c) {
         dup2(dead, PQsocket(c));
     }
     close(dead);
+}
+
+/// The same, but the client finds an error there that ends the connection, as a pooler sends it that has lost the server.
+inline void cut_with_last_words(PGconn* c) {
+    using namespace std::string_view_literals;
+    constexpr auto fields = "SFATAL\0VFATAL\0C08P01\0Mserver conn crashed?\0\0"sv;
+    std::string message = "E";
+    const auto size = static_cast<std::uint32_t>(fields.size() + 4);
+    for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+        message.push_back(static_cast<char>((size >> shift) & 0xffU));
+    }
+    message.append(fields);
+    std::array<int, 2> ends{};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0) {
+        const bool is_written = write(ends[1], message.data(), message.size()) == static_cast<ssize_t>(message.size());
+        dup2(ends[0], PQsocket(c));
+        close(ends[0]);
+        close(ends[1]);
+        if (is_written) {
+            return;
+        }
+    }
+    cut(c);
 }
 
 /// Waits until the server has answered everything, and leaves the answer unread. Its last message says that it is ready for
@@ -77,6 +102,9 @@ class faults {
         return has_cut_.exchange(false);
     }
 
+    /// Whether a cut after an answer leaves an error that ends the connection in its place.
+    void leave_last_words(bool does) { leaves_last_words_ = does; }
+
     /// Called before each round trip. May throw.
     void set_seam(callback f) {
         const std::lock_guard lock(mutex_);
@@ -106,7 +134,7 @@ class faults {
         const int sent = real(c);
         if (is_after) {
             wait_for_answer(c);
-            cut(c);
+            leaves_last_words_ ? cut_with_last_words(c) : cut(c);
         }
         return sent;
     }
@@ -136,6 +164,7 @@ class faults {
 
     std::atomic<std::size_t> left_ = 0;
     std::atomic<bool> has_cut_ = false;
+    std::atomic<bool> leaves_last_words_ = false;
     std::mutex mutex_{};
     std::shared_ptr<callback> seam_{};
     std::set<PGconn*> open_{};

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 
 #include <vouch/postgres.hpp>
 
@@ -31,6 +32,14 @@ namespace {
 using clock = claim_heads::clock;
 constexpr clock::time_point start{};
 
+/// A claim that begins `at` and takes as long as `took`.
+vouch::time_point look(claim_heads& heads, clock::time_point at, clock::duration took,
+                       std::optional<vouch::time_point> first = {}) {
+    const auto l = heads.begin("q", at);
+    heads.end(l, "q", {.now = t0, .first = first}, at + took);
+    return l.from;
+}
+
 /// Heads of a process that has seen the same oldest snapshot for a second.
 struct beside_snapshot {
     claim_heads heads{start};
@@ -40,9 +49,10 @@ struct beside_snapshot {
     }
     clock::time_point now = start + claim_heads::ask_interval;
 
-    void look(vouch::time_point from, std::optional<vouch::time_point> first, clock::duration took = 20ms) {
-        heads.note("q", {.from = from, .now = t0, .first = first, .began = now, .ended = now + took});
+    vouch::time_point look(std::optional<vouch::time_point> first, clock::duration took = 20ms) {
+        const auto from = postgres_heads_test::look(heads, now, took, first);
         now += took;
+        return from;
     }
 };
 
@@ -50,79 +60,116 @@ struct beside_snapshot {
 
 TEST_CASE("postgres heads: without an old snapshot every claim looks everywhere") {
     claim_heads heads(start);
-    heads.note("q",
-               {.from = claim_heads::everywhere, .now = t0, .first = t0 - 1h, .began = start, .ended = start + 1s});
-    CHECK(heads.of("q", start + 1s) == claim_heads::everywhere);
+    CHECK(look(heads, start, 1s, t0 - 1h) == claim_heads::everywhere);
+    CHECK(look(heads, start + 1s, 1s, t0 - 1h) == claim_heads::everywhere);
     // A snapshot that is seen once may be a short one.
-    heads.note_snapshot("700", start + 1s);
-    heads.note("q",
-               {.from = claim_heads::everywhere, .now = t0, .first = t0 - 1h, .began = start, .ended = start + 1s});
-    CHECK(heads.of("q", start + 1s) == claim_heads::everywhere);
+    heads.note_snapshot("700", start + 2s);
+    CHECK(look(heads, start + 2s, 1s, t0 - 1h) == claim_heads::everywhere);
+    CHECK(look(heads, start + 3s, 1s, t0 - 1h) == claim_heads::everywhere);
+    // A look that began before the snapshot was known says nothing.
+    const auto early = heads.begin("q", start + 4s);
+    heads.note_snapshot("700", start + 4s);
+    heads.end(early, "q", {.now = t0, .first = t0 - 1h}, start + 5s);
+    CHECK(heads.of("q", start + 5s) == claim_heads::everywhere);
 }
 
 TEST_CASE("postgres heads: the store asks for the oldest snapshot after a slow claim, once a second") {
     claim_heads heads(start);
-    const auto slow_at = [&](clock::time_point at) {
-        heads.note("q", {.from = claim_heads::everywhere, .now = t0, .began = at, .ended = at + claim_heads::slow});
-        return heads.wants_snapshot(at + claim_heads::slow);
+    const auto asks_after = [&](clock::time_point at, clock::duration took) {
+        std::ignore = look(heads, at, took);
+        return heads.wants_snapshot(at + took);
     };
-    CHECK_FALSE(slow_at(start)); // a process that has just begun
-    CHECK(slow_at(start + 1s));
-    CHECK_FALSE(slow_at(start + 1500ms));
-    CHECK(slow_at(start + 2100ms));
-    heads.note("q", {.from = claim_heads::everywhere, .now = t0, .began = start + 5s, .ended = start + 5s + 4ms});
-    CHECK_FALSE(heads.wants_snapshot(start + 6s));
+    CHECK_FALSE(asks_after(start, claim_heads::slow)); // a process that has just begun
+    CHECK(asks_after(start + 1s, claim_heads::slow));
+    CHECK_FALSE(asks_after(start + 1500ms, claim_heads::slow));
+    CHECK(asks_after(start + 2100ms, claim_heads::slow));
+    CHECK_FALSE(asks_after(start + 5s, claim_heads::slow - 1ms));
+}
+
+TEST_CASE("postgres heads: while a snapshot is held the store asks every second, so that it notices the end") {
+    beside_snapshot b;
+    b.now += 1s;
+    b.look(t0 - 1h, 1ms);
+    CHECK(b.heads.wants_snapshot(b.now));
+    b.look(t0 - 1h, 1ms);
+    CHECK_FALSE(b.heads.wants_snapshot(b.now));
 }
 
 TEST_CASE("postgres heads: beside an old snapshot a claim begins where the last one found its first entry") {
     beside_snapshot b;
-    b.look(claim_heads::everywhere, t0 - 1h);
-    CHECK(b.heads.of("q", b.now) == t0 - 1h);
+    CHECK(b.look(t0 - 1h) == claim_heads::everywhere);
     CHECK(b.heads.of("another", b.now) == claim_heads::everywhere);
-    b.look(t0 - 1h, t0 - 30min);
-    CHECK(b.heads.of("q", b.now) == t0 - 30min);
-    b.look(t0 - 30min, t0); // not closer than the margin
+    CHECK(b.look(t0 - 30min) == t0 - 1h);
+    CHECK(b.look(t0) == t0 - 30min);
+    CHECK(b.look(std::nullopt) == t0 - claim_heads::margin); // not closer
     CHECK(b.heads.of("q", b.now) == t0 - claim_heads::margin);
-    b.look(t0 - claim_heads::margin, std::nullopt);
-    CHECK(b.heads.of("q", b.now) == t0 - claim_heads::margin);
+}
+
+TEST_CASE("postgres heads: a claim that fails, or says nothing, changes nothing") {
+    beside_snapshot b;
+    b.look(t0 - 1h);
+    b.heads.drop(b.heads.begin("q", b.now));
+    CHECK(b.heads.of("q", b.now) == t0 - 1h);
 }
 
 TEST_CASE("postgres heads: a claim looks everywhere again after ten times as long as that took, at most ten seconds") {
     beside_snapshot b;
-    b.look(claim_heads::everywhere, t0 - 1h, 20ms);
+    b.look(t0 - 1h, 20ms);
     CHECK(b.heads.of("q", b.now + 199ms) == t0 - 1h);
-    CHECK(b.heads.of("q", b.now + 200ms) == claim_heads::everywhere);
-    b.look(claim_heads::everywhere, t0 - 1h, 1ms);
+    b.now += 200ms;
+    CHECK(b.look(t0 - 1h, 1ms) == claim_heads::everywhere);
     CHECK(b.heads.of("q", b.now + 49ms) == t0 - 1h);
-    CHECK(b.heads.of("q", b.now + claim_heads::blind_min) == claim_heads::everywhere);
-    b.look(claim_heads::everywhere, t0 - 1h, 1min);
+    b.now += claim_heads::blind_min;
+    CHECK(b.look(t0 - 1h, 1min) == claim_heads::everywhere);
     CHECK(b.heads.of("q", b.now + 9s) == t0 - 1h);
     CHECK(b.heads.of("q", b.now + claim_heads::blind_max) == claim_heads::everywhere);
 }
 
-TEST_CASE("postgres heads: an entry that this process stores below the place lowers it") {
+TEST_CASE("postgres heads: an entry that this process stores below the head lowers it, during a look as well") {
     beside_snapshot b;
-    b.look(claim_heads::everywhere, t0 - 1h);
+    b.look(t0 - 1h);
     b.heads.lower("q", t0 - 2h);
     b.heads.lower("another", t0 - 3h);
     CHECK(b.heads.of("q", b.now) == t0 - 2h);
     b.heads.lower("q", t0);
     CHECK(b.heads.of("q", b.now) == t0 - 2h);
+
+    const auto from_head = b.heads.begin("q", b.now);
+    b.heads.lower("q", t0 - 3h);
+    b.heads.end(from_head, "q", {.now = t0, .first = t0 - 1h}, b.now);
+    CHECK(b.heads.of("q", b.now) == t0 - 3h);
+
+    b.now += claim_heads::blind_max;
+    const auto everywhere = b.heads.begin("q", b.now);
+    REQUIRE(everywhere.from == claim_heads::everywhere);
+    b.heads.lower("q", t0 - 4h);
+    b.heads.end(everywhere, "q", {.now = t0, .first = t0 - 1h}, b.now);
+    CHECK(b.heads.of("q", b.now) == t0 - 4h);
+}
+
+TEST_CASE("postgres heads: what a rollback unlocks is looked for everywhere, though a look was under way") {
+    beside_snapshot b;
+    b.look(t0 - 1h);
+    const auto passes_over = b.heads.begin("q", b.now);
+    b.heads.forget();
+    b.heads.end(passes_over, "q", {.now = t0, .first = t0 - 1h}, b.now);
+    CHECK(b.heads.of("q", b.now) == claim_heads::everywhere);
 }
 
 TEST_CASE("postgres heads: another oldest snapshot, or none that can be seen, ends it") {
     for (const std::string other : {"701", ""}) {
         beside_snapshot b;
-        b.look(claim_heads::everywhere, t0 - 1h);
+        b.look(t0 - 1h);
         b.heads.note_snapshot(other, b.now);
+        CHECK(b.heads.of("q", b.now) == claim_heads::everywhere);
+        b.look(t0 - 1h);
         CHECK(b.heads.of("q", b.now) == claim_heads::everywhere);
     }
 }
 
 TEST_CASE("postgres heads: the earliest times there are do not overflow") {
     beside_snapshot b;
-    b.heads.note("q",
-                 {.from = claim_heads::everywhere, .now = vouch::time_point::min(), .began = b.now, .ended = b.now});
+    b.heads.end(b.heads.begin("q", b.now), "q", {.now = vouch::time_point::min()}, b.now);
     CHECK(b.heads.of("q", b.now) == claim_heads::everywhere);
 }
 
@@ -131,9 +178,10 @@ TEST_CASE(
     const application reader;
     const application app;
     const auto oldest = [&] {
-        return app.text(text_of(postgres::detail::sql::oldest_snapshot, postgres::detail::table_names("vouch_")));
+        return app.lines(text_of(postgres::detail::sql::oldest_snapshot, postgres::detail::table_names("vouch_")));
     };
     app.execute("CREATE ROLE no_rights; SET ROLE no_rights");
+    CHECK(oldest().empty()); // its own does not count
     reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
     const auto held = oldest();
     const application writer;

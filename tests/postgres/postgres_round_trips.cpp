@@ -326,7 +326,7 @@ TEST_CASE("postgres round trips: whichever step of a settle with the next claim 
     }
 }
 
-TEST_CASE("postgres round trips: a server that ends the connection before the commit is known not to have committed") {
+TEST_CASE("postgres round trips: an error that ends the connection does not say that nothing was stored") {
     opened s;
     const auto name = "ended_" + s.prefix.substr(0, s.prefix.size() - 1);
     postgres::store store(conninfo() + " application_name=" + name, {.prefix = s.prefix});
@@ -346,9 +346,40 @@ TEST_CASE("postgres round trips: a server that ends the connection before the co
     ends.join();
     REQUIRE(e);
     CHECK(e->kind() == error_kind::io);
-    CHECK_FALSE(e->is_in_doubt());
+    CHECK(e->is_in_doubt()); // it could be a pooler's
     s.app.execute("ROLLBACK");
     CHECK(s.count("entries") == 0);
+}
+
+TEST_CASE("postgres round trips: a pooler that has lost the server after the commit leaves it in doubt, or resolved") {
+    struct last_words {
+        last_words() { faults::all().leave_last_words(true); }
+        ~last_words() { faults::all().leave_last_words(false); }
+    } const words;
+    for (const bool prepare : {true, false}) {
+        CAPTURE(prepare);
+        const auto prefix = fresh_prefix();
+        postgres::store store(conninfo(), {.prefix = prefix, .prepare = prepare});
+        const auto lose_answer = [&](const auto& call) {
+            faults::all().fail_at(2);
+            auto e = error_of(call);
+            CHECK(faults::all().fail_at(0));
+            return e;
+        };
+        auto tx = store.begin();
+        CHECK(lose_answer([&] { tx.enqueue_and_commit(std::array{draft_of(1)}, t0); })->is_in_doubt());
+        CHECK(store.find(id_of(1)));
+        tx = store.begin();
+        CHECK(lose_answer([&] { std::ignore = tx.claim_and_commit(request(t0)); })->is_in_doubt());
+        CHECK(store.find(id_of(1))->state == vouch::state::claimed);
+        tx = store.begin();
+        tx.enqueue(std::array{draft_of(2)}, t0);
+        CHECK_FALSE(lose_answer([&] { tx.commit(); })); // its number is known, so the store asks
+        CHECK(store.find(id_of(2)));
+        const auto d = draft_of(3);
+        CHECK_FALSE(lose_answer([&] { vouch::enqueue(store, std::span(&d, 1), t0); })); // repeats it
+        CHECK(store.list(vouch::query::all("q")).size() == 3);
+    }
 }
 
 TEST_CASE("postgres round trips: an answer that cannot be read after the commit is in doubt") {

@@ -80,13 +80,11 @@ class transaction : public validated_writer<transaction> {
     /// several that have neither predecessor nor group nor lane.
     std::vector<receipt> enqueue_and_commit(std::span<const draft> drafts, time_point now) {
         validate(drafts, expect_open());
-        if (!loan_->has_begun() && detail::draft_inserter::is_one_statement(drafts) && store_at_once(drafts, now)) {
-            std::vector<receipt> receipts;
-            receipts.reserve(drafts.size());
-            for (const auto& d : drafts) {
-                receipts.push_back({receipt::kind::inserted, d.id});
+        if (!loan_->has_begun() && is_one_statement(drafts)) {
+            auto all_inserted = receipts_of(drafts); // first: after the commit nothing may fail
+            if (store_at_once(drafts, now)) {
+                return all_inserted;
             }
-            return receipts;
         }
         auto receipts = enqueue(drafts, now);
         commit();
@@ -165,6 +163,20 @@ class transaction : public validated_writer<transaction> {
         return detail::translate_bad_alloc([&] {
             auto& lent = use();
             return operation(detail::unchecked_writer(lent.on(), session_, lent.in().positions(), &lent.in().heads()));
+        });
+    }
+
+    [[nodiscard]] static bool is_one_statement(std::span<const draft> drafts) {
+        return detail::translate_bad_alloc([&] { return detail::draft_inserter::is_one_statement(drafts); });
+    }
+    [[nodiscard]] static std::vector<receipt> receipts_of(std::span<const draft> drafts) {
+        return detail::translate_bad_alloc([&] {
+            std::vector<receipt> receipts;
+            receipts.reserve(drafts.size());
+            for (const auto& d : drafts) {
+                receipts.push_back({receipt::kind::inserted, d.id});
+            }
+            return receipts;
         });
     }
 

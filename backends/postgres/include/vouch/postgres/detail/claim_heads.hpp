@@ -4,16 +4,19 @@
 // The server keeps the index entries of claimed and ended entries as long as a transaction holds a snapshot that is older
 // than their end. A claim that begins at the lowest gate reads all of them, so the cost of each claim would grow with the
 // number of earlier claims. Here a claim that was slow makes the store ask for the oldest snapshot; while that stays the
-// same, claims begin where the last one has found its first entry. Every now and then one looks everywhere again, so that
-// at most a tenth of the time goes into such looks. An entry that gets a gate below that place meanwhile, from another
-// process, waits until then: at most `blind_max`.
+// same, claims begin where the last one has found its first entry: the head. After ten times as long as such a look took,
+// one looks everywhere again.
 //
-// Without an old snapshot every claim looks everywhere. Safe for any number of threads.
+// So a claim may pass over an entry that has got a gate below the head meanwhile, at most for `blind_max`. Entries that
+// this process stores or unlocks are not passed over. As long as no old snapshot is known, every claim looks everywhere.
+// Safe for any number of threads.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -35,53 +38,73 @@ class claim_heads {
     static constexpr std::chrono::milliseconds slow{5};
     /// How often to ask for the oldest snapshot, and how long it must be the same to count as held.
     static constexpr std::chrono::seconds ask_interval{1};
-    /// How long a place may be used: ten times as long as the look that found it took, within these limits.
+    /// How long a head may be used: ten times as long as the look that found it took, within these limits.
     static constexpr std::chrono::milliseconds blind_min{50};
     static constexpr std::chrono::seconds blind_max{10};
-    /// A place is at least so far before `now`: entries are stored some time after their due time was read from a clock,
+    /// A head is at least so far before `now`: entries are stored some time after their due time was read from a clock,
     /// and clocks differ.
     static constexpr duration margin = std::chrono::seconds{1};
 
     static constexpr time_point everywhere = time_point::min();
 
-    explicit claim_heads(clock::time_point now) noexcept : asked_at_(now) {}
-
-    /// The lowest gate that a claim should look at.
-    [[nodiscard]] time_point of(std::string_view queue, clock::time_point at) const {
-        if (!is_held_) {
-            return everywhere;
-        }
-        const std::lock_guard lock(mutex_);
-        const auto found = heads_.find(queue);
-        return found == heads_.end() || at >= found->second.good_until ? everywhere : found->second.gate;
-    }
-
+    /// A claim's look into the index, from `begin` to `end`.
     struct look {
-        time_point from{};                 ///< the lowest gate that was looked at
-        time_point now{};                  ///< the claim's
-        std::optional<time_point> first{}; ///< the lowest due time of what was claimed
+        time_point from = everywhere; ///< the lowest gate to look at
         clock::time_point began{};
-        clock::time_point ended{};
+        std::uint64_t number = 0; ///< 0: not registered
     };
 
-    void note(std::string_view queue, const look& l) {
-        const auto took = l.ended - l.began;
-        const bool is_slow = took >= slow;
-        if (!is_held_ && !is_slow) {
+    explicit claim_heads(clock::time_point now) noexcept : asked_at_(now) {}
+
+    /// The lowest gate that a claim would look at now.
+    [[nodiscard]] time_point of(std::string_view queue, clock::time_point at) const {
+        const std::lock_guard lock(mutex_);
+        return head_of(queue, at);
+    }
+
+    /// Every look must end with `end` or `drop`.
+    [[nodiscard]] look begin(std::string_view queue, clock::time_point at) {
+        if (!is_held_) {
+            return {.began = at};
+        }
+        const std::lock_guard lock(mutex_);
+        looks_.emplace(++last_number_, open_look{std::string(queue)});
+        return {.from = head_of(queue, at), .began = at, .number = last_number_};
+    }
+
+    /// What a claim found: at the claim's `now`, and the lowest due time of what it claimed.
+    struct finding {
+        time_point now{};
+        std::optional<time_point> first{};
+    };
+
+    void end(const look& l, std::string_view queue, const finding& f, clock::time_point at) {
+        const auto took = at - l.began;
+        if (!is_held_ && l.number == 0 && took < slow) {
             return;
         }
         const std::lock_guard lock(mutex_);
-        wants_snapshot_ = wants_snapshot_ || (is_slow && l.ended - asked_at_ >= ask_interval);
-        if (!is_held_) {
-            return;
+        wants_snapshot_ = wants_snapshot_ || ((is_held_ || took >= slow) && at - asked_at_ >= ask_interval);
+        const auto open = looks_.find(l.number);
+        if (open == looks_.end()) {
+            return; // it began before the snapshot was known, or is void
         }
-        const auto latest = l.now > everywhere + margin ? l.now - margin : everywhere;
-        const auto gate = std::min(l.first.value_or(latest), latest);
+        const auto latest = f.now > everywhere + margin ? f.now - margin : everywhere;
+        const auto gate = std::min({f.first.value_or(latest), latest, open->second.lowest});
+        looks_.erase(open);
         if (l.from == everywhere) {
             heads_.insert_or_assign(std::string(queue),
-                                    head{gate, l.ended + std::clamp<clock::duration>(10 * took, blind_min, blind_max)});
-        } else if (const auto found = heads_.find(queue); found != heads_.end()) {
-            found->second.gate = std::max(found->second.gate, gate);
+                                    head{gate, at + std::clamp<clock::duration>(10 * took, blind_min, blind_max)});
+        } else if (const auto found = heads_.find(queue); found != heads_.end() && found->second.gate == l.from) {
+            found->second.gate = std::max(l.from, gate); // unless it was changed meanwhile
+        }
+    }
+
+    /// The claim has failed, or says nothing about where the first entry is.
+    void drop(const look& l) noexcept {
+        if (l.number != 0) {
+            const std::lock_guard lock(mutex_);
+            looks_.erase(l.number);
         }
     }
 
@@ -98,6 +121,20 @@ class claim_heads {
         if (const auto found = heads_.find(queue); found != heads_.end()) {
             found->second.gate = std::min(found->second.gate, gate);
         }
+        for (auto& [number, open] : looks_) {
+            if (open.queue == queue) {
+                open.lowest = std::min(open.lowest, gate);
+            }
+        }
+    }
+
+    /// Makes the next claims look everywhere: a transaction has unlocked what others have passed over.
+    void forget() noexcept {
+        if (is_held_) {
+            const std::lock_guard lock(mutex_);
+            heads_.clear();
+            looks_.clear();
+        }
     }
 
     /// Whether the caller should ask the server for its oldest snapshot now, and then call `note_snapshot`.
@@ -110,12 +147,14 @@ class claim_heads {
         return wants_snapshot_.exchange(false);
     }
 
+    /// Empty: there is none.
     void note_snapshot(std::string oldest, clock::time_point at) {
         const std::lock_guard lock(mutex_);
         if (oldest.empty() || oldest != oldest_) {
             oldest_ = std::move(oldest);
             same_since_ = at;
             heads_.clear();
+            looks_.clear();
         }
         is_held_ = at - same_since_ >= ask_interval;
     }
@@ -125,15 +164,26 @@ class claim_heads {
         time_point gate{};
         clock::time_point good_until{};
     };
+    struct open_look {
+        std::string queue{};
+        time_point lowest = time_point::max(); ///< of the gates that this process has committed since it began
+    };
+
+    [[nodiscard]] time_point head_of(std::string_view queue, clock::time_point at) const {
+        const auto found = heads_.find(queue);
+        return found == heads_.end() || at >= found->second.good_until ? everywhere : found->second.gate;
+    }
 
     mutable std::mutex mutex_{};
     std::atomic<bool> is_held_ = false;
     std::atomic<bool> wants_snapshot_ = false;
     std::atomic<bool> has_backlog_ = false;
     clock::time_point asked_at_;
-    std::string oldest_{}; ///< the oldest transaction that a snapshot may not see
+    std::string oldest_{}; ///< the transaction up to which the oldest snapshot sees all
     clock::time_point same_since_{};
     std::map<std::string, head, std::less<>> heads_{};
+    std::map<std::uint64_t, open_look> looks_{};
+    std::uint64_t last_number_ = 0;
 };
 
 } // namespace postgres::detail

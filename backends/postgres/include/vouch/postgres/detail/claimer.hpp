@@ -29,6 +29,13 @@ class claimer {
   public:
     /// Without `heads` it looks everywhere.
     claimer(connection& on, session& in, claim_heads* heads) noexcept : on_(on), session_(in), heads_(heads) {}
+    claimer(const claimer&) = delete;
+    claimer& operator=(const claimer&) = delete;
+    ~claimer() {
+        if (heads_ != nullptr) {
+            heads_->drop(look_); // if it has not ended
+        }
+    }
 
     [[nodiscard]] std::vector<entry> claim(const claim_request& r) {
         if (r.limit == 0) {
@@ -36,17 +43,13 @@ class claimer {
         }
         on_.set_doing("claim");
         const auto until = r.now + r.lease;
-        if (r.only.is_nil()) {
-            begin_look(r);
+        if (!r.only.is_nil()) {
+            return read(r, on_.ask(sql::claim_only, parameters(r.queue, r.now, r.only, until, r.worker)));
         }
-        const auto found =
-            r.only.is_nil()
-                ? on_.ask(sql::claim, parameters(r.queue, r.now, std::uint64_t{r.limit}, until, r.worker, look_.from))
-                : on_.ask(sql::claim_only, parameters(r.queue, r.now, r.only, until, r.worker));
-        auto claimed = read(r, found);
-        if (r.only.is_nil()) {
-            end_look(r, claimed);
-        }
+        begin_look(r);
+        auto claimed = read(
+            r, on_.ask(sql::claim, parameters(r.queue, r.now, std::uint64_t{r.limit}, until, r.worker, look_.from)));
+        end_look(r, claimed);
         return claimed;
     }
 
@@ -88,10 +91,8 @@ class claimer {
 
   private:
     void begin_look(const claim_request& r) {
-        look_.from = claim_heads::everywhere;
         if (heads_ != nullptr) {
-            look_.began = claim_heads::clock::now();
-            look_.from = heads_->of(r.queue, look_.began);
+            look_ = heads_->begin(r.queue, claim_heads::clock::now());
             if (const auto own = session_.woken_queues.find(r.queue); own != session_.woken_queues.end()) {
                 look_.from = std::min(look_.from, own->second); // a transaction sees its own writes
             }
@@ -99,10 +100,8 @@ class claimer {
     }
     void end_look(const claim_request& r, const std::vector<entry>& claimed) {
         if (heads_ != nullptr) {
-            look_.now = r.now;
-            look_.first = claimed.empty() ? std::nullopt : std::optional(claimed.front().due_at);
-            look_.ended = claim_heads::clock::now();
-            heads_->note(r.queue, look_);
+            const auto first = claimed.empty() ? std::nullopt : std::optional(claimed.front().due_at);
+            heads_->end(look_, r.queue, {.now = r.now, .first = first}, claim_heads::clock::now());
         }
         note_backlog(claimed.size() == r.limit);
     }

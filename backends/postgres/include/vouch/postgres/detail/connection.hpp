@@ -61,6 +61,7 @@ class connection {
 
     /// Adds a statement to the next round trip. Returns the place of its answer.
     std::size_t add(sql which, const parameters& values = parameters()) {
+        pending_.reserve(pending_.size() + 2); // a COMMIT that libpq has must be known here
         enter_pipeline();
         const auto number = static_cast<std::size_t>(which);
         const auto name = "vouch_" + std::to_string(number);
@@ -113,7 +114,8 @@ class connection {
         return answers;
     }
 
-    /// Forgets what was added and not sent: libpq may have sent a part of it, so it is sent and its answers dropped.
+    /// For a transaction that will be rolled back: sends what was added, because libpq may have sent a part of it already,
+    /// and drops the answers.
     void abandon() noexcept {
         try {
             exchange();
@@ -140,13 +142,13 @@ class connection {
 
     /// Commits, with what was added before. Throws if it is known not to have happened.
     [[nodiscard]] committed commit(ends how = ends::with_commit) {
+        committed out;
+        out.answers.reserve(pending_.size() + 1); // before the COMMIT: after it nothing may throw
+        std::string failed;
         const auto place = how == ends::with_commit ? add(sql::commit) : statements_pending_;
         has_warned_ = false;
         const auto asked = std::exchange(pending_, {});
         statements_pending_ = 0;
-        committed out;
-        out.answers.reserve(asked.size());
-        std::string failed;
         // From here on the server may commit, even if libpq reports that it could not send everything.
         if (PQpipelineSync(db_) != 1) {
             lose();
@@ -159,7 +161,7 @@ class connection {
         } catch (...) { // no memory for the answer is as bad as no answer
             lose();
             if (!failed.empty() && out.answers.size() < place) {
-                throw; // the server answers in order, so it has not begun to commit
+                throw; // a statement has failed, so the server does not commit
             }
             return out;
         }
@@ -185,6 +187,9 @@ class connection {
     /// Ends the transaction, if one is open. If that fails, the connection counts as lost, and the server rolls back.
     void roll_back() noexcept {
         try {
+            if (has_pending() && !is_lost()) {
+                add(sql::roll_back); // in the same round trip: without BEGIN, the end of the round trip would commit
+            }
             abandon();
             if (!is_lost() && PQtransactionStatus(db_) != PQTRANS_IDLE) {
                 ask(sql::roll_back);
@@ -243,7 +248,9 @@ class connection {
         statements_pending_ = 0;
     }
 
-    /// Reads the answer to one message. `failed` is the SQLSTATE of the first error.
+    /// Reads the answer to one message. `failed` is the SQLSTATE of the first error. Throws if the connection was lost. It
+    /// may say why with an error of its own, which is no answer: a pooler sends one although the server may have done
+    /// everything.
     void receive(const asked_for& one, std::vector<rows>& answers, std::string& failed) {
         result_ptr result(PQgetResult(db_));
         const auto status = PQresultStatus(result.get());
@@ -257,12 +264,11 @@ class connection {
             }
             const auto code = sqlstate_of(result.get());
             if (status == PGRES_FATAL_ERROR && failed.empty()) {
-                failed = code;
-                // A lost connection has no code, or the server's last words.
                 if (code.empty() || PQstatus(db_) != CONNECTION_OK || is_last_word(result.get())) {
                     lose();
                     throw error_of(code, doing());
                 }
+                failed = code;
             }
         }
         if (!one.is_prepare) {

@@ -95,15 +95,15 @@ class database {
             try {
                 read(got.answers);
             } catch (const error& e) {
-                throw error(e.kind(), e.what(), {.in_doubt = true, .text_code = e.text_code()});
+                throw_in_doubt(e);
             } catch (const std::bad_alloc&) {
-                throw error(error_kind::full, out_of_memory.what(), {.in_doubt = true});
+                throw out_of_memory_in_doubt;
             }
         }
         if (!got.is_known || (on.has_warned() && in.transaction_number != 0)) {
             resolve(on, in);
             if (!has_answer) {
-                throw_in_doubt();
+                throw commit_in_doubt;
             }
         }
         announce(in);
@@ -137,12 +137,12 @@ class database {
         }
     }
 
-    [[noreturn]] static void throw_in_doubt() {
-        throw error(
-            error_kind::io,
-            "postgres: commit: the connection was lost, or the wait for a standby was cancelled, and whether the "
-            "transaction is stored for good cannot be found out",
-            {.in_doubt = true});
+    [[noreturn]] static void throw_in_doubt(const error& e) {
+        try {
+            throw error(e.kind(), e.what(), {.in_doubt = true, .text_code = e.text_code()});
+        } catch (const std::bad_alloc&) {
+            throw out_of_memory_in_doubt;
+        }
     }
 
     /// Returns if the transaction has committed, and throws otherwise. Without its number, it is in doubt.
@@ -160,7 +160,7 @@ class database {
             throw error(error_kind::io, "postgres: commit: the connection was lost, and the server has rolled back");
         }
         if (fate == commit_fate::unknown) {
-            throw_in_doubt();
+            throw commit_in_doubt;
         }
     }
 
@@ -224,6 +224,9 @@ class loan {
         in_->heads().note_snapshot(std::move(oldest), clock::now());
     }
     void roll_back() noexcept {
+        if (has_begun_) {
+            in_->heads().forget(); // claims have passed over what was locked here, and can be claimed again
+        }
         on_->roll_back();
         has_begun_ = false;
     }
@@ -238,7 +241,13 @@ class loan {
     /// Commits together with a statement that was added; see `database::commit_with`.
     template <class Read>
     void commit_with(session& s, std::size_t last, const Read& read) {
-        in_->commit_with(*on_, s, has_begun_ ? connection::ends::with_commit : connection::ends::by_itself, last, read);
+        try {
+            in_->commit_with(*on_, s, has_begun_ ? connection::ends::with_commit : connection::ends::by_itself, last,
+                             read);
+        } catch (...) {
+            in_->heads().forget(); // as in `roll_back`
+            throw;
+        }
         has_begun_ = false;
     }
 

@@ -118,12 +118,12 @@ class entry_writer {
         array epochs(pg_type::bigint);
         array results(pg_type::bytea);
         std::vector<std::size_t> asked;
-        for (const auto& [which, place] : places) {
-            const auto& s = settles[place];
+        for (std::size_t i = 0; i < settles.size(); ++i) { // in this order they are locked: as a claim returned them
+            const auto& s = settles[i];
             const auto* const success = std::get_if<succeed>(&s.outcome);
-            if (success != nullptr && !repeated.contains(which) && s.ticket.epoch <= INT64_MAX) {
-                asked.push_back(place);
-                ids.add(which);
+            if (success != nullptr && !repeated.contains(s.ticket.id) && s.ticket.epoch <= INT64_MAX) {
+                asked.push_back(i);
+                ids.add(s.ticket.id);
                 epochs.add(s.ticket.epoch);
                 results.add(success->result);
             }

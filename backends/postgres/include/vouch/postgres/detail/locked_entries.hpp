@@ -226,11 +226,9 @@ class locked_entries {
                 std::size_t next = 0;
                 const auto put = [&](const auto&... values) { (columns[next++].add(values), ...); };
                 const auto& l = s.now;
-                const auto error = s.has_error ? std::optional<std::string_view>(l.last_error) : std::nullopt;
-                const auto progress = s.has_progress ? std::optional<std::string_view>(l.progress) : std::nullopt;
                 put(s.queue, s.sequence, s.state_was, s.epoch_was, l.state, l.attempts, l.lapses, l.failures, l.epoch,
-                    l.due_at, s.is_blocked ? std::nullopt : gate_of(l), l.woken, l.updated_at, error, l.result,
-                    progress);
+                    l.due_at, s.is_blocked ? std::nullopt : gate_of(l), l.woken, l.updated_at,
+                    if_set{s.has_error, l.last_error}, l.result, if_set{s.has_progress, l.progress});
             }
         }
         if (columns[0].size() == 0) {

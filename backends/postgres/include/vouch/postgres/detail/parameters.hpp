@@ -30,6 +30,15 @@ struct or_null {
 template <class T>
 or_null(const T&) -> or_null<T>;
 
+/// A value that is NULL unless it is set.
+template <class T>
+struct if_set {
+    bool is_set;
+    const T& value;
+};
+template <class T>
+if_set(bool, const T&) -> if_set<T>;
+
 /// Appends an integer, most significant byte first.
 template <class Integer>
 void append_integer(std::string& to, Integer value) {
@@ -71,6 +80,10 @@ bool encode_or_null(std::string& to, const T& value) {
 template <class T>
 bool encode_or_null(std::string& to, const std::optional<T>& value) {
     return value && encode_or_null(to, *value);
+}
+template <class T>
+bool encode_or_null(std::string& to, const if_set<T>& value) {
+    return value.is_set && encode_or_null(to, value.value);
 }
 template <class T>
 bool encode_or_null(std::string& to, const or_null<T>& value) {

@@ -3,7 +3,8 @@
 // share. The tests look at the plan of each statement with empty and with large tables.
 //
 // A write that has an answer also returns the number of its transaction, with which a commit in doubt is resolved.
-// Rows are locked in one order: lanes by name, entries by sequence, groups by name.
+// Rows are locked in one order: lanes by name, entries by sequence, groups by name. Only `succeed` locks entries in the
+// order in which the caller names them, which is that of the claim.
 #pragma once
 
 #include <array>
@@ -100,9 +101,10 @@ inline constexpr std::array statements{
     sql_text{sql::notify, R"(SELECT pg_notify($1::text, q) FROM unnest($2::text[]) AS q
  WHERE EXISTS (SELECT 1 FROM @listeners))"},
 
-    // The transaction up to which the oldest snapshot sees all: of a session, a standby, or a prepared transaction.
+    // The transaction up to which the oldest snapshot sees all: of another session, a standby, or a prepared transaction. (Only
+    // autovacuum has no user, and only a standby no database. The type of a session is hidden from most roles.)
     sql_text{sql::oldest_snapshot, R"(SELECT x::text FROM (SELECT backend_xmin AS x FROM pg_stat_activity
- UNION ALL SELECT xmin FROM pg_replication_slots UNION ALL SELECT transaction FROM pg_prepared_xacts) s
+ WHERE pid <> pg_backend_pid() AND usesysid IS NOT NULL AND (datid IS NULL OR datname = current_database()) UNION ALL SELECT xmin FROM pg_replication_slots UNION ALL SELECT transaction FROM pg_prepared_xacts WHERE database = current_database()) s
  WHERE x IS NOT NULL ORDER BY age(x) DESC LIMIT 1)"},
 
     // Reading. The lists: $1 path, $2 after, $3 state, $4 topic, $5 limit, $6 payloads, $7 queue.

@@ -79,7 +79,14 @@ inline constexpr std::array sqlstates{
     return {meaning.kind, message, {.in_doubt = in_doubt, .text_code = code}};
 }
 
+// Made before they are needed, because an error that is in doubt must not turn into one that is not for want of memory.
 inline const error out_of_memory{error_kind::full, "postgres: out of memory"};
+inline const error out_of_memory_in_doubt{error_kind::full, "postgres: commit: out of memory", {.in_doubt = true}};
+inline const error commit_in_doubt{error_kind::io,
+                                   "postgres: commit: the connection was lost, or the wait for a standby was "
+                                   "cancelled, and whether the transaction is "
+                                   "stored for good cannot be found out",
+                                   {.in_doubt = true}};
 
 /// Returns `f()`. Throws `out_of_memory` in place of `std::bad_alloc`.
 template <class F>

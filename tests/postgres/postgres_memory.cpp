@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Allocations that fail, one after another, in every call that commits: the caller gets an error of vouch, and nothing was
+// stored or claimed unless the error is in doubt. This file replaces the global operator new of its program.
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <span>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <vouch/postgres.hpp>
+
+#include "catch.hpp"
+#include "postgres/server.hpp"
+#include "unit/support.hpp"
+
+namespace postgres_memory_test {
+
+/// How many allocations of this thread are left; 0: all succeed.
+inline thread_local long left = 0;
+
+} // namespace postgres_memory_test
+
+void* operator new(std::size_t size) {
+    if (postgres_memory_test::left > 0 && --postgres_memory_test::left == 0) {
+        throw std::bad_alloc();
+    }
+    if (void* const memory = std::malloc(size == 0 ? 1 : size)) {
+        return memory;
+    }
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace postgres_memory_test {
+
+using namespace support;
+using namespace std::chrono_literals;
+using postgres_test::conninfo;
+using postgres_test::fresh_prefix;
+namespace postgres = vouch::postgres;
+
+namespace {
+
+enum class ending { done, undone, in_doubt, other_exception };
+
+/// Calls `f` with the n-th allocation failing.
+template <class F>
+ending end_of(long n, const F& f) {
+    struct counted {
+        explicit counted(long n) { left = n; }
+        ~counted() { left = 0; }
+    };
+    try {
+        const counted now(n);
+        f();
+        return ending::done;
+    } catch (const vouch::error& e) {
+        return e.is_in_doubt() ? ending::in_doubt : ending::undone;
+    } catch (...) {
+        return ending::other_exception;
+    }
+}
+
+/// Names too long to be stored without an allocation.
+vouch::draft long_draft(std::uint64_t n) {
+    auto d = draft_of(n, "a queue with a name that needs an allocation");
+    d.payload = std::string(100, 'p');
+    return d;
+}
+
+vouch::claim_request claim_of(const vouch::draft& d) {
+    return {.queue = d.queue, .limit = 10, .now = t0, .lease = 1h, .worker = "w"};
+}
+
+/// A call that commits. `act` is carried out with each allocation failing in turn, on drafts of its own.
+struct scenario {
+    const char* name;
+    std::function<std::vector<vouch::draft>(std::uint64_t)> drafts;
+    std::function<void(postgres::store&, const std::vector<vouch::draft>&)> prepare; ///< commits
+    std::function<void(postgres::transaction&, const std::vector<vouch::draft>&)> before;
+    std::function<void(postgres::transaction&, const std::vector<vouch::draft>&, const vouch::claim_request&)> act;
+    vouch::state when_done = vouch::state::pending; ///< of the first entry
+};
+
+std::vector<scenario> scenarios() {
+    using drafts = std::vector<vouch::draft>;
+    const auto one = [](std::uint64_t n) { return drafts{long_draft(n)}; };
+    const auto in_lane = [](std::uint64_t n) {
+        drafts out{long_draft(n)};
+        out.front().lane = "a lane with a name that needs an allocation " + std::to_string(n);
+        return out;
+    };
+    const auto two = [](std::uint64_t n) { return drafts{long_draft(n), long_draft(n + 500'000)}; };
+    const auto not_prepared = [](postgres::store&, const drafts&) {};
+    const auto stored = [](postgres::store& store, const drafts& d) { vouch::enqueue(store, d, t0); };
+    const auto nothing = [](postgres::transaction&, const drafts&) {};
+    const auto enqueued = [](postgres::transaction& tx, const drafts& d) { std::ignore = tx.enqueue(d, t0); };
+    const auto enqueue = [](postgres::transaction& tx, const drafts& d, const auto&) {
+        std::ignore = tx.enqueue_and_commit(d, t0);
+    };
+    const auto claim = [](postgres::transaction& tx, const drafts&, const vouch::claim_request& request) {
+        std::ignore = tx.claim_and_commit(request);
+    };
+    const auto commit = [](postgres::transaction& tx, const drafts&, const auto&) { tx.commit(); };
+    return {
+        {"enqueue_and_commit of one", one, not_prepared, nothing, enqueue},
+        {"enqueue_and_commit of one with a lane", in_lane, not_prepared, nothing, enqueue},
+        {"enqueue_and_commit of two", two, not_prepared, nothing, enqueue},
+        {"claim_and_commit", one, stored, nothing, claim, vouch::state::claimed},
+        {"commit", one, not_prepared, enqueued, commit},
+    };
+}
+
+/// Ends what the last round has left, so that the next claim finds its own entry only.
+void end_all(postgres::store& store) {
+    vouch::transact(store, [&](auto& tx) {
+        for (const auto& e : tx.list(vouch::query::live(long_draft(1).queue))) {
+            if (e.state == vouch::state::claimed) {
+                std::ignore = settle_in(tx, ticket_of(e), vouch::succeed{}, t0);
+            } else {
+                std::ignore = tx.cancel(e.id, "over", t0);
+            }
+        }
+    });
+}
+
+} // namespace
+
+TEST_CASE("postgres memory: whichever allocation of a call that commits fails, what is said of it is true") {
+    for (const bool prepare : {true, false}) {
+        postgres::store store(conninfo(), {.prefix = fresh_prefix(), .prepare = prepare});
+        std::uint64_t number = 0;
+        for (const auto& s : scenarios()) {
+            CAPTURE(prepare, s.name);
+            ending ended{};
+            long n = 0;
+            do {
+                const auto drafts = s.drafts(++number);
+                const auto request = claim_of(drafts.front());
+                s.prepare(store, drafts);
+                {
+                    auto tx = store.begin();
+                    s.before(tx, drafts);
+                    ended = end_of(++n, [&] { s.act(tx, drafts, request); });
+                }
+                CAPTURE(n);
+                CHECK(ended != ending::other_exception);
+                if (ended == ending::undone) {
+                    std::this_thread::sleep_for(5ms); // what was sent may still be on its way
+                }
+                const auto e = store.find(id_of(number));
+                const bool is_done = e && e->state == s.when_done;
+                CHECK((ended == ending::in_doubt || is_done == (ended == ending::done)));
+                CHECK((!e || store.next_due(e->queue))); // it is not stuck
+                end_all(store);
+            } while (ended != ending::done);
+            CHECK(n > 3); // some were tried
+        }
+    }
+}
+
+} // namespace postgres_memory_test
