@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Allocations that fail, one after another, in every call that commits: the caller gets an error of vouch, and nothing was
-// stored or claimed unless the error is in doubt. This file replaces the global operator new of its program.
+// stored or claimed unless the error is in doubt.
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <span>
 #include <string>
 #include <thread>
@@ -16,6 +14,7 @@
 #include <vouch/postgres.hpp>
 
 #include "catch.hpp"
+#include "failing_new.hpp"
 #include "postgres/server.hpp"
 #include "unit/support.hpp"
 
@@ -26,17 +25,7 @@ inline thread_local long left = 0;
 
 } // namespace postgres_memory_test
 
-void* operator new(std::size_t size) {
-    if (postgres_memory_test::left > 0 && --postgres_memory_test::left == 0) {
-        throw std::bad_alloc();
-    }
-    if (void* const memory = std::malloc(size == 0 ? 1 : size)) {
-        return memory;
-    }
-    throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+bool allocation_fails() noexcept { return postgres_memory_test::left > 0 && --postgres_memory_test::left == 0; }
 
 namespace postgres_memory_test {
 

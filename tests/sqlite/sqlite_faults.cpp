@@ -22,33 +22,14 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
+#include "failing_new.hpp"
 #include "sqlite/application.hpp"
 #include "sqlite/day_of_work.hpp"
 #include "sqlite/failing_memory.hpp"
 #include "sqlite/faulty_vfs.hpp"
 #include "unit/support.hpp"
 
-// These replace the global ones of the whole program, which is why they do nothing special until told. Inlined, GCC 12
-// would see through one half of a pair and warn that the halves do not match.
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-    return sqlite_faults_test::shortage.strikes() ? nullptr : std::malloc(size == 0 ? 1 : size);
-}
-[[gnu::noinline]] void* operator new(std::size_t size) {
-    if (void* const p = operator new(size, std::nothrow)) {
-        return p;
-    }
-    throw std::bad_alloc{};
-}
-[[gnu::noinline]] void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-    return operator new(size, std::nothrow);
-}
-[[gnu::noinline]] void* operator new[](std::size_t size) { return operator new(size); }
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
+bool allocation_fails() noexcept { return sqlite_faults_test::shortage.strikes(); }
 
 namespace sqlite_faults_test {
 
