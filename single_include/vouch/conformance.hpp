@@ -1174,6 +1174,11 @@ template <class T>
            std::to_string(values.size()) + " in all";
 }
 
+template <class T>
+[[nodiscard]] std::string show_briefly(const std::optional<std::vector<T>>& values) {
+    return values ? show_briefly(*values) : show(values);
+}
+
 /// What was seen and what was expected, as far as they differ.
 template <class T>
 [[nodiscard]] std::pair<std::string, std::string> show_difference(const T& seen, const T& expected) {
@@ -5058,6 +5063,10 @@ inline constexpr std::array endings{
 };
 
 inline void closes(trial& t) {
+    auto empty = t.open(t.fresh_location()); // first, so that a printed test is short
+    auto first = empty.begin();
+    first.enqueue_last(std::array{draft_of(1)}, at(0));
+    all_misuse_at_last(t, first);
     for (const auto& [what, end] : endings) {
         auto store = furnished(t);
         auto tx = store.begin();

@@ -140,6 +140,10 @@ inline constexpr std::array endings{
 };
 
 inline void closes(trial& t) {
+    auto empty = t.open(t.fresh_location()); // first, so that a printed test is short
+    auto first = empty.begin();
+    first.enqueue_last(std::array{draft_of(1)}, at(0));
+    all_misuse_at_last(t, first);
     for (const auto& [what, end] : endings) {
         auto store = furnished(t);
         auto tx = store.begin();

@@ -134,6 +134,11 @@ template <class T>
            std::to_string(values.size()) + " in all";
 }
 
+template <class T>
+[[nodiscard]] std::string show_briefly(const std::optional<std::vector<T>>& values) {
+    return values ? show_briefly(*values) : show(values);
+}
+
 /// What was seen and what was expected, as far as they differ.
 template <class T>
 [[nodiscard]] std::pair<std::string, std::string> show_difference(const T& seen, const T& expected) {
