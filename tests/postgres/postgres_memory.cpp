@@ -14,6 +14,7 @@
 #include <vouch/postgres.hpp>
 
 #include "catch.hpp"
+#include "ending.hpp"
 #include "failing_new.hpp"
 #include "postgres/server.hpp"
 #include "unit/support.hpp"
@@ -37,24 +38,16 @@ namespace postgres = vouch::postgres;
 
 namespace {
 
-enum class ending { done, undone, in_doubt, other_exception };
-
 /// Calls `f` with the n-th allocation failing.
 template <class F>
-ending end_of(long n, const F& f) {
-    struct counted {
-        explicit counted(long n) { left = n; }
-        ~counted() { left = 0; }
-    };
-    try {
-        const counted now(n);
+ending end_of_starved(long n, const F& f) {
+    return end_of([&] {
+        struct counted {
+            explicit counted(long n) { left = n; }
+            ~counted() { left = 0; }
+        } const now(n);
         f();
-        return ending::done;
-    } catch (const vouch::error& e) {
-        return e.is_in_doubt() ? ending::in_doubt : ending::undone;
-    } catch (...) {
-        return ending::other_exception;
-    }
+    });
 }
 
 /// Names too long to be stored without an allocation.
@@ -137,7 +130,7 @@ TEST_CASE("postgres memory: whichever allocation of a call that commits fails, w
                 {
                     auto tx = store.begin();
                     s.before(tx, drafts);
-                    ended = end_of(++n, [&] { s.act(tx, drafts, request); });
+                    ended = end_of_starved(++n, [&] { s.act(tx, drafts, request); });
                 }
                 CAPTURE(n);
                 CHECK(ended != ending::other_exception);

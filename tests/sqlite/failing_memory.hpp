@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Allocations that fail: of C++ and of SQLite, counted together. sqlite_faults.cpp replaces the global operator new.
+// Allocations that fail: of C++ and of SQLite, counted together. sqlite_faults.cpp includes `failing_new.hpp`.
 #pragma once
-
-#include <cstdint>
 
 #include <sqlite3.h>
 
@@ -10,6 +8,7 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
+#include "ending.hpp"
 #include "sqlite/application.hpp"
 #include "sqlite/faulty_vfs.hpp"
 #include "sqlite/folder.hpp"
@@ -63,20 +62,5 @@ class own_memory {
         return kept;
     }
 };
-
-/// A step and its result.
-enum class ending : std::uint8_t { done, undone, in_doubt, other_exception };
-
-template <class F>
-ending end_of(F&& f) {
-    try {
-        f();
-        return ending::done;
-    } catch (const vouch::error& e) {
-        return e.is_in_doubt() ? ending::in_doubt : ending::undone;
-    } catch (...) {
-        return ending::other_exception;
-    }
-}
 
 } // namespace sqlite_faults_test
