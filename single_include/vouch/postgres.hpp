@@ -1704,8 +1704,9 @@ inline rows run_with(PGconn* c, const std::string& text, std::string_view doing,
 // same, claims begin where the last one has found its first entry: the head. After ten times as long as such a look took,
 // one looks everywhere again.
 //
-// So a claim may pass over an entry that has got a gate below the head meanwhile, at most for `blind_max`. Entries that
-// this process stores or unlocks are not passed over. As long as no old snapshot is known, every claim looks everywhere.
+// So a claim may pass over an entry that has got a gate below the head meanwhile, at most for `blind_max`. Entries that the
+// same store, or a copy of it, stores or unlocks are not passed over. As long as no old snapshot is known, every claim looks
+// everywhere.
 // Safe for any number of threads.
 
 namespace vouch {
@@ -1794,7 +1795,7 @@ class claim_heads {
     [[nodiscard]] bool has_backlog() const noexcept { return has_backlog_; }
     void note_backlog(bool is_full) noexcept { has_backlog_ = is_full; }
 
-    /// This process has committed an entry with this gate.
+    /// The store has committed an entry with this gate.
     void lower(std::string_view queue, time_point gate) noexcept {
         if (!is_held_) {
             return;
@@ -1848,7 +1849,7 @@ class claim_heads {
     };
     struct open_look {
         std::string queue{};
-        time_point lowest = time_point::max(); ///< of the gates that this process has committed since it began
+        time_point lowest = time_point::max(); ///< of the gates that the store has committed since it began
     };
 
     [[nodiscard]] time_point head_of(std::string_view queue, clock::time_point at) const {
@@ -2329,6 +2330,28 @@ class listener {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/postgres/detail/notify.hpp
+// The statement that wakes the processes which listen for a transaction's queues. It travels with the commit.
+
+namespace vouch {
+inline namespace v0 {
+namespace postgres::detail {
+
+inline void add_notify(connection& on, const session& in) {
+    if (in.woken_queues.empty()) {
+        return;
+    }
+    array queues(pg_type::text);
+    for (const auto& [queue, gate] : in.woken_queues) {
+        queues.add(queue);
+    }
+    on.add(sql::notify, parameters(on.names().channel(), queues));
+}
+
+} // namespace postgres::detail
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/postgres/detail/server_life.hpp
 // Finds out whether a transaction has committed whose connection was lost. PostgreSQL can tell by the transaction's
 // number, but after a crash, or a failover, it may give the same number to another transaction. So "committed" counts
@@ -2772,16 +2795,6 @@ class database {
         }
     }
 
-    void add_notify(connection& on, const session& in) const {
-        if (!in.woken_queues.empty()) {
-            array queues(pg_type::text);
-            for (const auto& [queue, gate] : in.woken_queues) {
-                queues.add(queue);
-            }
-            on.add(sql::notify, parameters(pool_.names().channel(), queues));
-        }
-    }
-
     [[noreturn]] static void throw_in_doubt(const error& e) {
         try {
             throw error(e.kind(), e.what(), {.in_doubt = true, .text_code = e.text_code()});
@@ -3039,7 +3052,6 @@ class draft_inserter {
 
     /// Whether `add_all` can store these.
     [[nodiscard]] static bool is_one_statement(std::span<const draft> drafts) {
-        const auto is_plain = [](const draft& d) { return d.group.empty() && d.lane.empty(); };
         return !drafts.empty() && count_together(drafts) == drafts.size() &&
                (drafts.size() == 1 || std::all_of(drafts.begin(), drafts.end(), is_plain));
     }
@@ -3048,7 +3060,7 @@ class draft_inserter {
     [[nodiscard]] std::size_t add_all(std::span<const draft> drafts, time_point now) {
         on_.set_doing("enqueue");
         const auto& d = drafts.front();
-        if (drafts.size() == 1 && d.group.empty() && d.lane.empty()) {
+        if (drafts.size() == 1 && is_plain(d)) {
             return on_.add(sql::insert_one, parameters_of_one(d, now));
         }
         for (const auto& one : drafts) {
@@ -3071,11 +3083,10 @@ class draft_inserter {
             return false;
         }
         const auto& d = drafts.front();
-        if (drafts.size() == 1 && d.group.empty() && d.lane.empty()) {
-            note_stored(d, now);
-        }
         auto first = answer[0];
-        if (drafts.size() == 1 && !(d.group.empty() && d.lane.empty())) {
+        if (drafts.size() == 1 && is_plain(d)) {
+            note_stored(d, now);
+        } else if (drafts.size() == 1) {
             first.skip(); // the id
         }
         first.read(session_.transaction_number);
@@ -3083,6 +3094,8 @@ class draft_inserter {
     }
 
   private:
+    [[nodiscard]] static bool is_plain(const draft& d) noexcept { return d.group.empty() && d.lane.empty(); }
+
     [[nodiscard]] parameters parameters_of_one(const draft& d, time_point now) const {
         const auto trail = encode_trail(d.trail);
         const auto headers = encode_headers(d.headers);
@@ -4539,7 +4552,7 @@ class joined : public validated_writer<joined> {
             return within_savepoint([&] {
                 detail::session session;
                 auto answer = operation(detail::unchecked_writer(in.on, session, member_->positions));
-                add_notify(session);
+                detail::add_notify(in.on, session);
                 return answer;
             });
         });
@@ -4568,17 +4581,6 @@ class joined : public validated_writer<joined> {
         } catch (...) {
             undo();
             throw;
-        }
-    }
-
-    void add_notify(const detail::session& session) {
-        if (!session.woken_queues.empty()) {
-            detail::array queues(detail::pg_type::text);
-            for (const auto& [queue, gate] : session.woken_queues) {
-                queues.add(queue);
-            }
-            auto& on = member_->on;
-            on.add(detail::sql::notify, detail::parameters(on.names().channel(), queues));
         }
     }
 

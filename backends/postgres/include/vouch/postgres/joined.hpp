@@ -29,7 +29,7 @@
 #include <vouch/postgres/detail/connection.hpp>
 #include <vouch/postgres/detail/entry_reader.hpp>
 #include <vouch/postgres/detail/migration.hpp>
-#include <vouch/postgres/detail/parameters.hpp>
+#include <vouch/postgres/detail/notify.hpp>
 #include <vouch/postgres/detail/purge_positions.hpp>
 #include <vouch/postgres/detail/session.hpp>
 #include <vouch/postgres/detail/sqlstate.hpp>
@@ -103,7 +103,7 @@ class joined : public validated_writer<joined> {
             return within_savepoint([&] {
                 detail::session session;
                 auto answer = operation(detail::unchecked_writer(in.on, session, member_->positions));
-                add_notify(session);
+                detail::add_notify(in.on, session);
                 return answer;
             });
         });
@@ -132,17 +132,6 @@ class joined : public validated_writer<joined> {
         } catch (...) {
             undo();
             throw;
-        }
-    }
-
-    void add_notify(const detail::session& session) {
-        if (!session.woken_queues.empty()) {
-            detail::array queues(detail::pg_type::text);
-            for (const auto& [queue, gate] : session.woken_queues) {
-                queues.add(queue);
-            }
-            auto& on = member_->on;
-            on.add(detail::sql::notify, detail::parameters(on.names().channel(), queues));
         }
     }
 

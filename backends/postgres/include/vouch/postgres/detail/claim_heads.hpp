@@ -7,8 +7,9 @@
 // same, claims begin where the last one has found its first entry: the head. After ten times as long as such a look took,
 // one looks everywhere again.
 //
-// So a claim may pass over an entry that has got a gate below the head meanwhile, at most for `blind_max`. Entries that
-// this process stores or unlocks are not passed over. As long as no old snapshot is known, every claim looks everywhere.
+// So a claim may pass over an entry that has got a gate below the head meanwhile, at most for `blind_max`. Entries that the
+// same store, or a copy of it, stores or unlocks are not passed over. As long as no old snapshot is known, every claim looks
+// everywhere.
 // Safe for any number of threads.
 #pragma once
 
@@ -112,7 +113,7 @@ class claim_heads {
     [[nodiscard]] bool has_backlog() const noexcept { return has_backlog_; }
     void note_backlog(bool is_full) noexcept { has_backlog_ = is_full; }
 
-    /// This process has committed an entry with this gate.
+    /// The store has committed an entry with this gate.
     void lower(std::string_view queue, time_point gate) noexcept {
         if (!is_held_) {
             return;
@@ -166,7 +167,7 @@ class claim_heads {
     };
     struct open_look {
         std::string queue{};
-        time_point lowest = time_point::max(); ///< of the gates that this process has committed since it began
+        time_point lowest = time_point::max(); ///< of the gates that the store has committed since it began
     };
 
     [[nodiscard]] time_point head_of(std::string_view queue, clock::time_point at) const {

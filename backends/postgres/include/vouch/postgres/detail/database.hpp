@@ -16,6 +16,7 @@
 #include <vouch/postgres/detail/connection.hpp>
 #include <vouch/postgres/detail/listener.hpp>
 #include <vouch/postgres/detail/migration.hpp>
+#include <vouch/postgres/detail/notify.hpp>
 #include <vouch/postgres/detail/pool.hpp>
 #include <vouch/postgres/detail/purge_positions.hpp>
 #include <vouch/postgres/detail/server_life.hpp>
@@ -124,16 +125,6 @@ class database {
         for (const auto& [queue, gate] : in.woken_queues) {
             heads_.lower(queue, gate);
             counts().raise(queue);
-        }
-    }
-
-    void add_notify(connection& on, const session& in) const {
-        if (!in.woken_queues.empty()) {
-            array queues(pg_type::text);
-            for (const auto& [queue, gate] : in.woken_queues) {
-                queues.add(queue);
-            }
-            on.add(sql::notify, parameters(pool_.names().channel(), queues));
         }
     }
 

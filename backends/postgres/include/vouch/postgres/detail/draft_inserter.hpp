@@ -47,7 +47,6 @@ class draft_inserter {
 
     /// Whether `add_all` can store these.
     [[nodiscard]] static bool is_one_statement(std::span<const draft> drafts) {
-        const auto is_plain = [](const draft& d) { return d.group.empty() && d.lane.empty(); };
         return !drafts.empty() && count_together(drafts) == drafts.size() &&
                (drafts.size() == 1 || std::all_of(drafts.begin(), drafts.end(), is_plain));
     }
@@ -56,7 +55,7 @@ class draft_inserter {
     [[nodiscard]] std::size_t add_all(std::span<const draft> drafts, time_point now) {
         on_.set_doing("enqueue");
         const auto& d = drafts.front();
-        if (drafts.size() == 1 && d.group.empty() && d.lane.empty()) {
+        if (drafts.size() == 1 && is_plain(d)) {
             return on_.add(sql::insert_one, parameters_of_one(d, now));
         }
         for (const auto& one : drafts) {
@@ -79,11 +78,10 @@ class draft_inserter {
             return false;
         }
         const auto& d = drafts.front();
-        if (drafts.size() == 1 && d.group.empty() && d.lane.empty()) {
-            note_stored(d, now);
-        }
         auto first = answer[0];
-        if (drafts.size() == 1 && !(d.group.empty() && d.lane.empty())) {
+        if (drafts.size() == 1 && is_plain(d)) {
+            note_stored(d, now);
+        } else if (drafts.size() == 1) {
             first.skip(); // the id
         }
         first.read(session_.transaction_number);
@@ -91,6 +89,8 @@ class draft_inserter {
     }
 
   private:
+    [[nodiscard]] static bool is_plain(const draft& d) noexcept { return d.group.empty() && d.lane.empty(); }
+
     [[nodiscard]] parameters parameters_of_one(const draft& d, time_point now) const {
         const auto trail = encode_trail(d.trail);
         const auto headers = encode_headers(d.headers);
