@@ -6,10 +6,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -31,6 +33,7 @@ struct call_counts {
     std::atomic<int> enqueues = 0; // those that commit
     std::atomic<int> claims = 0;
     std::atomic<int> left = 0; // claims that were left to another transaction
+    std::atomic<int> settles = 0;
     std::atomic<int> commits = 0;
     std::atomic<bool> is_in_doubt = false; // the next call that commits does, and says that it is in doubt
 };
@@ -62,6 +65,19 @@ class committing_transaction : public vouch::transaction_adaptor<vouch::memory::
         auto claimed = inner().claim(request);
         end();
         return claimed;
+    }
+
+    [[nodiscard]] vouch::settled_and_claimed settle_claim_and_commit(std::span<const vouch::settle> settles,
+                                                                     vouch::time_point now,
+                                                                     const vouch::claim_request& request) {
+        ++calls_->settles;
+        vouch::settled_and_claimed out{.settlements = inner().settle(settles, now)};
+        if (all_applied(out.settlements)) {
+            out.claimed = claim_and_commit(request);
+        } else {
+            close();
+        }
+        return out;
     }
 
   private:
@@ -159,6 +175,86 @@ TEST_CASE("committing: a runner hands entries with an expired lease back, and dr
     CHECK(runner.run_until_idle().succeeded == 2);
     CHECK(handled == list{3, 4, 1, 2});
     CHECK(store.calls->left >= 2);
+}
+
+namespace {
+
+/// A runner of a store that settles, claims and commits in one call.
+struct settling {
+    committing_store store{};
+    vouch::manual_clock clock{t0};
+    vouch::outbox<committing_store> outbox{store, {.clock = clock}};
+    vouch::router<committing_store> routes{outbox};
+
+    void put(const vouch::draft& d) { std::ignore = vouch::enqueue(store, std::array{d}, t0); }
+};
+
+} // namespace
+
+TEST_CASE("committing: a runner settles, claims and commits in one call") {
+    settling s;
+    s.routes.on("t", [] {});
+    for (std::uint64_t n = 1; n <= 4; ++n) {
+        s.put(draft_of(n));
+    }
+    vouch::runner runner(s.outbox, s.routes, {.queue = "q", .batch_size = 2});
+    CHECK(runner.run_until_idle().succeeded == 4);
+    CHECK(s.store.calls->settles == 2);
+    CHECK(s.store.calls->claims == 3);
+    CHECK(s.store.calls->commits == 0);
+}
+
+TEST_CASE("committing: a runner settles an entry of a group before it claims and commits") {
+    settling s;
+    s.routes.on("t", [] {});
+    auto member = draft_of(1);
+    member.group = "g";
+    s.put(member);
+    s.put(draft_of(2));
+    vouch::runner runner(s.outbox, s.routes, {.queue = "q", .batch_size = 1});
+    std::string completed;
+    runner.on_group_complete([&](auto&, const std::string& group, const vouch::entry&) { completed = group; });
+    CHECK(runner.run_until_idle().succeeded == 2);
+    CHECK(completed == "g");
+    CHECK(s.store.calls->settles == 1); // that of the other entry
+}
+
+TEST_CASE("committing: a settle that is refused leaves its neighbours to be settled, and its emissions are lost") {
+    settling s;
+    s.routes.on("t", [](vouch::delivery& d) {
+        d.emit({.queue = "other", .topic = "t", .key = std::to_string(d.entry().id.low)});
+    });
+    s.put(draft_of(1));
+    s.put(draft_of(2));
+    vouch::runner runner(s.outbox, s.routes, {.queue = "q", .batch_size = 2, .lease = 1min});
+    auto done = runner.handle_all(runner.claim());
+    s.clock.pass(1h);
+    REQUIRE(vouch::claim(s.store, request(s.clock(), {.limit = 1})).size() == 1); // takes 1 over
+    const auto report = runner.settle_and_claim(done).first;
+    CHECK(report.succeeded == 1);
+    CHECK(report.stale == 1);
+    CHECK(s.store.calls->settles == 2);
+    CHECK(s.store.inner().counts("q")[vouch::state::succeeded] == 1);
+    CHECK(s.store.inner().list(vouch::query::keyed("other", "1")).empty());
+    CHECK(s.store.inner().list(vouch::query::keyed("other", "2")).size() == 1);
+}
+
+TEST_CASE("committing: a settle in doubt is resolved, and its claims are forgotten") {
+    settling s;
+    int handled = 0;
+    s.routes.on("t", [&] { ++handled; });
+    s.put(draft_of(1));
+    s.put(draft_of(2));
+    vouch::runner runner(s.outbox, s.routes, {.queue = "q", .batch_size = 1, .lease = 1min});
+    auto done = runner.handle_all(runner.claim());
+    s.store.calls->is_in_doubt = true;
+    const auto [report, claimed] = runner.settle_and_claim(done);
+    CHECK(report.succeeded == 1);
+    CHECK(claimed.empty()); // 2 is claimed, but by whom is not known
+    CHECK(s.store.inner().find(id_of(2))->state == vouch::state::claimed);
+    s.clock.pass(1h);
+    CHECK(runner.run_until_idle().succeeded == 1);
+    CHECK(handled == 2);
 }
 
 TEST_CASE("committing: a worker drains the queue, entries with an expired lease included") {

@@ -7,6 +7,8 @@
 
 #include "catch.hpp"
 
+namespace contract_error_test {
+
 namespace {
 
 using vouch::error;
@@ -33,3 +35,5 @@ TEST_CASE("error: copying one does not throw") {
 }
 
 } // namespace
+
+} // namespace contract_error_test

@@ -110,20 +110,32 @@ concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
     { tx.commit() } -> std::same_as<void>;
 };
 
-/// A transaction whose last operation can travel with its commit. Optional: it saves a store behind a network one round
-/// trip. A store declares the capability `committing` exactly if its transactions model it. `vouch::enqueue`,
-/// `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and then `commit`. After
-/// each of the two the transaction is closed, whatever it returns or throws, except for `invalid_argument`. If it throws,
-/// nothing of the transaction remains, unless the error `is_in_doubt`.
+/// What `settle_claim_and_commit` returns.
+struct settled_and_claimed {
+    std::vector<settlement> settlements{};       ///< what `settle` returns
+    std::optional<std::vector<entry>> claimed{}; ///< what `claim_and_commit` returns; nothing if a settle was refused
+    [[nodiscard]] friend bool operator==(const settled_and_claimed&, const settled_and_claimed&) = default;
+};
+
+/// A transaction whose last operations can travel with its commit. Optional: it saves a store behind a network round
+/// trips. A store declares the capability `committing` exactly if its transactions model it. `vouch::enqueue`,
+/// `vouch::claim`, runners and workers use it if there is one, and otherwise call the operations and then `commit`. After
+/// each of the three the transaction is closed, whatever it returns or throws, except for `invalid_argument`. If it
+/// throws, nothing of the transaction remains, unless the error `is_in_doubt`.
 ///  1. `enqueue_and_commit` does and returns what `enqueue` does, and commits.
 ///  2. `claim_and_commit` does and returns what `claim` does, and commits. Or it claims nothing, commits and returns
 ///     nothing; the caller then claims in another transaction. It must do so if it would take over an entry whose lease
 ///     has expired: the caller may have to hand such an entry back in the transaction that claims it.
+///  3. `settle_claim_and_commit` does what `settle` does and then, if every verdict is `applied`, what `claim_and_commit`
+///     does; so it can claim what the settles have made due. If a verdict is not `applied`, it rolls back: nothing of the
+///     transaction remains, earlier writes included, and nothing is claimed.
 template <class T>
 concept committing_transaction = transaction<T> &&
-    requires(T& tx, std::span<const draft> drafts, time_point now, const claim_request& claim) {
+    requires(T& tx, std::span<const draft> drafts, std::span<const settle> settles, time_point now,
+             const claim_request& claim) {
     { tx.enqueue_and_commit(drafts, now) } -> std::same_as<std::vector<receipt>>;
     { tx.claim_and_commit(claim) } -> std::same_as<std::optional<std::vector<entry>>>;
+    { tx.settle_claim_and_commit(settles, now, claim) } -> std::same_as<settled_and_claimed>;
 };
 
 /// Holds the entries. Any number of threads may call `begin` and read at the same time. Reads on the store see

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include <vouch/contract/id.hpp>
@@ -42,6 +43,16 @@ struct settlement {
     bool group_completed = false; ///< with this settle the last open member of the group succeeded
     [[nodiscard]] friend constexpr bool operator==(const settlement&, const settlement&) noexcept = default;
 };
+
+/// Whether every verdict is `applied`.
+[[nodiscard]] constexpr bool all_applied(std::span<const settlement> settlements) noexcept {
+    for (const auto& s : settlements) {
+        if (s.verdict != verdict::applied) {
+            return false;
+        }
+    }
+    return true;
+}
 
 /// Writes `applied`, or `applied, group completed`.
 template <text_stream Stream>
