@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs eight processes on one server (`soak [SECONDS]`, default 20): three workers for plain entries, lanes and groups, two
+// Runs eight processes on one server (`soak [SECONDS]`, default 10): three workers for plain entries, lanes and groups, two
 // for sagas and their participants, two producers, and one that purges. Every second one of the eight, in turn, is killed
 // with SIGKILL and started again. In the end
 // 1. every entry whose transaction has committed has ended, and none has ended twice;
@@ -186,7 +186,7 @@ void check_samples(vouch::duration start) {
 } // namespace
 
 int main(int argc, char** argv) {
-    const std::chrono::seconds how_long{argc > 1 ? std::atoi(argv[1]) : 20};
+    const std::chrono::seconds how_long{argc > 1 ? std::atoi(argv[1]) : 10};
     in_a_child(soak::create_tables);
     team all;
     std::size_t kills = 0;

@@ -28,17 +28,18 @@
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/outcome.hpp>
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/validated_reader.hpp>
 #include <vouch/contract/validated_writer.hpp>
 #include <vouch/contract/verdict.hpp>
-#include <vouch/postgres/detail/claimer.hpp>
+#include <vouch/postgres/detail/at_once.hpp>
 #include <vouch/postgres/detail/database.hpp>
 #include <vouch/postgres/detail/draft_inserter.hpp>
 #include <vouch/postgres/detail/entry_reader.hpp>
-#include <vouch/postgres/detail/rows.hpp>
+#include <vouch/postgres/detail/entry_writer.hpp>
 #include <vouch/postgres/detail/session.hpp>
 #include <vouch/postgres/detail/sqlstate.hpp>
 #include <vouch/postgres/detail/unchecked_writer.hpp>
@@ -82,7 +83,7 @@ class transaction : public validated_writer<transaction> {
         validate(drafts, expect_open());
         if (!loan_->has_begun() && is_one_statement(drafts)) {
             auto all_inserted = receipts_of(drafts); // first: after the commit nothing may fail
-            if (store_at_once(drafts, now)) {
+            if (commit_at_once([&](auto& lent) { return detail::enqueue_at_once(lent, session_, drafts, now); })) {
                 return all_inserted;
             }
         }
@@ -99,16 +100,40 @@ class transaction : public validated_writer<transaction> {
             commit();
             return claimed;
         }
-        close_after([&] {
-            auto& lent = use_whole();
-            detail::claimer claimer(lent.on(), session_, &lent.in().heads());
-            const auto at = claimer.add_unlapsed(request);
-            lent.commit_with(session_, at.last(), [&](const std::vector<detail::rows>& answers) {
-                claimed = claimer.read_unlapsed(request, at, answers);
-            });
-        });
-        close();
+        static_cast<void>(commit_at_once([&](auto& lent) {
+            claimed = detail::claim_at_once(lent, session_, request);
+            return true;
+        }));
         return claimed;
+    }
+
+    /// In one round trip, if nothing was done before and the settles are successes of entries without group, lane and
+    /// parent. For a queue with others it takes the round trips of a settle and one more.
+    [[nodiscard]] settled_and_claimed settle_claim_and_commit(std::span<const vouch::settle> settles, time_point now,
+                                                              const claim_request& request) {
+        validate(settles, expect_open().limits);
+        validate(request, detail::supported.limits);
+        if (settles.empty()) {
+            return {.claimed = claim_and_commit(request)};
+        }
+        settled_and_claimed out;
+        if (are_at_once(settles, request) && commit_at_once([&](auto& lent) {
+                return detail::settle_at_once(lent, session_, {settles, now, request}, out);
+            })) {
+            return out;
+        }
+        out.settlements = settle(settles, now);
+        if (!all_applied(out.settlements)) {
+            close();
+            return out;
+        }
+        close_after([&] {
+            if (detail::entry_writer::are_successes(settles)) { // others say nothing about the entries of the queue
+                loan_->in().plain().note(request.queue, session_.has_plain_settles);
+            }
+        });
+        out.claimed = claim_and_commit(request);
+        return out;
     }
 
     /// The connection of this transaction, which has begun on the server. Statements that the application runs on it are
@@ -180,30 +205,27 @@ class transaction : public validated_writer<transaction> {
         });
     }
 
-    /// Returns whether the drafts were stored. If not, one is a duplicate: nothing was written, and the transaction can
-    /// begin again.
-    [[nodiscard]] bool store_at_once(std::span<const draft> drafts, time_point now) {
-        bool are_stored = false;
+    /// Whether the settles may be carried out in one round trip with the claim.
+    [[nodiscard]] bool are_at_once(std::span<const vouch::settle> settles, const claim_request& request) {
+        bool is_possible = false;
         close_after([&] {
-            auto& lent = use_whole();
-            detail::draft_inserter inserter(lent.on(), session_);
-            const auto place = inserter.add_all(drafts, now);
-            try {
-                lent.commit_with(session_, place, [&](const std::vector<detail::rows>& answers) {
-                    are_stored = inserter.read_all(drafts, now, answers[place]);
-                });
-            } catch (const error& e) {
-                if (e.is_in_doubt() || e.text_code() != detail::not_all_stored) {
-                    throw;
-                }
-                lent.roll_back();
-            }
+            is_possible = !loan_->has_begun() && request.limit != 0 && request.only.is_nil() &&
+                          loan_->in().plain().contains(request.queue) && detail::entry_writer::are_successes(settles);
         });
+        return is_possible;
+    }
+
+    /// Returns what `operation(loan)` returns: whether it has committed. If not, nothing was written, and the transaction
+    /// can begin again.
+    template <class Operation>
+    [[nodiscard]] bool commit_at_once(const Operation& operation) {
+        bool has_committed = false;
+        close_after([&] { has_committed = operation(use_whole()); });
         session_ = {};
-        if (are_stored) {
+        if (has_committed) {
             close();
         }
-        return are_stored;
+        return has_committed;
     }
 
     /// Closes the transaction if the operation throws.

@@ -118,9 +118,12 @@ class claimer {
             one.read(session_.transaction_number);
             read_claimed(one, r, claimed[i]);
         }
-        std::sort(claimed.begin(), claimed.end(), [](const entry& a, const entry& b) {
+        const auto is_before = [](const entry& a, const entry& b) {
             return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
-        });
+        };
+        if (!std::is_sorted(claimed.begin(), claimed.end(), is_before)) { // else a sort would move all of them
+            std::sort(claimed.begin(), claimed.end(), is_before);
+        }
         return claimed;
     }
 

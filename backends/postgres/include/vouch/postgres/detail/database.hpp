@@ -17,6 +17,7 @@
 #include <vouch/postgres/detail/listener.hpp>
 #include <vouch/postgres/detail/migration.hpp>
 #include <vouch/postgres/detail/notify.hpp>
+#include <vouch/postgres/detail/plain_queues.hpp>
 #include <vouch/postgres/detail/pool.hpp>
 #include <vouch/postgres/detail/purge_positions.hpp>
 #include <vouch/postgres/detail/server_life.hpp>
@@ -60,6 +61,7 @@ class database {
     [[nodiscard]] detail::pool& pool() noexcept { return pool_; }
     [[nodiscard]] purge_positions& positions() noexcept { return positions_; }
     [[nodiscard]] claim_heads& heads() noexcept { return heads_; }
+    [[nodiscard]] plain_queues& plain() noexcept { return plain_; }
     [[nodiscard]] wake_counts& counts() noexcept { return listener_->counts(); }
 
     /// From now on, commits of other processes raise the counts, too. The first call waits for the connection, but not
@@ -158,6 +160,7 @@ class database {
     detail::pool pool_;
     purge_positions positions_{};
     claim_heads heads_{claim_heads::clock::now()};
+    plain_queues plain_{};
     std::shared_ptr<listener> listener_{};
 };
 

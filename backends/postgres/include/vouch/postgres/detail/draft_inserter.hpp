@@ -62,10 +62,10 @@ class draft_inserter {
             note_stored(one, now); // before it is known: a duplicate wakes workers for nothing
         }
         if (drafts.size() > 1) {
-            return on_.add(sql::insert_all, arrays_of(drafts, now).for_statement(now));
+            return on_.add(sql::insert_all, arrays_of(drafts).for_statement(now));
         }
         const auto lanes = lanes_of(d);
-        const auto place = add_insert(arrays_of(drafts, now), lanes, now);
+        const auto place = add_insert(arrays_of(drafts), lanes, now);
         if (!lanes.empty()) {
             on_.add(sql::drop_lanes, parameters_of(lanes)); // if it was a duplicate
         }
@@ -99,10 +99,10 @@ class draft_inserter {
                           or_null{d.progress}, d.result, d.payload);
     }
 
-    [[nodiscard]] static draft_arrays arrays_of(std::span<const draft> drafts, time_point now) {
+    [[nodiscard]] static draft_arrays arrays_of(std::span<const draft> drafts) {
         draft_arrays rows;
         for (const auto& d : drafts) {
-            rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
+            rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane});
         }
         return rows;
     }
@@ -156,7 +156,7 @@ class draft_inserter {
                 lanes.emplace(d.queue, d.lane);
             }
         }
-        const auto stored = insert(arrays_of(drafts, now), lanes, now);
+        const auto stored = insert(arrays_of(drafts), lanes, now);
         bool has_all = true;
         for (const auto& d : drafts) {
             if (stored.size() == drafts.size() || std::binary_search(stored.begin(), stored.end(), d.id)) {
@@ -209,7 +209,7 @@ class draft_inserter {
             if (const auto owner = find_owner(d)) {
                 return {receipt::kind::duplicate, *owner};
             }
-            if (!insert(arrays_of(std::span(&d, 1), now), lanes_of(d), now).empty()) {
+            if (!insert(arrays_of(std::span(&d, 1)), lanes_of(d), now).empty()) {
                 note_stored(d, now);
                 return {receipt::kind::inserted, d.id};
             }
@@ -274,7 +274,7 @@ class draft_inserter {
             return answer;
         }
         draft_arrays rows;
-        rows.add(d, dead->gives, now);
+        rows.add(d, dead->gives);
         lane_set lanes;
         if (!dead->gives.lane.empty()) {
             lanes.emplace(d.queue, dead->gives.lane);

@@ -5,6 +5,7 @@
 // round trip. Requires valid arguments.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -22,6 +23,7 @@
 #include <vouch/postgres/detail/connection.hpp>
 #include <vouch/postgres/detail/locked_entries.hpp>
 #include <vouch/postgres/detail/parameters.hpp>
+#include <vouch/postgres/detail/rows.hpp>
 #include <vouch/postgres/detail/session.hpp>
 #include <vouch/postgres/detail/sql.hpp>
 
@@ -49,6 +51,7 @@ class entry_writer {
                 is_complete = false;
             }
         }
+        session_.has_plain_settles = is_complete;
         std::vector<settlement> answers(settles.size(), settlement{.verdict = verdict::applied});
         if (is_complete) {
             return answers;
@@ -64,6 +67,31 @@ class entry_writer {
         }
         return answers;
     }
+
+    /// Whether `add_successes` may carry these out: it also requires that their entries reach no others.
+    [[nodiscard]] static bool are_successes(std::span<const vouch::settle> settles) {
+        std::vector<id> ids;
+        ids.reserve(settles.size());
+        for (const auto& s : settles) {
+            if (!is_success(s)) {
+                return false;
+            }
+            ids.push_back(s.ticket.id);
+        }
+        std::sort(ids.begin(), ids.end());
+        return std::adjacent_find(ids.begin(), ids.end()) == ids.end();
+    }
+
+    /// Adds what settles all of them. If one of the verdicts is not `applied`, or an entry reaches others, it fails with
+    /// `not_all_applied`. Returns the place of the answer.
+    [[nodiscard]] std::size_t add_successes(std::span<const vouch::settle> settles, time_point now) {
+        successes all;
+        for (const auto& s : settles) {
+            all.add(s);
+        }
+        return on_.add(sql::succeed_all, all.for_statement(now));
+    }
+    void read_successes(const rows& answer) { answer[0].read(session_.transaction_number); }
 
     [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
         on_.set_doing("extend");
@@ -95,6 +123,29 @@ class entry_writer {
     }
 
   private:
+    /// The parameters of `succeed` and `succeed_all`. The entries are locked in the order in which they are added.
+    class successes {
+      public:
+        void add(const vouch::settle& s) {
+            ids_.add(s.ticket.id);
+            epochs_.add(s.ticket.epoch);
+            results_.add(std::get<succeed>(s.outcome).result);
+        }
+        [[nodiscard]] parameters for_statement(time_point now) const {
+            return parameters(now, ids_, epochs_, results_);
+        }
+
+      private:
+        array ids_{pg_type::uuid};
+        array epochs_{pg_type::bigint};
+        array results_{pg_type::bytea};
+    };
+
+    /// The table has no greater epoch than that of a bigint.
+    [[nodiscard]] static bool is_success(const vouch::settle& s) noexcept {
+        return std::holds_alternative<succeed>(s.outcome) && s.ticket.epoch <= INT64_MAX;
+    }
+
     template <class Verb>
     [[nodiscard]] static verdict change_one(locked_entries& entries, const id& wanted, const Verb& verb,
                                             time_point now) {
@@ -114,23 +165,17 @@ class entry_writer {
                 repeated.insert(settles[i].ticket.id);
             }
         }
-        array ids(pg_type::uuid);
-        array epochs(pg_type::bigint);
-        array results(pg_type::bytea);
+        successes all;
         std::vector<std::size_t> asked;
-        for (std::size_t i = 0; i < settles.size(); ++i) { // in this order they are locked: as a claim returned them
-            const auto& s = settles[i];
-            const auto* const success = std::get_if<succeed>(&s.outcome);
-            if (success != nullptr && !repeated.contains(s.ticket.id) && s.ticket.epoch <= INT64_MAX) {
+        for (std::size_t i = 0; i < settles.size(); ++i) { // as a claim returned them
+            if (is_success(settles[i]) && !repeated.contains(settles[i].ticket.id)) {
                 asked.push_back(i);
-                ids.add(s.ticket.id);
-                epochs.add(s.ticket.epoch);
-                results.add(success->result);
+                all.add(settles[i]);
             }
         }
         std::vector<bool> done(settles.size());
-        if (ids.size() != 0) {
-            on_.ask(sql::succeed, parameters(now, ids, epochs, results)).each([&](row one) {
+        if (!asked.empty()) {
+            on_.ask(sql::succeed, all.for_statement(now)).each([&](row one) {
                 std::optional<id> which; // none: all of them
                 one.read(session_.transaction_number, which);
                 if (which) {

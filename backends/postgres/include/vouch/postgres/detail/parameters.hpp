@@ -90,6 +90,24 @@ bool encode_or_null(std::string& to, const or_null<T>& value) {
     return !is_none(value.value) && encode_or_null(to, value.value);
 }
 
+/// Whether `encode_or_null` would append nothing.
+template <class T>
+[[nodiscard]] bool is_null(const T&) noexcept {
+    return false;
+}
+template <class T>
+[[nodiscard]] bool is_null(const std::optional<T>& value) noexcept {
+    return !value;
+}
+template <class T>
+[[nodiscard]] bool is_null(const if_set<T>& value) noexcept {
+    return !value.is_set;
+}
+template <class T>
+[[nodiscard]] bool is_null(const or_null<T>& value) noexcept {
+    return is_none(value.value);
+}
+
 /// An array of one type. One that has only nulls is sent as an empty array: `unnest` of several arrays adds nulls to the
 /// shorter ones, and the server need not read them.
 class array {
@@ -98,8 +116,16 @@ class array {
 
     template <class T>
     void add(const T& value) {
+        if (!has_value_ && is_null(value)) { // all were: most columns stay so
+            size_ += 1;
+            return;
+        }
+        for (std::size_t i = 0; !has_value_ && i < size_; ++i) {
+            append_integer(elements_, null_size);
+            has_null_ = true;
+        }
         const auto at = elements_.size();
-        append_integer(elements_, std::int32_t{-1});
+        append_integer(elements_, null_size);
         if (encode_or_null(elements_, value)) {
             const auto size = static_cast<std::uint32_t>(elements_.size() - at - size_bytes);
             for (std::size_t i = 0; i < size_bytes; ++i) {
@@ -113,9 +139,12 @@ class array {
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// About how many bytes it has when it is encoded.
+    [[nodiscard]] std::size_t bytes() const noexcept { return elements_.size() + 5 * size_bytes; }
 
   private:
     static constexpr std::size_t size_bytes = 4;
+    static constexpr std::int32_t null_size = -1;
 
     friend void encode(std::string& to, const array& value) {
         append_integer(to, std::int32_t{value.has_value_ ? 1 : 0}); // dimensions
@@ -142,6 +171,9 @@ class parameters {
     explicit parameters(const Values&... values) {
         (add(values), ...);
     }
+
+    /// For this many more bytes.
+    void reserve(std::size_t bytes) { bytes_.reserve(bytes_.size() + bytes); }
 
     template <class T>
     void add(const T& value) {

@@ -88,8 +88,9 @@ class row {
     void value(std::uint64_t& to) const { to = counter<std::uint64_t>(); }
     void value(std::uint32_t& to) const { to = counter<std::uint32_t>(); }
     void value(bool& to) const {
-        expect(bytes().size() == 1, "postgres: the tables are damaged: a column has another type");
-        to = bytes().front() != '\0';
+        const auto raw = bytes();
+        expect(raw.size() == 1, "postgres: the tables are damaged: a column has another type");
+        to = raw.front() != '\0';
     }
     void value(state& to) const {
         const auto number = integer<std::int16_t>(bytes());
@@ -101,8 +102,9 @@ class row {
     void value(std::string& to) const { to = bytes(); }
     void value(id& to) const {
         std::array<std::uint8_t, 16> raw{};
-        expect(bytes().size() == raw.size(), "postgres: the tables are damaged: a column has another type");
-        std::memcpy(raw.data(), bytes().data(), raw.size());
+        const auto seen = bytes();
+        expect(seen.size() == raw.size(), "postgres: the tables are damaged: a column has another type");
+        std::memcpy(raw.data(), seen.data(), raw.size());
         to = id::from_bytes(raw);
     }
     template <class T>

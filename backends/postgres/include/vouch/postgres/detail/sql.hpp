@@ -58,6 +58,7 @@ enum class sql : std::uint8_t {
     claim_unlapsed,
     is_due,
     succeed,
+    succeed_all,
     lock_lanes,
     lock_entries,
     write,
@@ -71,9 +72,11 @@ enum class sql : std::uint8_t {
     group_drop,
 };
 
-/// The SQLSTATE with which `expect_isolation` and `insert_all` fail: division by zero. No other statement divides.
+/// The SQLSTATE with which `expect_isolation`, `insert_all` and `succeed_all` fail: division by zero. No other statement
+/// divides.
 inline constexpr std::string_view wrong_isolation = "22012";
 inline constexpr std::string_view not_all_stored = "22012";
+inline constexpr std::string_view not_all_applied = "22012";
 
 struct sql_text {
     sql which;
@@ -191,12 +194,12 @@ inline constexpr std::array statements{
     // The usual settle: successes that reach no other entry. $1 now. It returns how many were applied; and which, if not
     // all were.
     sql_text{sql::succeed,
-             R"(WITH done AS (UPDATE @entries e SET state = 3, gate = NULL, result = s.result, updated_at = $1::bigint,
- lapses = 0, woken = false FROM unnest($2::uuid[], $3::bigint[], $4::bytea[]) AS s (id, epoch, result)
- WHERE e.id = s.id AND e.epoch = s.epoch AND e.state = 2
- AND e."group" IS NULL AND e.lane IS NULL AND e.parent IS NULL RETURNING e.id)
+             R"(WITH done AS ({succeed} RETURNING e.id)
  SELECT n.number, d.id FROM (SELECT count(*) AS count, CASE WHEN count(*) > 0 THEN txid_current() END AS number FROM done) n
  LEFT JOIN done d ON n.count <> cardinality($2::uuid[]) WHERE n.count > 0)"},
+    // The same in one round trip with the next claim and the commit: it divides by zero if one was not applied.
+    sql_text{sql::succeed_all, R"(WITH done AS ({succeed} RETURNING 1)
+ SELECT txid_current() / CASE count(*) WHEN cardinality($2::uuid[]) THEN 1 ELSE 0 END FROM done)"},
 
     // The verbs: lock and read, apply in memory, write back under the fence of epoch and state. $1 ids; $2 those of them
     // that may end, whose lanes are locked first. Their parents are locked with them, but only if they will end: a claim

@@ -33,16 +33,23 @@ inline constexpr std::array sql_parts{
              R"(state = 2, attempts = e.attempts + CASE WHEN e.state = 2 AND e.lapses = 0 THEN 0 ELSE 1 END,
  lapses = e.lapses + CASE WHEN e.state = 2 THEN 1 ELSE 0 END, epoch = e.epoch + 1, gate = $4::bigint, woken = false,
  worker = $5::text, updated_at = $2::bigint, last_attempt_at = $2::bigint)"},
-    // Stores drafts. $1 now; the other parameters are arrays with an element for each draft, or empty if all are NULL. It
-    // skips drafts whose id or key is stored, after waiting for the transaction that has stored it.
+    // Ends entries that reach no others, if their tickets hold. $1 now, $2 ids, $3 epochs, $4 results.
+    sql_part{"{succeed}", R"(UPDATE @entries e SET state = 3, gate = NULL, result = s.result, updated_at = $1::bigint,
+ lapses = 0, woken = false FROM unnest($2::uuid[], $3::bigint[], $4::bytea[]) AS s (id, epoch, result)
+ WHERE e.id = s.id AND e.epoch = s.epoch AND e.state = 2
+ AND e."group" IS NULL AND e.lane IS NULL AND e.parent IS NULL)"},
+    // Stores drafts. $1 now, $20 and $21 the queue and topic of drafts that have NULL there; the other parameters are arrays
+    // with an element for each draft, or empty if all are NULL: each array costs the server time. It skips drafts whose id
+    // or key is stored, after waiting for the transaction that has stored it.
     sql_part{"{insert}", R"(INSERT INTO @entries
  (sequence, id, gate, due_at, attempts, lapses, failures, epoch, updated_at, created_at, expires_at, attempts_max,
  generation, replaces, state, woken, newest, parent, predecessor, queue, topic, key, "group", lane, worker, last_error,
  trail, headers, progress, result, payload)
- SELECT nextval('@sequence'), d.id, CASE WHEN d.result IS NULL AND d.lane IS NULL THEN d.due_at END, d.due_at, 0, 0, 0, 0,
- $1::bigint, $1::bigint, d.expires_at, coalesce(d.attempts_max, 0), coalesce(d.generation, 1), d.replaces,
- CASE WHEN d.result IS NULL THEN 0 ELSE 3 END, false, true, d.parent, d.predecessor, d.queue, d.topic, d.key, d."group",
- d.lane, '', '', d.trail, d.headers, d.progress, d.result, d.payload
+ SELECT nextval('@sequence'), d.id,
+ CASE WHEN d.result IS NULL AND d.lane IS NULL THEN coalesce(d.due_at, $1::bigint) END, coalesce(d.due_at, $1::bigint),
+ 0, 0, 0, 0, $1::bigint, $1::bigint, d.expires_at, coalesce(d.attempts_max, 0), coalesce(d.generation, 1), d.replaces,
+ CASE WHEN d.result IS NULL THEN 0 ELSE 3 END, false, true, d.parent, d.predecessor, coalesce(d.queue, $20::text),
+ coalesce(d.topic, $21::text), d.key, d."group", d.lane, '', '', d.trail, d.headers, d.progress, d.result, d.payload
  FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::bigint[],
  $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[], $16::bytea[], $17::uuid[],
  $18::bigint[], $19::bigint[]) AS d (id, queue, topic, key, "group", lane, parent, due_at, expires_at, attempts_max, trail,
