@@ -48,7 +48,9 @@
 #include <vouch/policy/retention.hpp>
 #include <vouch/policy/retry.hpp>
 #include <vouch/run/audit.hpp>
+#include <vouch/run/batch_options.hpp>
 #include <vouch/run/delivery.hpp>
+#include <vouch/run/delivery_batch.hpp>
 #include <vouch/run/failure.hpp>
 #include <vouch/run/handler.hpp>
 #include <vouch/run/report.hpp>

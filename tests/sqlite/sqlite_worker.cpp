@@ -21,6 +21,8 @@
 #include "sqlite/folder.hpp"
 #include "start_delays.hpp"
 
+namespace sqlite_worker_test {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -235,3 +237,5 @@ TEST_CASE("sqlite start: workers that lose the race for an entry do not sleep th
     CAPTURE(p90.count());
     CHECK(p90 < 100ms);
 }
+
+} // namespace sqlite_worker_test

@@ -63,6 +63,9 @@ void wrap(const order&) {}
 
 void greet(vouch::delivery& d) { d.emit({.queue = "mail", .topic = "mail.welcome", .payload = d.payload()}); }
 
+void send_together(vouch::delivery_batch&) {}
+bool accepts(std::string_view mail) { return mail != "spam"; }
+
 auto make_order_saga() {
     void (*const refund)(const order&) = comment_code_test::refund;
     std::string (*const charge)(const order&) = comment_code_test::charge;
@@ -170,9 +173,30 @@ TEST_CASE("comments: an outbox, a router and a runner") {
     vouch::router router(outbox);
     router.on("user.created", greet, {.backoff = vouch::fixed{1s}});
     router.on(order_saga);
+    router.on_batch("mail.#", send_together, {.size_max = 100});
     vouch::runner runner(outbox, router, {.queue = "mail"});
     runner.run_until_idle();
-    CHECK(store.counts("mail")[vouch::state::succeeded] == 2);
+    CHECK(store.counts("mail")[vouch::state::succeeded] == 4); // two users, and a mail to each
+}
+
+TEST_CASE("comments: a batch handler decides about each entry") {
+    vouch::testing::sandbox router;
+    // clang-format off
+    router.on_batch("mail.#", [](vouch::delivery_batch& batch) {
+        std::vector<vouch::outcome> outcomes(batch.size()); // all succeed, unless this is changed
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            if (!accepts(batch[i].payload())) {
+                outcomes[i] = vouch::retry{"refused"}; // without a time: when the policy says
+            }
+        }
+        return outcomes;
+    });
+    // clang-format on
+    router.emit({.topic = "mail.out", .payload = "hello"});
+    router.emit({.topic = "mail.out", .payload = "spam"});
+    const auto done = router.run_once();
+    CHECK(done.succeeded == 1);
+    CHECK(done.retried == 1);
 }
 
 TEST_CASE("comments: a webhook is a route") {

@@ -15,6 +15,8 @@
 
 #include "support.hpp"
 
+namespace observe_observers_test {
+
 using namespace support;
 using vouch::event;
 using vouch::event_kind;
@@ -284,3 +286,5 @@ TEST_CASE("logger: exception_text is cut to its limit, and covers hooks, `ended`
     CHECK(texts_of({.queue = "q", .topic = "ends", .expires_in = 1s}) == texts{"retried no way back"});
     CHECK(texts_of({.queue = "q", .topic = "order"}) == texts{"retried bank is closed"});
 }
+
+} // namespace observe_observers_test

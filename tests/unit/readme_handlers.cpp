@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The handlers, the webhook and the tracking scope that include/vouch/run/README.md shows, compiled and run.
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -78,6 +79,38 @@ TEST_CASE("readme: its handlers do what it says") {
     bank_is_up = true;
     CHECK(run({.topic = "order.placed", .payload = "100"}).state == vouch::state::succeeded);
     CHECK(router.emitted("order.charged") == 1);
+}
+
+namespace {
+
+std::vector<bool> publish(const vouch::delivery_batch& batch) {
+    std::vector<bool> confirmed;
+    for (const auto& d : batch) {
+        confirmed.push_back(d.payload() != "lost");
+    }
+    return confirmed;
+}
+
+} // namespace
+
+TEST_CASE("readme: a batch handler has one outcome per entry") {
+    vouch::testing::sandbox router;
+    // clang-format off
+    router.on_batch("relay.#", [](vouch::delivery_batch& batch) {
+        const std::vector<bool> confirmed = publish(batch);                    // yours: one round trip for all of them
+        std::vector<vouch::outcome> outcomes(batch.size());                    // all succeed, unless this is changed
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            if (!confirmed[i]) outcomes[i] = vouch::retry{"not_confirmed"};    // without a time: tried again, by policy
+        }
+        return outcomes;
+    }, {.size_max = 100, .wait = 5ms});
+    // clang-format on
+    router.emit({.topic = "relay.a", .payload = "sent"});
+    const auto lost = router.emit({.topic = "relay.b", .payload = "lost"}).id;
+    const auto done = router.run_once();
+    CHECK(done.succeeded == 1);
+    CHECK(done.retried == 1);
+    CHECK(router.find(lost)->last_error == "not_confirmed");
 }
 
 TEST_CASE("readme: a webhook is a route, and a delivery per event and subscription") {

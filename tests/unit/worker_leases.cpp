@@ -8,6 +8,8 @@
 
 #include "worker_support.hpp"
 
+namespace worker_leases_test {
+
 using namespace worker_test;
 using vouch::event_kind;
 using vouch::state;
@@ -212,3 +214,5 @@ TEST_CASE("lease: a claim that is lost before a thread is free is never started"
     CHECK(counted.text().find("vouch_leases_lost_total{queue=\"q\"} 1\n") != std::string::npos);
     CHECK(counted.text().find("vouch_active{queue=\"q\"} 0\n") != std::string::npos);
 }
+
+} // namespace worker_leases_test

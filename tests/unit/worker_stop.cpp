@@ -11,6 +11,8 @@
 
 #include "worker_support.hpp"
 
+namespace worker_stop_test {
+
 using namespace worker_test;
 using vouch::state;
 
@@ -194,3 +196,5 @@ TEST_CASE("stop: a signal handled after its object is destroyed writes to no oth
     std::this_thread::sleep_for(20ms);
     CHECK_FALSE(later.token().stop_requested());
 }
+
+} // namespace worker_stop_test

@@ -6,6 +6,8 @@
 
 #include "worker_support.hpp"
 
+namespace worker_work_test {
+
 using namespace worker_test;
 using vouch::state;
 
@@ -43,7 +45,7 @@ TEST_CASE("worker: every entry of every queue is handled once, on at most the qu
     CHECK(seen[0].most > 1);
     CHECK(seen[0].most <= 4);
     CHECK(seen[1].most == 1);
-    CHECK(done.claimed == 250);
+    CHECK(done.claimed - done.released == 250); // on a slow machine some wait too long, and are handed back
     CHECK(done.succeeded == 250);
     CHECK(done.store_errors == 0);
 }
@@ -276,3 +278,5 @@ TEST_CASE("worker: invalid options are refused") {
     CHECK(support::kind_of([&] { worker.run({}); }) == kind::misuse);
     CHECK(running.stop().succeeded == 1);
 }
+
+} // namespace worker_work_test

@@ -10,6 +10,17 @@
 //            void record(transaction&, const R&);  called in the settling transaction: short, no I/O but the store's
 //            outcome ended(delivery&, ending); }   called instead of burying, when time or attempts have run out
 //
+// The forms of a batch handler, for `on_batch`; with `ended`, but without `record`:
+//
+//   [](delivery_batch&) { ... }                    every entry of the call succeeds when it returns
+//   [](delivery_batch&) -> std::vector<outcome>    decides the outcome of each entry, in order; a `retry` without a time
+//                                                  is due when the policy says, as after an exception
+//   struct { R work(delivery_batch&);              either of the above as a member
+//            outcome ended(delivery&, ending); }   called for one entry at a time
+//
+// An exception of a batch handler is the outcome of every entry of the call: `reject` buries them all, any other fails an
+// attempt of each. If there are more or fewer outcomes than entries, each has failed with `wrong_outcome_count`.
+//
 // `record` and `ended` may be left out, overloaded or templates. A member of one of these names that cannot be called
 // is a compile error. An expired entry is given to `ended` only, never to `work`. `record` is called again if its
 // transaction was rolled back.

@@ -5,11 +5,13 @@
 //   vouch::router router(outbox);
 //   router.on("user.created", greet, {.backoff = vouch::fixed{1s}});
 //   router.on(order_saga);
+//   router.on_batch("mail.#", send_together, {.size_max = 100});
 //
 // Register all routes before the first use. After that any number of threads may read the router.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +21,8 @@
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/outbox/topic.hpp>
 #include <vouch/policy/retry.hpp>
+#include <vouch/run/batch_options.hpp>
+#include <vouch/run/detail/batch_handler.hpp>
 #include <vouch/run/detail/handler.hpp>
 #include <vouch/run/handler.hpp>
 
@@ -29,6 +33,8 @@ namespace detail {
 
 template <class Store>
 class dispatcher;
+template <class Store>
+class phases;
 
 } // namespace detail
 
@@ -60,6 +66,17 @@ class router {
                    std::move(retry));
     }
 
+    /// Gives entries whose topic fits `pattern` to `handler` in batches; `handler.hpp` lists its forms. Throws
+    /// `invalid_argument` if `how.size_max` is 0 or `how.wait` is negative or longer than the store's longest lease.
+    template <class Handler>
+    router& on_batch(std::string pattern, Handler&& handler, batch_options how = {}, retry_policy retry = {}) {
+        detail::check_batch_options(how, outbox_->store().capabilities().limits.lease_max);
+        add(std::move(pattern), detail::make_batch_handler<transaction>(std::forward<Handler>(handler), how),
+            std::move(retry));
+        largest_batch_ = std::max(largest_batch_, how.size_max);
+        return *this;
+    }
+
     /// Adds something that brings its own topic and policy: a saga definition, several versions of one as a
     /// `std::vector`, or a `webhook`.
     template <class Routable>
@@ -78,6 +95,7 @@ class router {
 
   private:
     friend class detail::dispatcher<Store>;
+    friend class detail::phases<Store>;
 
     struct route {
         topic_pattern pattern;
@@ -104,7 +122,8 @@ class router {
     }
 
     const vouch::outbox<Store>* outbox_;
-    std::vector<route> routes_; // most specific first, equals as registered
+    std::vector<route> routes_;     // most specific first, equals as registered
+    std::size_t largest_batch_ = 1; // entries
 };
 
 } // namespace v0

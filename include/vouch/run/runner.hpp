@@ -173,22 +173,17 @@ class runner {
     /// Claims this entry only, if it is due.
     [[nodiscard]] std::vector<entry> claim(const id& only) { return phases_.claim_only(only, plan()).entries; }
 
-    /// Calls the handler. The store accepts the outcome that this returns.
+    /// Calls the handler; for an entry of a batch route with a batch of one. The store accepts the outcome that this
+    /// returns.
     [[nodiscard]] completion handle(entry e, std::stop_token stop = {}) const {
         return phases_.handle(std::move(e), std::move(stop));
     }
-    /// Calls the handlers. Entries that have not started when a stop is requested are handed back untouched.
+    /// Calls the handlers, in the order of the entries. A batch handler is called at the place of its first entry, with
+    /// the entries of its route that follow, up to `size_max`; the next one starts a new batch at its own place. An entry
+    /// with a lapse is a batch by itself. Returns the completions in the order of the entries. Entries that have not
+    /// started when a stop is requested are handed back untouched.
     [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop = {}) const {
-        batch out;
-        out.reserve(entries.size());
-        for (auto& e : entries) {
-            if (stop.stop_requested()) {
-                out.push_back({.entry = std::move(e), .outcome = release{}});
-            } else {
-                out.push_back(handle(std::move(e), stop));
-            }
-        }
-        return out;
+        return phases_.handle_all(std::move(entries), stop);
     }
 
     /// Settles every outcome of the batch that is not settled yet. Only outcomes that a failing hook holds up stay

@@ -47,6 +47,7 @@
 #include <vouch/policy/clock.hpp>
 #include <vouch/policy/id_source.hpp>
 #include <vouch/policy/retry.hpp>
+#include <vouch/run/batch_options.hpp>
 #include <vouch/run/report.hpp>
 #include <vouch/run/router.hpp>
 #include <vouch/run/runner.hpp>
@@ -97,6 +98,12 @@ class basic_sandbox {
     template <class T, class Handler>
     basic_sandbox& on(std::string pattern, Handler&& handler, retry_policy retry = {}) {
         router().template on<T>(std::move(pattern), std::forward<Handler>(handler), std::move(retry));
+        return *this;
+    }
+    /// Registers a batch handler, as `router::on_batch` does.
+    template <class Handler>
+    basic_sandbox& on_batch(std::string pattern, Handler&& handler, batch_options how = {}, retry_policy retry = {}) {
+        router().on_batch(std::move(pattern), std::forward<Handler>(handler), how, std::move(retry));
         return *this;
     }
     /// Registers a saga definition, several versions of one as a `std::vector`, or a `webhook`.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One entry among 40 others has a handler that kills its process. The test runs real processes on one file: first a
-// runner, then a worker with eight threads and two queues. It restarts the process after each death. In the end every
-// other entry has been handled and has succeeded, and the poison entry is dead because its attempts are exhausted.
+// runner, then a worker with eight threads and two queues; each with handlers of one entry and with handlers of batches.
+// It restarts the process after each death. In the end every other entry has been handled and has succeeded, and the
+// poison entry is dead because its attempts are exhausted.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -41,23 +43,35 @@ void fill(const std::string& path) {
     });
 }
 
-[[nodiscard]] vouch::router<store> routes(const vouch::outbox<store>& outbox) {
-    vouch::router out(outbox);
-    out.on("innocent", [](vouch::delivery&) { std::this_thread::sleep_for(2ms); });
-    out.on("poison", [](vouch::delivery&) {
-        std::this_thread::sleep_for(1ms);
+enum class form { single, batch };
+
+void handle(const vouch::delivery& d) {
+    std::this_thread::sleep_for(1ms);
+    if (d.topic() == "poison") {
         ::kill(::getpid(), SIGKILL);
-    });
+    }
+    std::this_thread::sleep_for(1ms);
+}
+
+[[nodiscard]] vouch::router<store> routes(const vouch::outbox<store>& outbox, form of) {
+    vouch::router out(outbox);
+    if (of == form::single) {
+        out.on("#", handle);
+    } else {
+        // The poison entry is in the middle of a batch.
+        out.on_batch("#", [](vouch::delivery_batch& all) { std::for_each(all.begin(), all.end(), handle); },
+                     {.size_max = 20, .wait = 5ms});
+    }
     return out;
 }
 
 [[nodiscard]] bool is_done(const store& s) { return s.counts("q").live() + s.counts("r").live() == 0; }
 
 /// Returns 0 when all work is done.
-int run_passes(const std::string& path) {
+int run_passes(const std::string& path, form of) {
     store s(path);
     const vouch::outbox outbox(s);
-    const auto router = routes(outbox);
+    const auto router = routes(outbox, of);
     vouch::runner first(outbox, router, {.queue = "q", .lease = lease});
     vouch::runner second(outbox, router, {.queue = "r", .lease = lease});
     while (!is_done(s)) {
@@ -68,10 +82,10 @@ int run_passes(const std::string& path) {
     return 0;
 }
 
-int run_worker(const std::string& path) {
+int run_worker(const std::string& path, form of) {
     store s(path);
     const vouch::outbox outbox(s);
-    const auto router = routes(outbox);
+    const auto router = routes(outbox, of);
     vouch::worker worker(outbox, {.poll_interval = 20ms});
     worker.serve(router, {.queue = "q", .concurrency = 8, .lease = lease});
     worker.serve(router, {.queue = "r", .concurrency = 8, .lease = lease});
@@ -87,11 +101,11 @@ int run_worker(const std::string& path) {
 }
 
 template <class Process>
-void meet(const char* name, const std::string& path, Process&& process) {
+void meet(const char* name, const std::string& path, form of, Process&& process) {
     fill(path);
     int kills = 0;
     for (ending how{.signal = SIGKILL}; how.signal == SIGKILL && kills < 30;) {
-        child one([&] { return process(path); });
+        child one([&] { return process(path, of); });
         how = one.wait_for(60s).value_or(ending{});
         kills += how.signal == SIGKILL ? 1 : 0;
         expect(how.signal == SIGKILL || how.code == 0, "the poison entry kills the process, or the process finishes");
@@ -119,8 +133,10 @@ void meet(const char* name, const std::string& path, Process&& process) {
 
 int main() {
     const sqlite_test::folder in;
-    meet("runner", in.fresh_path(), run_passes);
-    meet("worker", in.fresh_path(), run_worker);
+    meet("runner", in.fresh_path(), form::single, run_passes);
+    meet("worker", in.fresh_path(), form::single, run_worker);
+    meet("runner with batches", in.fresh_path(), form::batch, run_passes);
+    meet("worker with batches", in.fresh_path(), form::batch, run_worker);
     std::printf("%s\n", failures == 0 ? "all checks passed" : "SOME CHECKS FAILED");
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs four worker processes and a producer on one SQLite file (`soak [SECONDS]`, default 12). Every second one worker
+// Runs four worker processes and a producer on one SQLite file (`soak [SECONDS]`, default 8). Every second one worker
 // is killed with SIGKILL, another is stopped by a signal, and both are restarted. In the end
 // 1. every committed entry has succeeded, and nothing else is stored;
 // 2. the effect of each entry, a row written with its outcome, exists exactly once;
@@ -231,7 +231,7 @@ void judge(vouch::duration sync, vouch::duration longest_wait, vouch::duration l
 } // namespace
 
 int main(int argc, char** argv) {
-    const std::chrono::seconds how_long{argc > 1 ? std::atoi(argv[1]) : 12};
+    const std::chrono::seconds how_long{argc > 1 ? std::atoi(argv[1]) : 8};
     if (access("/dev/shm", W_OK) == 0) {
         setenv("TMPDIR", "/dev/shm", 0);
     }

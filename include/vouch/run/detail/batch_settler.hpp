@@ -278,24 +278,66 @@ class batch_settler {
         for (std::size_t i = 0; i < settles.size(); ++i) {
             settles[i] = {ticket_of(unsettled[i]->entry), unsettled[i]->outcome};
         }
-        const auto settlements = tx.settle(settles, now);
         attempt out;
-        for (std::size_t i = 0; i < settlements.size(); ++i) {
-            unsettled[i]->completes_group = settlements[i].group_completed;
-            if (settlements[i].verdict != verdict::applied) {
-                out.refused.push_back(i);
-            }
+        if (settle_at_once(tx, unsettled, settles, next, now, out)) {
+            return out;
         }
+        note_settlements(unsettled, tx.settle(settles, now), out);
         if (!out.refused.empty()) {
             return out; // rolls back
         }
         for_each(unsettled, part::hook,
                  [&](auto& h) { h.completes_group ? complete_group(tx, h.entry, now) : void(); });
         out.claimed = claim_and_commit(tx, next, now);
+        note_committed(unsettled);
+        return out;
+    }
+
+    static void note_settlements(const waiting& unsettled, const std::vector<settlement>& settlements, attempt& out) {
+        for (std::size_t i = 0; i < settlements.size(); ++i) {
+            unsettled[i]->completes_group = settlements[i].group_completed;
+            if (settlements[i].verdict != verdict::applied) {
+                out.refused.push_back(i);
+            }
+        }
+    }
+
+    static void note_committed(const waiting& unsettled) {
         for (auto* const h : unsettled) {
             h->result = settle_result{.group_completed = h->completes_group};
         }
-        return out;
+    }
+
+    [[nodiscard]] static std::optional<claims> as_claims(std::optional<std::vector<entry>> claimed) {
+        return claimed ? std::optional(claims{.entries = std::move(*claimed)}) : std::nullopt;
+    }
+
+    /// Settles, claims and commits in one operation, if the store has it and nothing happens between them: whether a group
+    /// is complete must be known before the commit.
+    [[nodiscard]] static bool settle_at_once(transaction& tx, const waiting& unsettled,
+                                             const std::vector<settle>& settles, const next_claim* next, time_point now,
+                                             attempt& out) {
+        if constexpr (committing_transaction<transaction>) {
+            if (next == nullptr || std::any_of(unsettled.begin(), unsettled.end(),
+                                               [](const auto* h) { return !h->entry.group.empty(); })) {
+                return false;
+            }
+            auto done = tx.settle_claim_and_commit(settles, now, request_at(*next, now));
+            note_settlements(unsettled, done.settlements, out);
+            if (out.refused.empty()) {
+                out.claimed = as_claims(std::move(done.claimed));
+                note_committed(unsettled);
+            }
+            return true;
+        }
+        return false;
+    }
+
+    /// At the time of the settle, so that what the transaction makes due can be claimed by it.
+    [[nodiscard]] static claim_request request_at(const next_claim& next, time_point now) {
+        auto request = next.request;
+        request.now = now;
+        return request;
     }
 
     /// Nothing if nothing was to be claimed, or if the store leaves the claim to another transaction.
@@ -305,11 +347,9 @@ class batch_settler {
             tx.commit();
             return std::nullopt;
         }
-        auto request = next->request;
-        request.now = now; // so that what this transaction makes due can be claimed by it
+        const auto request = request_at(*next, now);
         if constexpr (committing_transaction<transaction>) {
-            auto claimed = tx.claim_and_commit(request);
-            return claimed ? std::optional(claims{.entries = std::move(*claimed)}) : std::nullopt;
+            return as_claims(tx.claim_and_commit(request));
         } else {
             auto claimed = claim_apart(tx, request, next->plan);
             tx.commit();

@@ -22,9 +22,11 @@
 #include <vouch/outbox/emitter.hpp>
 #include <vouch/outbox/tracking.hpp>
 #include <vouch/policy/retry.hpp>
+#include <vouch/run/batch_options.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/detail/caught_exception.hpp>
 #include <vouch/run/detail/completion.hpp>
+#include <vouch/run/detail/isolation.hpp>
 #include <vouch/run/failure.hpp>
 #include <vouch/run/handler.hpp>
 #include <vouch/run/router.hpp>
@@ -66,6 +68,9 @@ struct dispatch_options {
 };
 
 template <class Store>
+class batch_dispatcher;
+
+template <class Store>
 class dispatcher {
   public:
     /// All arguments must outlive the dispatcher.
@@ -77,7 +82,7 @@ class dispatcher {
     template <class Started>
     [[nodiscard]] completion<Store> operator()(entry claimed, std::stop_token stop, Started&& started) const {
         completion<Store> h{.entry = std::move(claimed)};
-        const auto* const route = router_.find(h.entry.topic);
+        const auto* const route = route_of(h.entry);
         if (route == nullptr || !fits(*route, h.entry)) {
             leave(h);
             return h;
@@ -103,14 +108,29 @@ class dispatcher {
         h.receipts.clear();
         h.tag.clear();
         h.record = nullptr;
-        const auto* const route = router_.find(h.entry.topic);
+        const auto* const route = route_of(h.entry);
         if (const auto spent = fail(h, *route, why)) {
             end(h, *route, *spent, {});
         }
     }
 
+    /// The batch of the entry's route, which is the same object for all entries of the route. Null if the entry is
+    /// handled by itself: its route is no batch route, or it has a lapse and may kill the process that handles it.
+    [[nodiscard]] const batch_options* batch_of(const entry& e) const noexcept {
+        if (router_.largest_batch_ == 1 || has_lapsed(e)) {
+            return nullptr;
+        }
+        const auto* const route = route_of(e);
+        return route != nullptr && route->handler.work_together && fits(*route, e) ? &route->handler.batch : nullptr;
+    }
+
   private:
+    friend class batch_dispatcher<Store>;
+
+    using delivery_type = delivery; ///< a name that depends on the store, for the same reason as `claimed_entry`
     using route_type = typename router<Store>::route;
+
+    [[nodiscard]] const route_type* route_of(const entry& e) const noexcept { return router_.find(e.topic); }
 
     /// Why an entry has no attempt left, and the error it is buried with.
     struct spending {

@@ -9,14 +9,18 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <vouch/contract/outcome.hpp>
 #include <vouch/outbox/codec.hpp>
+#include <vouch/run/batch_options.hpp>
 #include <vouch/run/delivery.hpp>
 #include <vouch/run/handler.hpp>
 
 namespace vouch {
 inline namespace v0 {
+
+class delivery_batch;
 
 namespace detail {
 
@@ -32,6 +36,9 @@ struct handler {
     std::function<work_result<Transaction>(delivery&)> work;
     std::function<outcome(delivery&, ending)> ended; ///< empty: bury
     bool runs_sagas = false;                         ///< its entries have a saga's progress
+    /// Set for batch handlers only; their `work` is a batch of one.
+    std::function<std::vector<outcome>(delivery_batch&)> work_together;
+    batch_options batch{};
 };
 
 template <class R>
@@ -152,6 +159,18 @@ concept has_ended = (inheritable<H> && !requires { &with_names<H>::ended; }) || 
     &H::ended;
 };
 
+template <class Transaction, class H>
+void add_ended(handler<Transaction>& to, const std::shared_ptr<H>& h) {
+    if constexpr (has_ended<H>) {
+        static_assert(
+            requires(delivery & d) {
+                { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
+            },
+            "vouch: `ended` must be a public `outcome ended(delivery&, ending)`");
+        to.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
+    }
+}
+
 /// Brings any form of a handler to the one a router keeps. `T` is the payload's type, void for none.
 template <class Transaction, class T = void, class H>
 [[nodiscard]] handler<Transaction> make_handler(H&& given) {
@@ -171,14 +190,7 @@ template <class Transaction, class T = void, class H>
         static_assert(!has_record<type>, "vouch: a handler with `record` must have `work` too");
         out.work = [h](delivery& d) { return run_work<Transaction, T>(*h, d); };
     }
-    if constexpr (has_ended<type>) {
-        static_assert(
-            requires(delivery & d) {
-                { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
-            },
-            "vouch: `ended` must be a public `outcome ended(delivery&, ending)`");
-        out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
-    }
+    add_ended(out, h);
     if constexpr (requires { type::runs_sagas; }) {
         out.runs_sagas = type::runs_sagas;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The claims that a worker holds for one queue: unstarted ones, those a handler is running for, and finished ones that
 // are not settled yet. The claim loop adds claims and collects completions; the handler loops take claims and finish
-// them.
+// them. A claim of a batch route waits until its batch is full or its wait is over; claims of other routes pass it.
 //
 // Thread-safe. A claim is in exactly one of the three places, or it is no longer here.
 #pragma once
@@ -23,35 +23,28 @@
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/ticket.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/run/batch_options.hpp>
+#include <vouch/run/detail/batch_plan.hpp>
 #include <vouch/run/detail/completion.hpp>
+#include <vouch/run/detail/held_claim.hpp>
 #include <vouch/run/detail/stop_caller.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace detail {
 
-using steady = std::chrono::steady_clock;
-
-/// A claim that waits for a handler thread.
-template <class Store>
-struct held_claim {
-    vouch::entry entry{};
-    std::stop_source stop{};                       ///< fires when the claim is lost or the worker stops
-    steady::time_point renew_at{};                 ///< when its lease has to be extended
-    std::optional<completion<Store>> unrecorded{}; ///< its `record` failed; `entry` is empty then
-
-    [[nodiscard]] vouch::ticket ticket() const noexcept { return ticket_of(unrecorded ? unrecorded->entry : entry); }
-};
-
 struct in_flight_size {
     std::size_t unstarted = 0;
+    std::size_t waiting = 0;    ///< unstarted ones that wait for others to share their call
     std::size_t unrecorded = 0; ///< finished, but their `record` failed; they wait for a thread
     std::size_t running = 0;
+    std::size_t calls = 0; ///< of handlers for the running ones, each on its own thread
     std::size_t finished = 0;
     steady::time_point finished_since{};                     ///< when the first of these finished
     steady::time_point started_last{};                       ///< when the last handler started
     steady::time_point renew_at = steady::time_point::max(); ///< the earliest of all claims
-    steady::duration handling{};                             ///< how long a handler takes, averaged
+    steady::duration handling{};                             ///< how long a handler takes per entry, averaged
+    steady::duration calling{};                              ///< the same per call, which may be for a batch
     bool measured = false;                                   ///< whether any handler has finished
     [[nodiscard]] std::size_t unfinished() const noexcept { return unstarted + unrecorded + running; }
 };
@@ -63,11 +56,37 @@ class in_flight {
 
     // For the claim loop.
 
-    void put(std::vector<entry> claimed, steady::time_point renew_at) {
+    /// `batch_of` returns the batch of an entry, or null, as `held_claim::batch`.
+    template <class BatchOf>
+    void put(std::vector<entry> claimed, steady::time_point renew_at, const BatchOf& batch_of) {
+        std::vector<held_claim<Store>> added;
+        added.reserve(claimed.size());
+        bool is_waiting = false;
+        for (auto& e : claimed) {
+            const batch_options* const shared = batch_of(e);
+            const bool waits = shared != nullptr && shared->wait > duration::zero();
+            added.push_back({.entry = std::move(e),
+                             .renew_at = renew_at,
+                             .batch = shared,
+                             .start_at = waits ? steady::now() + shared->wait : steady::time_point{}});
+            is_waiting = is_waiting || waits;
+        }
         {
             const std::lock_guard lock(mutex_);
-            for (auto& e : claimed) {
-                unstarted_.push_back({.entry = std::move(e), .renew_at = renew_at});
+            std::move(added.begin(), added.end(), std::back_inserter(unstarted_));
+            if (is_waiting) {
+                end_waits_of_full_batches();
+            }
+        }
+        started_.notify_all();
+    }
+
+    /// Claims no longer wait for others to share their call: no further ones will be put for a while.
+    void end_waits() {
+        {
+            const std::lock_guard lock(mutex_);
+            for (auto& c : unstarted_) {
+                c.start_at = {};
             }
         }
         started_.notify_all();
@@ -105,13 +124,17 @@ class in_flight {
         in_flight_size out{.unstarted = unstarted_.size() - unrecorded,
                            .unrecorded = unrecorded,
                            .running = running_.size(),
+                           .calls = calls_,
                            .finished = finished_.size(),
                            .finished_since = finished_since_,
                            .started_last = started_last_,
                            .handling = handling_,
+                           .calling = calling_,
                            .measured = measured_};
+        const auto now = steady::now();
         for (const auto& c : unstarted_) {
             out.renew_at = std::min(out.renew_at, c.renew_at);
+            out.waiting += c.start_at > now ? 1U : 0U;
         }
         for (const auto& r : running_) {
             out.renew_at = std::min(out.renew_at, r.renew_at);
@@ -149,7 +172,8 @@ class in_flight {
 
     enum class loss : std::uint8_t { of_none, of_unstarted, of_running };
 
-    /// Another worker has taken over the claim: an unstarted one is dropped, a running handler is asked to stop.
+    /// Another worker has taken over the claim: an unstarted one is dropped, a running handler is asked to stop. A batch
+    /// is asked to stop when it has lost all its claims.
     [[nodiscard]] loss lose(const ticket& lost) {
         const std::lock_guard lock(mutex_);
         if (std::erase_if(unstarted_, [&](const auto& c) { return c.ticket() == lost; }) > 0) {
@@ -161,7 +185,12 @@ class in_flight {
             return loss::of_none;
         }
         found->renew_at = steady::time_point::max();
+        found->is_lost = true;
         stops_.request({found->stop});
+        const auto is_kept = [&](const running& r) { return r.call == found->call && !r.is_lost; };
+        if (found->stop_of_call.stop_possible() && std::none_of(running_.begin(), running_.end(), is_kept)) {
+            stops_.request({found->stop_of_call});
+        }
         return loss::of_running;
     }
 
@@ -178,6 +207,9 @@ class in_flight {
             std::vector<std::stop_source> stops;
             for (const auto& r : running_) {
                 stops.push_back(r.stop);
+                if (r.stop_of_call.stop_possible()) {
+                    stops.push_back(r.stop_of_call);
+                }
             }
             stops_.request(std::move(stops));
         }
@@ -197,47 +229,120 @@ class in_flight {
 
     // For the handler loops.
 
-    /// Waits for a claim to handle. Returns nothing after `close`. Calls `idle` before it waits.
+    /// Waits for a claim to handle, and takes the claims that share its call. Returns nothing after `close`. Calls
+    /// `idle` before it waits.
     template <class Idle>
-    [[nodiscard]] std::optional<held_claim<Store>> take(Idle&& idle) {
+    [[nodiscard]] std::optional<handler_call<Store>> take(Idle&& idle) {
         std::unique_lock lock(mutex_);
-        if (unstarted_.empty() && !closed_) {
-            lock.unlock();
-            idle();
-            lock.lock();
-            started_.wait(lock, [&] { return !unstarted_.empty() || closed_; });
+        for (bool is_told = false; !closed_;) {
+            const auto now = steady::now();
+            const auto first =
+                std::find_if(unstarted_.begin(), unstarted_.end(), [&](const auto& c) { return c.start_at <= now; });
+            if (first != unstarted_.end()) {
+                return start(first, now);
+            }
+            if (!std::exchange(is_told, true)) {
+                lock.unlock();
+                idle();
+                lock.lock();
+            } else {
+                wait_for_claims(lock);
+            }
         }
-        if (closed_) {
-            return std::nullopt;
-        }
-        auto taken = std::move(unstarted_.front());
-        unstarted_.pop_front();
-        running_.push_back({.ticket = taken.ticket(), .stop = taken.stop, .renew_at = taken.renew_at});
-        started_last_ = steady::now();
-        return taken;
+        return std::nullopt;
     }
 
-    /// Adds the completion of a claim that was taken; nothing if the claim could not be handled. Returns whether the
-    /// claim loop should wake up: this is the first completion, the last one, or it fills a batch.
-    bool finish(const ticket& done, std::optional<completion<Store>> with, steady::duration took,
-                std::size_t batch_size) {
+    /// Adds the completions of a call that was taken; none if the claims could not be handled. Returns whether the claim
+    /// loop should wake up: these are the first completions, the last ones, or they fill a batch.
+    bool finish(const handler_call<Store>& call, batch with, steady::duration took, std::size_t batch_size) {
         const std::lock_guard lock(mutex_);
-        std::erase_if(running_, [&](const auto& r) { return r.ticket == done; });
-        handling_ = measured_ ? (handling_ * 7 + took) / 8 : took;
+        std::erase_if(running_, [&](const auto& r) { return r.call == call.number; });
+        calls_ -= 1;
+        const auto each = took / static_cast<steady::rep>(call.tickets.size());
+        handling_ = measured_ ? (handling_ * 7 + each) / 8 : each;
+        calling_ = measured_ ? (calling_ * 7 + took) / 8 : took;
         measured_ = true;
-        if (with && !abandoned_) {
-            add_finished(std::move(*with));
+        const auto before = finished_.size();
+        if (!abandoned_) {
+            for (auto& h : with) {
+                add_finished(std::move(h));
+            }
         }
-        return finished_.size() == 1 || finished_.size() == batch_size || closed_ ||
-               (running_.empty() && unstarted_.empty());
+        const bool is_first = before == 0 && !finished_.empty();
+        const bool is_full = before < batch_size && finished_.size() >= batch_size;
+        return is_first || is_full || closed_ || (running_.empty() && unstarted_.empty());
     }
 
   private:
     struct running {
+        std::uint64_t call = 0;
         vouch::ticket ticket{};
         std::stop_source stop{std::nostopstate};
+        std::stop_source stop_of_call{std::nostopstate}; ///< of a batch
         steady::time_point renew_at{};
+        bool is_lost = false;
     };
+
+    using place = typename std::deque<held_claim<Store>>::iterator;
+
+    /// Takes the claim at `first`, and those after it that share its call.
+    [[nodiscard]] handler_call<Store> start(place first, steady::time_point now) {
+        handler_call<Store> out{.number = ++calls_ever_};
+        if (const auto* const shared = first->batch) {
+            out.stop = std::stop_source{};
+            auto kept = first;
+            for (auto at = first; at != unstarted_.end(); ++at) {
+                if (at->batch == shared && out.claims.size() < shared->size_max) {
+                    move_to_running(*at, out);
+                } else {
+                    *kept++ = std::move(*at);
+                }
+            }
+            unstarted_.erase(kept, unstarted_.end());
+        } else {
+            move_to_running(*first, out);
+            unstarted_.erase(first);
+        }
+        calls_ += 1;
+        started_last_ = now;
+        return out;
+    }
+
+    void move_to_running(held_claim<Store>& c, handler_call<Store>& call) {
+        call.tickets.push_back(c.ticket());
+        running_.push_back({.call = call.number,
+                            .ticket = call.tickets.back(),
+                            .stop = c.stop,
+                            .stop_of_call = call.stop,
+                            .renew_at = c.renew_at});
+        call.claims.push_back(std::move(c));
+    }
+
+    void wait_for_claims(std::unique_lock<std::mutex>& lock) {
+        auto until = steady::time_point::max();
+        for (const auto& c : unstarted_) {
+            until = std::min(until, c.start_at);
+        }
+        if (unstarted_.empty()) {
+            started_.wait(lock);
+        } else {
+            started_.wait_until(lock, until);
+        }
+    }
+
+    /// Claims that fill a batch no longer wait.
+    void end_waits_of_full_batches() {
+        const auto plan = plan_calls(unstarted_, [](const held_claim<Store>& c) { return c.batch; });
+        for (std::size_t first = 0; first < plan.size(); ++first) {
+            const auto* const shared = unstarted_[first].batch;
+            if (shared == nullptr || plan[first].size < shared->size_max) {
+                continue;
+            }
+            for (auto i = first; i != no_entry; i = plan[i].next) {
+                unstarted_[i].start_at = {};
+            }
+        }
+    }
 
     void add_finished(completion<Store> h) {
         if (finished_.empty()) {
@@ -250,10 +355,13 @@ class in_flight {
     std::condition_variable started_;
     std::deque<held_claim<Store>> unstarted_{};
     std::vector<running> running_{};
+    std::size_t calls_ = 0; ///< of handlers, now
+    std::uint64_t calls_ever_ = 0;
     batch finished_{};
     steady::time_point finished_since_{};
     steady::time_point started_last_{};
     steady::duration handling_{};
+    steady::duration calling_{};
     bool measured_ = false;
     bool closed_ = false;
     bool abandoned_ = false;

@@ -3,7 +3,8 @@
 // them on several threads. Each phase ends at a point where the process may die: what was claimed and not settled is
 // claimed again when its lease ends.
 //
-// Used by one thread at a time, except `handle` and `convert_record_failure`, which any number of threads may call.
+// Used by one thread at a time, except `handle`, `handle_together`, `handle_all` and `convert_record_failure`, which any
+// number of threads may call.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,9 @@
 #include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/outbox/outbox.hpp>
+#include <vouch/run/batch_options.hpp>
+#include <vouch/run/detail/batch_dispatcher.hpp>
+#include <vouch/run/detail/batch_plan.hpp>
 #include <vouch/run/detail/batch_settler.hpp>
 #include <vouch/run/detail/completion.hpp>
 #include <vouch/run/detail/dispatcher.hpp>
@@ -85,6 +89,57 @@ class phases {
             h.took = std::max(outbox_.now() - *start, duration::zero());
         }
         return h;
+    }
+
+    /// Calls a batch handler once. All entries have the batch route whose `batch_of` is not null.
+    [[nodiscard]] batch handle_together(std::vector<claimed_entry<Store>> some, const std::stop_token& stop) const {
+        const auto rules = dispatch();
+        std::optional<time_point> start;
+        auto done = batch_dispatcher<Store>(rules)(std::move(some), stop, [&](completion& h) {
+            start = start ? start : outbox_.now();
+            h.took = duration::zero();
+            events_.started(h.entry, *start);
+        });
+        for (auto& h : done) {
+            if (h.took) {
+                h.took = std::max(outbox_.now() - *start, duration::zero());
+            }
+        }
+        return done;
+    }
+
+    /// The batch of the entry's route; null if the entry is handled by itself.
+    [[nodiscard]] const batch_options* batch_of(const entry& e) const noexcept { return dispatch().batch_of(e); }
+
+    /// The `size_max` of the largest batch route; 1 if there is none.
+    [[nodiscard]] std::size_t largest_batch() const noexcept { return router_.largest_batch_; }
+
+    /// Calls the handlers of all entries; `runner::handle_all` gives the order. Entries that have not started when a stop
+    /// is requested are handed back untouched.
+    [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop) const {
+        batch out(entries.size());
+        const auto plan = plan_calls(entries, [this](const entry& e) { return batch_of(e); });
+        for (std::size_t first = 0; first < entries.size(); ++first) {
+            const auto size = plan[first].size;
+            if (size > 0 && stop.stop_requested()) {
+                for (auto i = first; i != no_entry; i = plan[i].next) {
+                    out[i] = {.entry = std::move(entries[i]), .outcome = release{}};
+                }
+            } else if (size == 1) {
+                out[first] = handle(std::move(entries[first]), stop);
+            } else if (size > 1) {
+                std::vector<claimed_entry<Store>> some;
+                some.reserve(size);
+                for (auto i = first; i != no_entry; i = plan[i].next) {
+                    some.push_back({std::move(entries[i]), stop});
+                }
+                auto done = handle_together(std::move(some), stop);
+                for (auto i = first, at = std::size_t{0}; i != no_entry; i = plan[i].next) {
+                    out[i] = std::move(done[at++]);
+                }
+            }
+        }
+        return out;
     }
 
     /// Converts a failed `record` into an outcome, which may call the handler's `ended`.

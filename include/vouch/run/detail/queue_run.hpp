@@ -4,7 +4,7 @@
 //
 //   claim loop     claims as much as the handler threads can take, settles what they have finished (together, and with
 //                  the next claim, in one commit), extends leases, and waits until something is due
-//   handler loop   takes a claim, calls its handler, adds the completion
+//   handler loop   takes a claim, or several of a batch route, calls the handler, adds the completions
 //
 // Wake-ups are hints: they end a wait early, and nothing relies on them.
 #pragma once
@@ -50,7 +50,8 @@ class queue_run {
         : outbox_(from), phases_(through), all_(all), mine_(mine), exclusion_(among),
           member_(among.join([this] { interrupt(); })), batch_max_(from.store().capabilities().limits.batch_max),
           retry_(all.store_backoff, from.clock(), through.events(), {mine.queue, all.name, all.exception_text}),
-          held_(all.store_backoff, mine.lease), pacing_(all.poll_interval) {}
+          held_(all.store_backoff, mine.lease), pacing_(all.poll_interval),
+          entries_per_call_max_(std::min(through.largest_batch(), mine.batch_size)) {}
 
     /// Wakes the claim loop: a handler has finished, a thread is idle, or a stop was requested.
     void interrupt() noexcept { wait_.interrupt(); }
@@ -74,17 +75,10 @@ class queue_run {
 
     /// Calls handlers until `close`.
     void handler_loop() {
-        while (auto claim = in_flight_.take([&] { interrupt(); })) {
-            const auto ticket = claim->ticket();
+        while (auto call = in_flight_.take([&] { interrupt(); })) {
             const auto start = steady::now();
-            std::optional<completion<Store>> done;
-            try {
-                done = claim->unrecorded ? phases_.convert_record_failure(std::move(*claim->unrecorded))
-                                         : phases_.handle(std::move(claim->entry), claim->stop.get_token());
-            } catch (...) { // there is no memory even for a failed attempt
-                report_unsettled(ticket.id, "full");
-            }
-            if (in_flight_.finish(ticket, std::move(done), steady::now() - start, mine_.batch_size)) {
+            auto done = handle(*call);
+            if (in_flight_.finish(*call, std::move(done), steady::now() - start, mine_.batch_size)) {
                 interrupt();
             }
         }
@@ -128,6 +122,32 @@ class queue_run {
     using access = exclusion::access;
     using batch = typename phases<Store>::batch;
 
+    /// Calls the handler. Returns nothing if that is impossible.
+    [[nodiscard]] batch handle(handler_call<Store>& call) const {
+        auto& first = call.claims.front();
+        try {
+            batch out(1);
+            if (first.unrecorded) {
+                out[0] = phases_.convert_record_failure(std::move(*first.unrecorded));
+            } else if (call.claims.size() == 1) {
+                out[0] = phases_.handle(std::move(first.entry), first.stop.get_token());
+            } else {
+                std::vector<claimed_entry<Store>> some;
+                some.reserve(call.claims.size());
+                for (auto& c : call.claims) {
+                    some.push_back({std::move(c.entry), c.stop.get_token()});
+                }
+                out = phases_.handle_together(std::move(some), call.stop.get_token());
+            }
+            return out;
+        } catch (...) { // there is no memory even for a failed attempt
+            for (const auto& t : call.tickets) {
+                report_unsettled(t.id, "full");
+            }
+            return {};
+        }
+    }
+
     // One pass of the claim loop.
 
     /// Reads the wake-up counter before anything else, so that no wake-up falls between a look and the wait.
@@ -148,6 +168,7 @@ class queue_run {
         const bool hands_back = is_stuck(in_flight_.size(), now);
         if (hands_back) {
             in_flight_.hand_back_unstarted();
+            entries_per_call_ = std::max<std::size_t>(entries_per_call_ / 2, 1);
         }
         const auto flying = in_flight_.size();
         const bool held_claims = holds_claims();
@@ -161,6 +182,9 @@ class queue_run {
             settle_and_claim(claims, now);
         } else if (claims) {
             start(phases_.claim(plan_), now);
+        }
+        if (entries_per_call_max_ > 1 && !can_fill_batches(in_flight_.size(), now)) {
+            in_flight_.end_waits();
         }
         if (!holds_claims()) {
             leave_exclusion(held_claims, now);
@@ -184,7 +208,7 @@ class queue_run {
         return flying.unstarted > 0 && is_slow(flying, now);
     }
     [[nodiscard]] bool is_slow(const in_flight_size& flying, steady::time_point now) const noexcept {
-        return flying.running >= mine_.concurrency && now - flying.started_last >= all_.look_ahead;
+        return flying.calls >= mine_.concurrency && now - flying.started_last >= all_.look_ahead;
     }
     [[nodiscard]] bool is_ripe(const in_flight_size& flying, steady::time_point now) const {
         return flying.finished >= mine_.batch_size || flying.unfinished() == 0 ||
@@ -219,18 +243,19 @@ class queue_run {
                pacing_.is_due([&] { return outbox_.store().next_due(mine_.queue); }, outbox_.clock(), now);
     }
 
-    /// How many more claims the threads can take: one per idle thread, and what a thread gets through within the
-    /// look-ahead. A claim is worth a commit only if a thread waits for it or there is room for several.
+    /// How many more claims the threads can take: one call of a handler per idle thread, and what a thread gets through
+    /// within the look-ahead. A claim is worth a commit only if a thread waits for it or there is room for several.
     [[nodiscard]] std::size_t room_for_claims(const in_flight_size& flying, steady::time_point now) const noexcept {
         auto ahead = std::size_t{0};
-        if (flying.measured && !is_slow(flying, now)) {
+        if (flying.measured && flying.calling <= all_.look_ahead && !is_slow(flying, now)) {
             const auto each = std::max<steady::duration>(flying.handling, std::chrono::microseconds{1});
             const auto fit = static_cast<std::uint64_t>(std::max<steady::duration>(all_.look_ahead, {}) / each);
             ahead = static_cast<std::size_t>(std::min<std::uint64_t>(fit * mine_.concurrency, mine_.batch_size));
         }
-        const auto wanted = std::min(mine_.concurrency + ahead, batch_max_);
+        const auto idle = mine_.concurrency - std::min(mine_.concurrency, flying.calls);
+        const auto wanted = std::min(flying.running + idle * entries_per_call_ + ahead, batch_max_);
         const auto room = wanted - std::min(wanted, flying.unfinished());
-        return flying.unstarted == 0 || room >= ahead / 2 ? room : 0;
+        return flying.unstarted == flying.waiting || room >= ahead / 2 ? room : 0;
     }
 
     /// Gives the claims of a pass to the handler threads.
@@ -246,9 +271,13 @@ class queue_run {
         if (got.hands_back) {
             exclusion_.want(member_, before);
         }
+        if (claimed.size() == plan_.limit) {
+            entries_per_call_ = std::min(entries_per_call_ * 2, entries_per_call_max_);
+        }
         done_.claimed += claimed.size();
         const bool is_lapsed = !claimed.empty() && has_lapsed(claimed.front());
-        in_flight_.put(std::move(claimed), mine_.extend_leases ? before + mine_.lease / 3 : steady::time_point::max());
+        in_flight_.put(std::move(claimed), mine_.extend_leases ? before + mine_.lease / 3 : steady::time_point::max(),
+                       [&](const entry& e) { return phases_.batch_of(e); });
         if (was_alone) {
             is_lapsed ? exclusion_.want(member_, before) : exclusion_.leave(member_, before);
         }
@@ -338,7 +367,7 @@ class queue_run {
         if (flying.finished > 0) {
             until = std::min(until, flying.unfinished() == 0 ? now : flying.finished_since + all_.settle_within);
         }
-        if (flying.unstarted > 0 && flying.running >= mine_.concurrency) {
+        if (flying.unstarted > 0 && flying.calls >= mine_.concurrency) {
             until = std::min(until, flying.started_last + all_.look_ahead);
         }
         if (!held_.empty()) {
@@ -355,6 +384,15 @@ class queue_run {
             return held_.size() < mine_.batch_size && room_for_claims(flying, now) > 0;
         }
         return plan_.limit > 0;
+    }
+
+    /// Whether claims that wait for others to share their call may still get some before a thread could start them.
+    [[nodiscard]] bool can_fill_batches(const in_flight_size& flying, steady::time_point now) const noexcept {
+        if (access_.access != access::open || held_.size() >= mine_.batch_size) {
+            return false;
+        }
+        return flying.unstarted > flying.waiting || flying.calls >= mine_.concurrency ||
+               room_for_claims(flying, now) > 0;
     }
 
     // The end.
@@ -446,6 +484,8 @@ class queue_run {
     store_retry retry_;
     held_outcomes<Store> held_;
     claim_pacing pacing_;
+    std::size_t entries_per_call_max_;                     ///< of the largest batch; 1 without batch routes
+    std::size_t entries_per_call_ = entries_per_call_max_; ///< fewer if threads did not take what was claimed for them
     batch batch_{}; ///< being settled; settled again, whole, while the store fails
     worker_report done_{};
 
