@@ -13,6 +13,7 @@
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/saga_origin.hpp>
 #include <vouch/contract/state.hpp>
+#include <vouch/saga/command.hpp>
 #include <vouch/saga/progress.hpp>
 
 namespace vouch {
@@ -24,7 +25,8 @@ struct saga_rules {
     ///
     /// A rejection says that this attempt did nothing. It says nothing about earlier attempts, so it is a known failure
     /// only if the command was claimed once. `epoch` counts every claim; the other counters do not: in a dead entry, a
-    /// claim that lapsed cannot be told from one that was released.
+    /// claim that lapsed cannot be told from one that was released. A participant in another service counts its claims
+    /// itself, and its reply carries a result only if it rejects in its first attempt.
     [[nodiscard]] static step_state state_from_reply(const entry* command) noexcept {
         if (command == nullptr) {
             return step_state::unknown;
@@ -32,7 +34,8 @@ struct saga_rules {
         if (command->state == state::succeeded) {
             return step_state::done;
         }
-        const bool was_rejected_at_once = command->result.has_value() && command->epoch == 1;
+        const bool was_tried_once = command->epoch == 1 || is_relayed(*command);
+        const bool was_rejected_at_once = command->result.has_value() && was_tried_once;
         const bool was_never_claimed = command->epoch == 0;
         return was_rejected_at_once || was_never_claimed ? step_state::failed : step_state::unknown;
     }
