@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect-ok
+// flags: -DVOUCH_CLAUSES_ELSEWHERE
 // The code in the comments of the suite's headers and in its README.
 #include <cstdio>
 #include <memory>
