@@ -22,7 +22,7 @@ struct committing_violation {
 
 namespace detail {
 
-/// A defect that the store has only in these two operations.
+/// A defect that the store has only in these operations.
 [[nodiscard]] constexpr committing_variant only(defect d) noexcept { return {.only_here = d}; }
 [[nodiscard]] constexpr committing_variant does(committing_defect d) noexcept { return {.defect = d}; }
 
@@ -100,6 +100,32 @@ inline const std::vector<committing_violation> committing_mutants{
      {{"wakes are forgotten", detail::does(committing_defect::wakes_nobody)}}},
     {"Durable: committed work survives a crash.",
      {{"drafts are lost in a crash", detail::does(committing_defect::is_lost_in_a_crash)}}},
+    {"settle_claim_and_commit does what settle and claim_and_commit do.",
+     {{"settlements are reversed", detail::does(committing_defect::settlements_are_reversed)},
+      {"group_completed is lost", detail::does(committing_defect::group_completed_is_lost)},
+      {"settle claims one more", detail::does(committing_defect::settle_claims_one_more)},
+      {"settle claims at its own time", detail::does(committing_defect::settle_claims_at_its_own_time)},
+      {"settle is rolled back", detail::does(committing_defect::settle_rolls_back)},
+      {"settle drops earlier writes", detail::does(committing_defect::settle_commits_nothing_earlier)},
+      {"settle takes over expired", detail::does(committing_defect::settle_takes_over_expired)},
+      {"left claim rolls settles back", detail::does(committing_defect::left_claim_rolls_settles_back)},
+      {"settle wakes nobody", detail::does(committing_defect::settle_wakes_nobody)},
+      {"settle leaves it open", detail::does(committing_defect::settle_stays_open)},
+      {"settle hides doubt", detail::does(committing_defect::settle_hides_doubt)},
+      {"settles before it validates the claim", detail::does(committing_defect::settles_before_it_validates_the_claim)},
+      {"settles, then claims, in two commits", detail::does(committing_defect::settles_in_two_commits)},
+      {"checks, then settles", detail::does(committing_defect::settles_in_two_steps)}}},
+    {"It can claim what the settles have made due.",
+     {{"claims before it settles", detail::does(committing_defect::claims_before_it_settles)}}},
+    {"If a verdict is not applied, nothing of the transaction remains, and nothing is claimed.",
+     {{"commits although a settle is refused", detail::does(committing_defect::settle_commits_although_refused)},
+      {"commits although a settle is repeated", detail::does(committing_defect::settle_accepts_repeated)},
+      {"looks at the first verdict only", detail::does(committing_defect::settle_looks_at_the_first_verdict)},
+      {"refused settle keeps earlier writes", detail::does(committing_defect::refused_keeps_earlier_writes)},
+      {"refused settle keeps the claim", detail::does(committing_defect::refused_keeps_the_claim)},
+      {"refused settle is applied", detail::does(committing_defect::refused_is_applied)},
+      {"refused settle claims an empty list", detail::does(committing_defect::refused_is_an_empty_list)},
+      {"refused settle leaves it open", detail::does(committing_defect::refused_stays_open)}}},
     {"A store declares committing exactly if its transactions model committing_transaction.",
      {{"is not declared", detail::does(committing_defect::is_not_declared)}}},
 };

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The plain store with transactions that commit with their last operation, and the defects these two operations may
-// have. As thread-safe as the plain store.
+// The plain store with transactions that commit with their last operation, and the defects that `settle_claim_and_commit`
+// may have. As thread-safe as the plain store.
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,279 +15,187 @@
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/validate.hpp>
 
+#include "last_operations.hpp"
 #include "plain_fixture.hpp"
 #include "plain_store.hpp"
 #include "plain_transaction.hpp"
+#include "settler.hpp"
 
 namespace mutants {
 
-class committing_transaction : public plain_transaction {
-    [[nodiscard]] bool is(committing_defect d) const noexcept { return variant_.is(d); }
+class committing_transaction : public last_operations {
+    using answer = vouch::settled_and_claimed;
+    using settles_of = std::vector<vouch::settle>;
 
-    void publish_early() const {
-        const std::lock_guard lock(shared_->mutex);
-        open_->publish_early();
+    /// Whether the settles are refused, as far as the mutant looks.
+    [[nodiscard]] bool sees_refusal(const std::vector<vouch::settlement>& settlements) const {
+        if (is(committing_defect::settle_commits_although_refused)) {
+            return false;
+        }
+        if (is(committing_defect::settle_looks_at_the_first_verdict)) {
+            return !all_applied(std::span(settlements).first(std::min<std::size_t>(settlements.size(), 1)));
+        }
+        return std::any_of(settlements.begin(), settlements.end(), [&](const vouch::settlement& s) {
+            return s.verdict != vouch::verdict::applied &&
+                   !(s.verdict == vouch::verdict::repeated && is(committing_defect::settle_accepts_repeated));
+        });
     }
 
-    /// What mutants commit before the arguments are known to be valid.
-    void commit_too_early(std::span<const vouch::draft> drafts, time_point now) {
-        if (open_ && is(committing_defect::commits_before_it_validates)) {
-            publish_early();
-        }
-        if (open_ && is(committing_defect::batch_is_committed_up_to_the_invalid_draft)) {
-            const auto is_valid = [&](const vouch::draft& d) {
-                try {
-                    validate(std::span(&d, 1), accepted_by(variant_));
-                    return true;
-                } catch (const vouch::error&) {
-                    return false;
-                }
-            };
-            const auto wrong = std::find_if_not(drafts.begin(), drafts.end(), is_valid);
-            if (wrong != drafts.end()) {
-                enqueue({drafts.begin(), wrong}, now);
-                publish_early();
-            }
-        }
+    [[nodiscard]] vouch::claim_request as_claimed(vouch::claim_request request, time_point now) const {
+        request.limit += is(committing_defect::settle_claims_one_more) ? 1U : 0U;
+        request.now = is(committing_defect::settle_claims_at_its_own_time) ? now : request.now;
+        return request;
     }
 
-    template <class Validate>
-    void check_arguments(const Validate& validate_it) {
-        if (!open_ && shared_ && is(committing_defect::closed_begins_again)) {
-            open_ = std::make_shared<open_transaction>(shared_);
+    [[nodiscard]] std::optional<std::vector<entry>> claim_in(workspace& on, const vouch::claim_request& request) const {
+        if (is(committing_defect::settle_takes_over_expired)) {
+            return with_defect(on, [&](workspace& in) { return claimer(in).claim(request); });
         }
-        try {
-            check(defect::enqueue_checks_nothing, validate_it);
-        } catch (const vouch::error& e) {
-            if (e.kind() == vouch::error_kind::invalid_argument && is(committing_defect::invalid_argument_closes)) {
-                open_ = nullptr;
-            }
-            throw;
-        }
+        return claim_last_in(on, request);
     }
 
-    template <class Work>
-    auto closed_by_errors(const Work& work) {
-        const auto before = open_;
-        try {
-            return work();
-        } catch (const vouch::error& e) {
-            open_ = is(committing_defect::error_leaves_open) ? before : nullptr;
-            if (e.is_in_doubt() && is(committing_defect::doubt_is_hidden)) {
-                throw vouch::error(e.kind(), e.what());
-            }
-            if (is(committing_defect::half_is_in_doubt)) {
-                throw vouch::error(e.kind(), e.what(), {.in_doubt = true});
-            }
-            throw;
+    [[nodiscard]] static std::vector<vouch::settlement> settle_in(workspace& on, const settles_of& settles,
+                                                                  time_point now) {
+        enqueuer batch(on);
+        std::vector<vouch::settlement> out;
+        for (const auto& s : settles) {
+            out.push_back(settler(on, batch.before_batch()).settle(s, now));
         }
-    }
-
-    void begin_last(bool forgets_earlier) {
-        if (forgets_earlier) {
-            open_->undo();
-        }
-        if (is(committing_defect::earlier_writes_have_their_own_commit) || is(committing_defect::half_is_in_doubt)) {
-            commit_and_begin();
-        }
-    }
-
-    /// Ends the transaction and begins the next one, as only mutants do.
-    void commit_and_begin() {
-        commit();
-        std::this_thread::yield();
-        shared_->hooks->pause("between two transactions");
-        open_ = std::make_shared<open_transaction>(shared_);
-    }
-
-    void end(bool rolls_back, bool stays_open) {
-        if (rolls_back) {
-            open_ = nullptr;
-        } else if (stays_open) {
-            commit_and_begin();
-        } else {
-            try {
-                commit();
-            } catch (const vouch::error& e) {
-                if (e.is_in_doubt() || !is(committing_defect::failed_commit_is_swallowed)) {
-                    throw;
-                }
-            }
-        }
-    }
-
-    /// Runs `work(workspace)` with the defect that only these operations have.
-    template <class Work>
-    [[nodiscard]] static auto with_defect(workspace& on, const Work& work) {
-        const auto usual = on.variant.defect;
-        on.variant.defect = on.variant.committing->only_here;
-        auto answer = work(on);
-        on.variant.defect = usual;
-        return answer;
-    }
-
-    /// A workspace whose changes are dropped.
-    [[nodiscard]] static workspace copy_of(const workspace& on) {
-        auto out = on;
-        out.between_steps = [](std::string_view, bool) {};
         return out;
     }
 
-    /// Writes the rows that were computed in an earlier transaction, whatever is stored now.
-    void write_later(std::vector<row> rows) {
-        commit_and_begin();
-        static_cast<void>(use([rows = std::move(rows)](workspace& on) {
-            for (const auto& r : rows) {
-                on.put(r);
-            }
-            return true;
-        }));
+    /// Settles, and claims if no settle is refused. Mutants keep more of a refused one.
+    [[nodiscard]] answer settle_and_claim_in(workspace& on, const settles_of& settles, time_point now,
+                                             const vouch::claim_request& request) const {
+        answer out;
+        if (is(committing_defect::claims_before_it_settles)) {
+            out.claimed = claim_in(on, request);
+        }
+        const auto before = copy_of(on);
+        out.settlements = settle_in(on, settles, now);
+        const auto is_refused = sees_refusal(out.settlements);
+        if (is_refused && is(committing_defect::refused_keeps_the_claim)) {
+            on.snapshot = before.snapshot;
+        }
+        if (is_refused && is(committing_defect::refused_keeps_earlier_writes)) {
+            on.snapshot = before.snapshot;
+        } else if (is_refused && !is(committing_defect::refused_keeps_the_claim)) {
+            out.claimed.reset();
+        } else if (!is(committing_defect::claims_before_it_settles)) {
+            out.claimed = claim_in(on, request);
+        }
+        if (is(committing_defect::settle_wakes_nobody)) {
+            on.woken_queues.clear();
+        }
+        return out;
     }
 
-    [[nodiscard]] std::vector<vouch::receipt> enqueue_last(std::span<const vouch::draft> drafts, time_point now) {
-        const auto later = std::make_shared<std::vector<row>>(); // commit may run the operation once more
-        const bool is_lost = is(committing_defect::enqueue_commits_only_what_is_earlier);
-        const bool is_later = is(committing_defect::enqueues_in_two_steps);
-        auto receipts = use([=, this, all = std::vector(drafts.begin(), drafts.end())](workspace& on) {
+    /// Settles in one transaction and claims in the next one, as only a mutant does.
+    [[nodiscard]] answer settle_then_claim(const settles_of& settles, time_point now,
+                                           const vouch::claim_request& request) {
+        answer out;
+        out.settlements = use([=](workspace& on) { return settle_in(on, settles, now); });
+        if (!sees_refusal(out.settlements)) {
+            commit_and_begin();
+            out.claimed = use([=, this](workspace& on) { return claim_in(on, request); });
+        }
+        return out;
+    }
+
+    /// Settles in one transaction and writes the result in the next one, as only a mutant does.
+    [[nodiscard]] answer check_then_settle(const settles_of& settles, time_point now,
+                                           const vouch::claim_request& request) {
+        const auto later = std::make_shared<std::vector<row>>();
+        auto out = use([=, this](workspace& on) {
             auto copy = copy_of(on);
-            auto& used = is_lost || is_later ? copy : on;
-            auto answers = with_defect(used, [&](workspace& in) {
-                enqueuer batch(in);
-                std::vector<vouch::receipt> out;
-                for (auto d : all) {
-                    d.group = is(committing_defect::group_is_forgotten) ? "" : d.group;
-                    out.push_back(batch.enqueue(d, now));
-                }
-                return out;
-            });
-            for (const auto& r : answers) {
-                if (is_later && r.what == vouch::receipt::kind::inserted) {
-                    later->push_back(*copy.snapshot.find(r.id));
+            auto done = settle_and_claim_in(copy, settles, now, request);
+            if (!sees_refusal(done.settlements)) {
+                for (const auto& which : copy.written) {
+                    if (const auto changed = copy.snapshot.find(which)) {
+                        later->push_back(*changed);
+                    }
                 }
             }
-            if (is(committing_defect::wakes_nobody)) {
-                on.woken_queues.clear();
-            }
-            return answers;
+            return done;
         });
-        if (is_later) {
+        if (!sees_refusal(out.settlements)) {
             write_later(std::move(*later));
         }
-        return receipts;
+        return out;
+    }
+
+    [[nodiscard]] answer settle_last(const settles_of& settles, time_point now, const vouch::claim_request& request) {
+        if (is(committing_defect::settles_in_two_commits)) {
+            return settle_then_claim(settles, now, request);
+        }
+        if (is(committing_defect::settles_in_two_steps)) {
+            return check_then_settle(settles, now, request);
+        }
+        return use([=, this](workspace& on) { return settle_and_claim_in(on, settles, now, request); });
+    }
+
+    /// Commits, or rolls back if a settle was refused.
+    void end_settled(const answer& done) {
+        const bool keeps =
+            is(committing_defect::refused_keeps_the_claim) || is(committing_defect::refused_keeps_earlier_writes);
+        if (sees_refusal(done.settlements) && is(committing_defect::refused_stays_open)) {
+            open_->undo();
+        } else if (sees_refusal(done.settlements)) {
+            end(!keeps, false);
+        } else {
+            end(is(committing_defect::settle_rolls_back) ||
+                    (!done.claimed && is(committing_defect::left_claim_rolls_settles_back)),
+                is(committing_defect::settle_stays_open));
+        }
     }
 
     /// The answer as mutants give it.
-    void note_as_answered(const id& drafted, std::size_t n, std::vector<vouch::receipt>& receipts) {
-        using kind = vouch::receipt::kind;
-        if (n >= receipts.size()) {
-            receipts.push_back({kind::inserted, drafted});
+    [[nodiscard]] answer as_answered(answer out) const {
+        const bool is_refused = sees_refusal(out.settlements);
+        for (auto& s : out.settlements) {
+            s.group_completed = s.group_completed && !is(committing_defect::group_completed_is_lost);
+            s.verdict = is(committing_defect::refused_is_applied) ? vouch::verdict::applied : s.verdict;
         }
-        if ((receipts[n].what == kind::duplicate && is(committing_defect::duplicate_is_inserted)) ||
-            (receipts[n].what == kind::refused && is(committing_defect::refused_is_inserted))) {
-            receipts[n] = {kind::inserted, drafted};
+        if (is_refused && is(committing_defect::refused_is_an_empty_list)) {
+            out.claimed.emplace();
         }
-        if (receipts[n].what == kind::inserted && is(committing_defect::is_lost_in_a_crash)) {
-            const std::lock_guard lock(shared_->mutex);
-            shared_->not_written.insert(drafted);
+        if (is_refused && is(committing_defect::refused_keeps_the_claim)) {
+            out.claimed.reset();
         }
-    }
-
-    /// Whether one of the chosen entries is to be taken over, as far as the mutant looks.
-    [[nodiscard]] bool sees_expired(const workspace& on, const std::vector<entry>& chosen, bool is_of_one) const {
-        const auto is_expired = [&](const entry& e) {
-            return on.snapshot.find(e.id)->entry.state == vouch::state::claimed;
-        };
-        if (is(committing_defect::takes_over_expired) || (is_of_one && is(committing_defect::takes_over_expired_one)) ||
-            chosen.empty()) {
-            return false;
+        if (is(committing_defect::settlements_are_reversed)) {
+            std::reverse(out.settlements.begin(), out.settlements.end());
         }
-        if (is(committing_defect::takes_over_expired_behind_others)) {
-            return is_expired(*std::min_element(chosen.begin(), chosen.end(), [&](const entry& a, const entry& b) {
-                return on.snapshot.find(a.id)->gate < on.snapshot.find(b.id)->gate;
-            }));
-        }
-        return std::any_of(chosen.begin(), chosen.end(), is_expired);
-    }
-
-    [[nodiscard]] std::optional<std::vector<entry>> claim_last(const vouch::claim_request& request) {
-        const auto later = std::make_shared<std::vector<row>>(); // commit may run the operation once more
-        const bool is_later = is(committing_defect::claims_in_two_steps);
-        const auto claim_in = [request](workspace& in) { return claimer(in).claim(request); };
-        auto answer = use([=, this](workspace& on) -> std::optional<std::vector<entry>> {
-            if (is(committing_defect::left_claim_is_an_empty_list)) {
-                return std::vector<entry>{};
-            }
-            if (on.variant.committing->leaves_claims) {
-                return std::nullopt;
-            }
-            auto copy = copy_of(on);
-            auto chosen = with_defect(copy, claim_in);
-            if (sees_expired(on, chosen, !request.only.is_nil())) {
-                if (is(committing_defect::nothing_has_claimed)) {
-                    static_cast<void>(with_defect(on, claim_in));
-                }
-                if (is(committing_defect::expired_is_skipped)) {
-                    on.variant.defect = defect::claim_skips_lapsed;
-                    auto rest = claim_in(on);
-                    on.variant.defect = defect::none;
-                    return rest;
-                }
-                return is(committing_defect::expired_is_an_empty_list) ? std::optional(std::vector<entry>{})
-                                                                       : std::nullopt;
-            }
-            if (is_later) {
-                for (const auto& e : chosen) {
-                    later->push_back(*copy.snapshot.find(e.id));
-                }
-                return chosen;
-            }
-            if (is(committing_defect::wakes_nobody)) {
-                on.woken_queues.clear();
-            }
-            return with_defect(on, claim_in);
-        });
-        if (is_later) {
-            write_later(std::move(*later));
-        }
-        return answer;
+        return out;
     }
 
   public:
-    explicit committing_transaction(plain_transaction from) : plain_transaction(std::move(from)) {}
+    explicit committing_transaction(plain_transaction from) : last_operations(std::move(from)) {}
 
-    std::vector<vouch::receipt> enqueue_and_commit(std::span<const vouch::draft> drafts, time_point now) {
-        commit_too_early(drafts, now);
-        check_arguments([&](const auto& can) { validate(drafts, can); });
-        return closed_by_errors([&] {
-            const auto kept = is(committing_defect::batch_loses_all_but_the_first)
-                                  ? std::min<std::size_t>(drafts.size(), 1)
-                                  : drafts.size();
-            begin_last(is(committing_defect::enqueue_commits_nothing_earlier));
-            auto receipts = enqueue_last(drafts.first(kept), now);
-            end(is(committing_defect::enqueue_rolls_back), is(committing_defect::enqueue_stays_open));
-            for (std::size_t n = 0; n < drafts.size(); ++n) {
-                note_as_answered(drafts[n].id, n, receipts);
-            }
-            return receipts;
-        });
-    }
-
-    [[nodiscard]] std::optional<std::vector<entry>> claim_and_commit(const vouch::claim_request& request) {
+    [[nodiscard]] vouch::settled_and_claimed settle_claim_and_commit(std::span<const vouch::settle> settles,
+                                                                     time_point now,
+                                                                     const vouch::claim_request& request) {
         if (open_ && is(committing_defect::commits_before_it_validates)) {
             publish_early();
         }
-        check_arguments([&](const auto& can) { validate(request, can.limits); });
-        return closed_by_errors([&] {
-            begin_last(is(committing_defect::claim_commits_nothing_earlier));
-            auto claimed = claim_last(request);
-            if (is(committing_defect::failed_claim_is_kept)) {
-                publish_early();
+        check_arguments([&](const auto& can) { validate(settles, can.limits); });
+        check_arguments([&](const auto& can) {
+            try {
+                validate(request, can.limits);
+            } catch (const vouch::error&) {
+                if (is(committing_defect::settles_before_it_validates_the_claim)) {
+                    static_cast<void>(settle(settles, now));
+                }
+                throw;
             }
-            const bool leaves = !claimed;
-            end(leaves ? is(committing_defect::nothing_rolls_back) : is(committing_defect::claim_rolls_back),
-                leaves ? is(committing_defect::nothing_stays_open) : is(committing_defect::claim_stays_open));
-            return claimed;
         });
+        return closed_by_errors(
+            [&] {
+                begin_last(is(committing_defect::settle_commits_nothing_earlier));
+                auto done = settle_last({settles.begin(), settles.end()}, now, as_claimed(request, now));
+                end_settled(done);
+                return as_answered(std::move(done));
+            },
+            committing_defect::settle_hides_doubt);
     }
 };
 

@@ -34,7 +34,7 @@
 namespace mutants {
 
 class plain_transaction {
-  protected: // `committing_transaction` has two more operations
+  protected: // `committing_transaction` has more operations
     void expect_open() const {
         if (!open_ && variant_.is(defect::closed_use_undoes_the_open)) {
             const std::lock_guard lock(shared_->mutex);

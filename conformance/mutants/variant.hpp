@@ -88,7 +88,7 @@ struct row_lock_store {
     bool locks_absence = true;
 };
 
-/// What `enqueue_and_commit` and `claim_and_commit` do wrong.
+/// What `enqueue_and_commit`, `claim_and_commit` and `settle_claim_and_commit` do wrong.
 enum class committing_defect : std::uint8_t {
     none,
     enqueue_rolls_back,
@@ -126,12 +126,37 @@ enum class committing_defect : std::uint8_t {
     wakes_nobody,
     is_lost_in_a_crash,
     is_not_declared,
+
+    // settle_claim_and_commit
+    settle_commits_although_refused,
+    settle_accepts_repeated,
+    settle_looks_at_the_first_verdict,
+    refused_keeps_earlier_writes,
+    refused_keeps_the_claim,
+    refused_is_applied,
+    refused_is_an_empty_list,
+    refused_stays_open,
+    settle_rolls_back,
+    settle_stays_open,
+    settle_commits_nothing_earlier,
+    settle_hides_doubt,
+    settle_claims_one_more,
+    settle_claims_at_its_own_time,
+    settle_takes_over_expired,
+    settle_wakes_nobody,
+    settles_before_it_validates_the_claim,
+    settles_in_two_commits,
+    settles_in_two_steps,
+    claims_before_it_settles,
+    left_claim_rolls_settles_back,
+    settlements_are_reversed,
+    group_completed_is_lost,
 };
 
-/// The plain store with `enqueue_and_commit` and `claim_and_commit` (committing_store.hpp).
+/// The plain store with `enqueue_and_commit`, `claim_and_commit` and `settle_claim_and_commit` (committing_store.hpp).
 struct committing_variant {
     committing_defect defect = committing_defect::none;
-    mutants::defect only_here = mutants::defect::none; ///< a defect that only these two operations have
+    mutants::defect only_here = mutants::defect::none; ///< a defect that only these operations have
     bool leaves_claims = false;                        ///< allowed: every claim is left to another transaction
 };
 

@@ -3,7 +3,7 @@
 // starts one. Each location is a schema of its own. If VOUCH_POSTGRES leads to pgbouncer, as with
 // `tests/postgres/pgbouncer`, VOUCH_POSTGRES_DIRECT is the conninfo of the server behind it.
 //
-// A crash is the death of the client in most cases, and every tenth time the death of the server: VOUCH_POSTGRES_FOLDER is
+// A crash is the death of the client in most cases, and every thirtieth time the death of the server: VOUCH_POSTGRES_FOLDER is
 // the folder of its cluster. Without it, only clients die.
 #include <chrono>
 #include <cstddef>
@@ -114,7 +114,7 @@ struct fixture {
         }
     }
     void crash(const location& at) {
-        constexpr int clients_per_server = 9;
+        constexpr int clients_per_server = 29; // to end and start a server takes half a second
         if (!environment("VOUCH_POSTGRES_FOLDER").empty() && ++crashes_ > clients_per_server) {
             crashes_ = 0;
             end_server();

@@ -2,9 +2,9 @@
 // A type-erased store, so that the suite is compiled once and not for every store type. `any_store` is itself a store.
 // Copies share one handle. Errors of the wrapped store are passed on.
 //
-// `enqueue_and_commit` and `claim_and_commit` are called `enqueue_last` and `claim_last` here. With their own names
-// `any_transaction` would model `committing_transaction`, whatever it wraps, and `vouch::claim` and runners would call
-// them on stores that do not have them.
+// `enqueue_and_commit`, `claim_and_commit` and `settle_claim_and_commit` are called `enqueue_last`, `claim_last` and
+// `settle_last` here. With their own names `any_transaction` would model `committing_transaction`, whatever it wraps, and
+// `vouch::claim` and runners would call them on stores that do not have them.
 #pragma once
 
 #include <atomic>
@@ -54,6 +54,9 @@ class transaction_interface : public reader_interface {
     virtual std::vector<receipt> enqueue_last(std::span<const draft> drafts, time_point now) = 0;
     /// `claim_and_commit`. Called only if `store_interface::is_committing`.
     [[nodiscard]] virtual std::optional<std::vector<entry>> claim_last(const claim_request& request) = 0;
+    /// `settle_claim_and_commit`. Called only if `store_interface::is_committing`.
+    [[nodiscard]] virtual settled_and_claimed settle_last(std::span<const vouch::settle> settles, time_point now,
+                                                          const claim_request& request) = 0;
     /// Moves the wrapped transaction into a new object and leaves this one moved from.
     [[nodiscard]] virtual std::unique_ptr<transaction_interface> move_out() = 0;
     /// Move-assigns the transaction that `from` wraps, which must be of the same type.
@@ -65,7 +68,8 @@ class store_interface : public reader_interface {
   public:
     [[nodiscard]] virtual std::unique_ptr<transaction_interface> begin() = 0;
     [[nodiscard]] virtual vouch::capabilities capabilities() const = 0;
-    /// Whether the transactions have `enqueue_and_commit` and `claim_and_commit`, which the store must then declare.
+    /// Whether the transactions have `enqueue_and_commit`, `claim_and_commit` and `settle_claim_and_commit`, which the
+    /// store must then declare.
     [[nodiscard]] virtual bool is_committing() const = 0;
     /// Called only if the store declares the capability `wakes`.
     [[nodiscard]] virtual std::uint64_t wakes(std::string_view queue) = 0;
@@ -105,6 +109,10 @@ class any_transaction {
     [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) {
         return wrapped_->claim_last(request);
     }
+    [[nodiscard]] settled_and_claimed settle_last(std::span<const vouch::settle> settles, time_point now,
+                                                  const claim_request& request) {
+        return wrapped_->settle_last(settles, now, request);
+    }
 
     /// Move-constructs the wrapped transaction. This object stays usable and wraps the one moved from.
     [[nodiscard]] any_transaction move_out() { return any_transaction(wrapped_->move_out()); }
@@ -137,6 +145,9 @@ class any_store {
                        std::stop_token stop) {
         return wrapped_->wait(queue, seen, at_most, std::move(stop));
     }
+
+    /// The handle that the copies share. It has expired when all of them are destroyed.
+    [[nodiscard]] std::weak_ptr<const store_interface> handle() const { return wrapped_; }
 
   private:
     std::shared_ptr<store_interface> wrapped_;
@@ -218,6 +229,14 @@ class wrapped_transaction final : public transaction_interface {
             fail_without_operation();
         }
     }
+    [[nodiscard]] settled_and_claimed settle_last(std::span<const vouch::settle> settles, time_point now,
+                                                  const claim_request& request) override {
+        if constexpr (committing_transaction<Transaction>) {
+            return counted([&] { return tx_.settle_claim_and_commit(settles, now, request); });
+        } else {
+            fail_without_operation();
+        }
+    }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         return std::make_unique<wrapped_transaction>(std::move(tx_), counts_);
     }
@@ -229,7 +248,7 @@ class wrapped_transaction final : public transaction_interface {
     [[noreturn]] static void fail_without_operation() {
         throw error(error_kind::unsupported,
                     "the store declares the capability `committing`, but its transactions have "
-                    "no `enqueue_and_commit` and `claim_and_commit`");
+                    "no `enqueue_and_commit`, `claim_and_commit` and `settle_claim_and_commit`");
     }
 
     template <class Call>

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <vouch/conformance/detail/show.hpp>
@@ -15,6 +16,7 @@
 #include <vouch/contract/draft.hpp>
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/outcome.hpp>
 #include <vouch/contract/request.hpp>
 #include <vouch/contract/store.hpp>
 #include <vouch/contract/transact.hpp>
@@ -92,6 +94,45 @@ template <class Transaction>
         auto claimed = tx.claim(request);
         tx.commit();
         return claimed;
+    }
+}
+
+/// The same for settles and a claim. If a settle is refused, nothing is committed.
+template <class Transaction>
+[[nodiscard]] settled_and_claimed settle_claim_and_commit(Transaction& tx, std::span<const settle> settles,
+                                                          time_point now, const claim_request& request) {
+    if constexpr (requires { tx.settle_last(settles, now, request); }) {
+        return tx.settle_last(settles, now, request);
+    } else if constexpr (committing_transaction<Transaction>) {
+        return tx.settle_claim_and_commit(settles, now, request);
+    } else {
+        settled_and_claimed out{.settlements = tx.settle(settles, now)};
+        if (all_applied(out.settlements)) {
+            out.claimed = tx.claim(request);
+            tx.commit();
+        } else {
+            const auto rolled_back = std::move(tx);
+        }
+        return out;
+    }
+}
+
+/// Settles and commits, if no settle is refused. The store must leave the claim to another transaction, or has left it.
+template <class Transaction>
+[[nodiscard]] std::vector<settlement> settle_leave_claim_and_commit(Transaction& tx, std::span<const settle> settles,
+                                                                    time_point now, const claim_request& request) {
+    if constexpr (requires { tx.settle_last(settles, now, request); } || committing_transaction<Transaction>) {
+        auto done = settle_claim_and_commit(tx, settles, now, request);
+        expect(tickets_of(done.claimed), "none");
+        return std::move(done.settlements);
+    } else {
+        auto settlements = tx.settle(settles, now);
+        if (all_applied(settlements)) {
+            tx.commit();
+        } else {
+            const auto rolled_back = std::move(tx);
+        }
+        return settlements;
     }
 }
 

@@ -45,6 +45,9 @@ struct budget {
     std::size_t histories = 0;
     std::size_t crash_points = 0;
     std::size_t simulated_days = 0;
+    /// Where a case is repeated for each of its calls, or for each pause inside the store, with a fault or an interruption
+    /// there: only at every n-th of them, from a random one on.
+    std::size_t point_stride = 1;
     std::size_t cost_rows = 0; ///< the largest number of entries that a claim must not look at
 };
 
@@ -82,10 +85,14 @@ struct budget {
 [[nodiscard]] constexpr budget budget_of(profile p, const capabilities& can) noexcept {
     auto b = budget_of(p);
     if (can.durable) {
-        b.model_runs /= 10;
+        b.model_runs /= p == profile::quick ? 16 : 10;
         b.schedules = (b.schedules + 3) / 4;
-        b.histories /= 5;
+        b.histories /= p == profile::quick ? 8 : 5;
         b.simulated_days = (b.simulated_days + 9) / 10;
+        if (p == profile::quick) {
+            b.crash_points /= 2;
+            b.point_stride = 2;
+        }
     }
     return b;
 }

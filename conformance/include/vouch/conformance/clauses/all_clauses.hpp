@@ -6,12 +6,32 @@
 #include <vector>
 
 #include <vouch/conformance/clause.hpp>
+
+// amalgamate: split only
+#if defined(VOUCH_CLAUSES_ELSEWHERE)
+
+namespace vouch {
+inline namespace v0 {
+namespace conformance {
+
+template <class = void>
+[[nodiscard]] const std::vector<clause>& all_clauses();
+extern template const std::vector<clause>& all_clauses<void>();
+
+} // namespace conformance
+} // namespace v0
+} // namespace vouch
+
+#else
+// amalgamate: end
 #include <vouch/conformance/clauses/cancel.hpp>
 #include <vouch/conformance/clauses/capability.hpp>
 #include <vouch/conformance/clauses/claim.hpp>
 #include <vouch/conformance/clauses/claim_order.hpp>
 #include <vouch/conformance/clauses/committing.hpp>
 #include <vouch/conformance/clauses/committing_claims.hpp>
+#include <vouch/conformance/clauses/committing_faults.hpp>
+#include <vouch/conformance/clauses/committing_settles.hpp>
 #include <vouch/conformance/clauses/committing_together.hpp>
 #include <vouch/conformance/clauses/cost.hpp>
 #include <vouch/conformance/clauses/crashes.hpp>
@@ -62,7 +82,8 @@ namespace conformance {
 
 /// Call it as `all_clauses()`. It is a template so that a build with several suite programs can compile the clauses once:
 /// one source file has `template const std::vector<clause>& all_clauses<void>();`, and the programs declare the same with
-/// `extern` in front. tests/conformance/clauses.hpp does.
+/// `extern` in front. tests/conformance/clauses.hpp does. With the split headers, a program that defines
+/// VOUCH_CLAUSES_ELSEWHERE declares it, and does not even read the clauses.
 template <class = void>
 [[nodiscard]] const std::vector<clause>& all_clauses() {
     static const std::vector<clause> all = [] {
@@ -107,6 +128,7 @@ template <class = void>
         add(clauses::committing);
         add(clauses::committing_claims);
         add(clauses::committing_relations);
+        add(clauses::committing_settles);
         add(clauses::model_runs);
         add(clauses::interleavings);
         add(clauses::overlaps);
@@ -118,6 +140,8 @@ template <class = void>
         add(clauses::faults);
         add(clauses::fault_ends);
         add(clauses::committing_together);
+        add(clauses::committing_faults);
+        add(clauses::committing_settles_together);
         add(clauses::simulation);
         return out;
     }();
@@ -127,3 +151,7 @@ template <class = void>
 } // namespace conformance
 } // namespace v0
 } // namespace vouch
+
+// amalgamate: split only
+#endif
+// amalgamate: end

@@ -50,9 +50,12 @@ inline void lanes_refused(trial& t) {
 inline void committing_declared(trial& t) {
     const bool has_operations = t.open().is_committing();
     t.expect(has_operations || !t.can().committing,
-             "a store that declares committing has transactions with enqueue_and_commit and claim_and_commit");
-    t.expect(!has_operations || t.can().committing,
-             "a store whose transactions have enqueue_and_commit and claim_and_commit declares committing");
+             "a store that declares committing has transactions with enqueue_and_commit, claim_and_commit and "
+             "settle_claim_and_commit");
+    t.expect(
+        !has_operations || t.can().committing,
+        "a store whose transactions have enqueue_and_commit, claim_and_commit and settle_claim_and_commit declares "
+        "committing");
 }
 
 inline void limits_not_lowered(trial& t) {
@@ -90,7 +93,8 @@ inline constexpr std::array capability{
     clause{"CAP-03", layer::examples, level::must, needs::nothing,
            "No limit that a store declares is tighter than the contract's.", capability_checks::limits_not_lowered},
     clause{"CAP-04", layer::examples, level::must, needs::nothing,
-           "A store declares committing exactly if its transactions have enqueue_and_commit and claim_and_commit.",
+           "A store declares committing exactly if its transactions have enqueue_and_commit, claim_and_commit and "
+           "settle_claim_and_commit.",
            capability_checks::committing_declared},
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The last operation of a transaction together with its commit: `enqueue_and_commit` and `claim_and_commit`, which are
-// `enqueue_last` and `claim_last` of `any_transaction`.
+// The last operation of a transaction together with its commit: `enqueue_and_commit`, `claim_and_commit` and
+// `settle_claim_and_commit`, which are `enqueue_last`, `claim_last` and `settle_last` of `any_transaction`.
 #pragma once
 
 #include <array>
@@ -114,7 +114,23 @@ inline void earlier_writes(trial& t) {
             unchanged(other, own, what + " and then claim_and_commit");
             t.equal(get(other, 30).state, is_claimed ? state::claimed : state::pending, "the entry to be claimed");
         });
+        auto third = furnished(t);
+        put(third, draft_of(30, {.queue = "z"}));
+        const auto held = take_one(third, at(0), {.queue = "z"});
+        from_begin(third, [&](auto& tx) {
+            in(tx);
+            const auto own = snapshot_of(tx);
+            std::ignore =
+                tx.settle_last(std::array{vouch::settle{held, succeed{}}}, at(0), request(at(0), {.queue = "z"}));
+            unchanged(third, own, what + " and then settle_claim_and_commit");
+            t.equal(get(third, 30).state, state::succeeded, "the entry to be settled");
+        });
     }
+}
+
+/// Settles entry 3 of a furnished store, which is claimed with epoch 1, and claims.
+inline void settle_third_last(any_transaction& tx, std::uint64_t epoch, outcome o, const claim_request& next) {
+    std::ignore = tx.settle_last(std::array{vouch::settle{{id_of(3), epoch}, std::move(o)}}, at(20), next);
 }
 
 inline void all_misuse_at_last(trial& t, any_transaction& closed) {
@@ -122,10 +138,12 @@ inline void all_misuse_at_last(trial& t, any_transaction& closed) {
              [&] { closed.enqueue_last(std::array{draft_of(15)}, at(0)); });
     t.throws(error_kind::misuse, "claim_and_commit on a closed transaction",
              [&] { std::ignore = closed.claim_last(request(at(200))); });
+    t.throws(error_kind::misuse, "settle_claim_and_commit on a closed transaction",
+             [&] { settle_third_last(closed, 1, succeed{}, request(at(200))); });
     all_misuse(t, closed);
 }
 
-/// The ways in which the two operations return, on a furnished store.
+/// The ways in which the three operations return, on a furnished store.
 inline constexpr std::array endings{
     deed{"an insert", [](any_transaction& tx) { tx.enqueue_last(std::array{draft_of(7)}, at(0)); }},
     deed{"a duplicate", [](any_transaction& tx) { tx.enqueue_last(std::array{draft_of(1)}, at(0)); }},
@@ -136,6 +154,14 @@ inline constexpr std::array endings{
     deed{"a claim with limit 0",
          [](any_transaction& tx) { std::ignore = tx.claim_last(request(at(60), {.limit = 0})); }},
     deed{"a claim of an expired lease", [](any_transaction& tx) { std::ignore = tx.claim_last(request(at(200))); }},
+    deed{"a settle and a claim", [](any_transaction& tx) { settle_third_last(tx, 1, succeed{}, request(at(60))); }},
+    deed{"a settle that is refused", [](any_transaction& tx) { settle_third_last(tx, 9, succeed{}, request(at(60))); }},
+    deed{"a settle beside an expired lease",
+         [](any_transaction& tx) {
+             settle_third_last(tx, 1, retry{"e", at(300)}, request(at(200)));
+         }},
+    deed{"a settle and a claim of one",
+         [](any_transaction& tx) { settle_third_last(tx, 1, succeed{}, request(at(60), {.only = id_of(1)})); }},
     deed{"a commit", [](any_transaction& tx) { tx.commit(); }},
 };
 
@@ -173,6 +199,14 @@ inline constexpr std::array invalid_endings{
          }},
     deed{"claim_and_commit without a lease",
          [](any_transaction& tx) { std::ignore = tx.claim_last(request(at(60), {.lease = duration{0}})); }},
+    deed{"settle_claim_and_commit with an error code that is too long",
+         [](any_transaction& tx) {
+             settle_third_last(tx, 1, retry{string(101, 'e'), at(0)}, request(at(60)));
+         }},
+    deed{"settle_claim_and_commit without a queue",
+         [](any_transaction& tx) { settle_third_last(tx, 1, succeed{}, request(at(60), {.queue = ""})); }},
+    deed{"settle_claim_and_commit without a lease",
+         [](any_transaction& tx) { settle_third_last(tx, 9, succeed{}, request(at(60), {.lease = duration{0}})); }},
 };
 
 inline void open_after_invalid_end(trial& t) {
@@ -202,15 +236,18 @@ inline constexpr std::array committing{
         "enqueue_and_commit returns and stores what enqueue and commit do: inserted, duplicate, refused, single or in "
         "a batch.",
         committing_checks::enqueues_as_enqueue},
-    clause{"COMMIT-02", layer::examples, level::may, needs::committing,
-           "enqueue_and_commit and claim_and_commit commit everything that their transaction has written before.",
-           committing_checks::earlier_writes},
+    clause{
+        "COMMIT-02", layer::examples, level::may, needs::committing,
+        "enqueue_and_commit, claim_and_commit and settle_claim_and_commit commit everything that their transaction has "
+        "written before.",
+        committing_checks::earlier_writes},
     clause{"COMMIT-03", layer::examples, level::may, needs::committing,
-           "After enqueue_and_commit and claim_and_commit the transaction is closed, whatever they return.",
+           "After enqueue_and_commit, claim_and_commit and settle_claim_and_commit the transaction is closed, whatever "
+           "they return.",
            committing_checks::closes},
     clause{"COMMIT-04", layer::examples, level::may, needs::committing,
-           "If enqueue_and_commit or claim_and_commit gets an invalid argument, it writes and commits nothing, and the "
-           "transaction is still open and keeps its earlier writes.",
+           "If enqueue_and_commit, claim_and_commit or settle_claim_and_commit gets an invalid argument, it writes and "
+           "commits nothing, and the transaction is still open and keeps its earlier writes.",
            committing_checks::open_after_invalid_end},
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `enqueue_and_commit` and `claim_and_commit` together with wakes, lanes, groups, other threads, faults and crashes.
+// `enqueue_and_commit`, `claim_and_commit` and `settle_claim_and_commit` together with wakes, lanes, groups and other
+// threads.
 #pragma once
 
 #include <array>
@@ -14,8 +15,6 @@
 
 #include <vouch/conformance/clause.hpp>
 #include <vouch/conformance/clauses/committing_claims.hpp>
-#include <vouch/conformance/clauses/crashes.hpp>
-#include <vouch/conformance/clauses/fault_ends.hpp>
 #include <vouch/conformance/clauses/threads.hpp>
 #include <vouch/conformance/clauses/wakes.hpp>
 #include <vouch/conformance/detail/steps.hpp>
@@ -47,6 +46,12 @@ inline void changes_wakes(trial& t) {
     auto seen = wakes_checks::settled(store, "q");
     enqueue_last(store, {draft_of(7)});
     t.expect(wakes_change(store, "q", seen), "the number changes with enqueue_and_commit");
+    seen = wakes_checks::settled(store, "q");
+    repeatedly(store, [&](auto& tx) {
+        return tx.settle_last(std::array{vouch::settle{{id_of(3), 1}, release{}}}, at(20),
+                              request(at(0), {.queue = "z"}));
+    });
+    t.expect(wakes_change(store, "q", seen), "the number changes with a release by settle_claim_and_commit");
     for (const auto& [name, change] : wakes_checks::nearer) {
         const auto& in = change;
         auto other = furnished(t);
@@ -157,145 +162,13 @@ inline void claims_once(trial& t) {
         });
 }
 
-/// A transaction that enqueues 7 and ends with `end`, in which faults occur. `ends` are the snapshots that it may lead to,
-/// and `end` returns the number of the one that it has led to.
-struct faulty_end {
-    string what{};
-    std::size_t (*end)(any_transaction&) = nullptr;
-    vector<snapshot> ends{};
-};
-
-inline void prepare_faults(any_store& store) {
-    put_expiring(store);
-    put(store, draft_of(4, {.queue = "r"}));
-}
-
-inline std::size_t enqueue_end(any_transaction& tx) {
-    tx.enqueue_last(std::array{draft_of(8, {.key = "k"}), draft_of(9)}, at(1));
-    return 0;
-}
-inline std::size_t claim_end(any_transaction& tx) {
-    return tx.claim_last(request(at(1), {.queue = "r"})).has_value() ? 0 : 1;
-}
-inline std::size_t left_end(any_transaction& tx) {
-    std::ignore = tx.claim_last(request(at(100)));
-    return 0;
-}
-
-/// The snapshot after a transaction with these calls.
-template <class Work>
-[[nodiscard]] snapshot after(trial& t, const Work& work) {
-    auto store = t.open(t.fresh_location());
-    prepare_faults(store);
-    transact(store, work);
-    return ranked_snapshot_of(store);
-}
-
-[[nodiscard]] inline vector<faulty_end> faulty_ends(trial& t) {
-    const auto put_seventh = [](any_transaction& tx) { put_in(tx, draft_of(7)); };
-    const auto alone = after(t, put_seventh);
-    const auto with_drafts = after(t, [&](auto& tx) {
-        put_seventh(tx);
-        tx.enqueue(std::array{draft_of(8, {.key = "k"}), draft_of(9)}, at(1));
-    });
-    const auto with_claim = after(t, [&](auto& tx) {
-        put_seventh(tx);
-        std::ignore = tx.claim(request(at(1), {.queue = "r"}));
-    });
-    return {{"enqueue_and_commit", enqueue_end, {with_drafts}},
-            {"claim_and_commit", claim_end, {with_claim, alone}},
-            {"claim_and_commit beside an expired lease", left_end, {alone}}};
-}
-
-/// Fails the n-th step of the last operation. Returns false if it has no such step.
-inline bool fail_end(trial& t, const faulty_end& e, std::size_t n) {
-    const auto& fail_at = fault_end_checks::hook_of(t);
-    const fault_end_checks::faults_end off{fail_at};
-    auto store = t.open(t.fresh_location());
-    prepare_faults(store);
-    const auto before = ranked_snapshot_of(store);
-    optional<std::size_t> returned;
-    bool in_doubt = false;
-    {
-        auto tx = store.begin();
-        put_in(tx, draft_of(7));
-        fail_at(n);
-        try {
-            returned = e.end(tx);
-        } catch (const error& thrown) {
-            if (thrown.kind() == error_kind::conflict) {
-                throw;
-            }
-            in_doubt = thrown.is_in_doubt();
-        }
-        const bool has_fired = fail_at(0);
-        t.tally().faults += has_fired ? 1U : 0U;
-        if (!has_fired) {
-            return false;
-        }
-        all_misuse_at_last(t, tx);
-    }
-    const auto now = ranked_snapshot_of(store);
-    const bool is_whole = in_doubt && (now == e.ends.front() || now == e.ends.back());
-    if (const auto& wanted = returned ? e.ends[*returned] : before; now != wanted && !is_whole) {
-        auto [seen, expected] = show_difference(now, wanted);
-        t.fail(e.what + (returned   ? ", after it has returned"
-                         : in_doubt ? ", after an error in doubt"
-                                    : ", after an error that is not in doubt"),
-               std::move(seen), std::move(expected));
-    }
-    t.equal(put(store, draft_of(20, {.key = "k"})).what == receipt::kind::duplicate,
-            now != before && e.end == enqueue_end, "the key of the last draft is taken");
-    return true;
-}
-
-inline void faults_leave_nothing(trial& t) {
-    std::ignore = fault_end_checks::hook_of(t);
-    for (const auto& e : faulty_ends(t)) {
-        for (std::size_t n = 1; fail_end(t, e, n); ++n) {
-        }
-    }
-}
-
-inline void survives_crashes(trial& t) {
-    if (!t.can().durable) {
-        return;
-    }
-    crash_checks::require_files(t);
-    const auto p = t.fresh_location();
-    constexpr std::uint64_t rounds = 3;
-    for (std::uint64_t n = 1; n <= rounds; ++n) {
-        for (const bool claims : {false, true}) {
-            optional<any_store> store(t.context().open(p));
-            repeatedly(*store, [&](auto& tx) {
-                put_in(tx, draft_of(100 * n + (claims ? 50 : 0)));
-                if (claims) {
-                    return tx.claim_last(request(at(0), {.lease = duration{1'000}})).has_value();
-                }
-                return !tx.enqueue_last(std::array{draft_of(100 * n + 1, {.payload = "p"})}, at(0)).empty();
-            });
-            const auto before = crash_checks::stored_in(*store);
-            optional<any_transaction> open(store->begin());
-            put_in(*open, draft_of(1'000));
-            crash_checks::end_process(t, p, [&] {
-                open.reset();
-                store.reset();
-            });
-            t.equal(crash_checks::stored_in(t.context().open(p)), before,
-                    "the entries after the death of a process that had committed with its last operation");
-        }
-    }
-    t.abandon(p);
-}
-
 } // namespace committing_together_checks
 
 inline constexpr std::array committing_relations{
-    clause{
-        "COMMIT-08", layer::examples, level::may, needs::committing,
-        "In a store with wakes, a queue's number changes with enqueue_and_commit and claim_and_commit as it does with "
-        "commit.",
-        committing_together_checks::changes_wakes},
+    clause{"COMMIT-08", layer::examples, level::may, needs::committing,
+           "In a store with wakes, a queue's number changes with enqueue_and_commit, claim_and_commit and "
+           "settle_claim_and_commit as it does with commit.",
+           committing_together_checks::changes_wakes},
     clause{"COMMIT-09", layer::examples, level::may, needs::committing,
            "In a store with lanes, entries of a lane stay in order with enqueue_and_commit and claim_and_commit.",
            committing_together_checks::lanes_hold},
@@ -313,14 +186,6 @@ inline constexpr std::array committing_together{
     clause{"COMMIT-12", layer::threads, level::may, needs::committing,
            "Of threads that call claim_and_commit at the same time, no two claim the same entry.",
            committing_together_checks::claims_once},
-    clause{"COMMIT-13", layer::faults, level::may, needs::committing,
-           "If a step of enqueue_and_commit or claim_and_commit fails, nothing of the transaction is stored, or all of "
-           "it if the error is in doubt, and the transaction is closed.",
-           committing_together_checks::faults_leave_nothing},
-    clause{"COMMIT-14", layer::crashes, level::may, needs::committing,
-           "In a durable store, what enqueue_and_commit and claim_and_commit have committed survives the death of the "
-           "process.",
-           committing_together_checks::survives_crashes},
 };
 
 } // namespace conformance::clauses

@@ -252,7 +252,7 @@ inline void inside(trial& t) {
         const std::function<bool(std::size_t)>& hook;
         ~off() { hook(0); }
     } const at_the_end{fail_at};
-    for (std::size_t n = 1;; ++n) {
+    for (std::size_t n = 1;; ++n) { // every one: a store may check all its steps but one
         auto store = t.open(t.fresh_location());
         bool has_fired = false;
         fail_at(n);

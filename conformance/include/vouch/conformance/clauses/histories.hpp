@@ -27,9 +27,9 @@ namespace conformance::clauses {
 
 namespace history_checks {
 
-[[nodiscard]] inline std::vector<entry> everything(const any_store& store) {
+[[nodiscard]] inline std::vector<entry> everything(const any_store& store, const std::vector<std::string>& queues) {
     std::vector<entry> all;
-    for (const std::string queue : {"q", "r"}) {
+    for (const auto& queue : queues) {
         const auto some = store.list({.queue = queue, .limit = 1000, .payloads = true});
         all.insert(all.end(), some.begin(), some.end());
     }
@@ -61,15 +61,16 @@ namespace history_checks {
 }
 
 /// Requires that some order of the transactions explains the history, and that the store behaves as the model does then.
+/// Entries are in these queues.
 inline void require_linearization(const model& before, const std::vector<transaction_run>& runs, any_store& store,
-                                  const event_log& log, std::size_t threads) {
+                                  const event_log& log, std::size_t threads, const std::vector<std::string>& queues) {
     for (const auto& d : runs) {
         if (d.ended == transaction_run::end::threw) {
             throw failure{"a transaction threw an error other than conflict", d.thrown, "an answer, or conflict",
                           transcript_of(before, log, threads)};
         }
     }
-    const auto final = everything(store);
+    const auto final = everything(store, queues);
     const linearization order(before, runs, final);
     if (!order.exists()) {
         std::string seen = "these answers; at the end";
@@ -81,7 +82,7 @@ inline void require_linearization(const model& before, const std::vector<transac
     }
     if (order.is_decidable()) {
         try {
-            compare_hidden_state(store, order.after());
+            compare_hidden_state(store, order.after(), queues);
         } catch (failure& f) {
             f.transcript = transcript_of(before, log, threads);
             throw;
@@ -143,7 +144,7 @@ inline void play(trial& t, store_pool& pool, const words& list, std::size_t thre
         });
         t.tally().histories += 1;
         t.tally().overlapping += is_overlapping(runs) ? 1U : 0U;
-        require_linearization(before, runs, store, log, threads);
+        require_linearization(before, runs, store, log, threads, pool.queues());
     }
     pool.clear();
 }

@@ -148,6 +148,10 @@ class repeating_transaction final : public transaction_interface {
     [[nodiscard]] std::optional<std::vector<entry>> claim_last(const claim_request& request) override {
         return until_no_conflict([&](any_transaction& tx) { return tx.claim_last(request); });
     }
+    [[nodiscard]] settled_and_claimed settle_last(std::span<const vouch::settle> settles, time_point now,
+                                                  const claim_request& request) override {
+        return until_no_conflict([&](any_transaction& tx) { return tx.settle_last(settles, now, request); });
+    }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         return std::make_unique<repeating_transaction>(store_, open().move_out(), std::exchange(calls_, {}));
     }

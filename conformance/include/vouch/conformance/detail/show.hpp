@@ -18,6 +18,7 @@
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
 #include <vouch/contract/state.hpp>
+#include <vouch/contract/store.hpp>
 #include <vouch/contract/verdict.hpp>
 
 namespace vouch {
@@ -137,6 +138,10 @@ template <class T>
 template <class T>
 [[nodiscard]] std::string show_briefly(const std::optional<std::vector<T>>& values) {
     return values ? show_briefly(*values) : show(values);
+}
+
+[[nodiscard]] inline std::string show_briefly(const settled_and_claimed& value) {
+    return show_briefly(value.settlements) + ", claimed " + show_briefly(tickets_of(value.claimed));
 }
 
 /// What was seen and what was expected, as far as they differ.

@@ -3,9 +3,12 @@
 // store that can be emptied is reused.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,10 +23,14 @@ namespace conformance::detail {
 
 class store_pool {
   public:
-    store_pool(trial& t, std::size_t handles) : trial_(t), count_(handles) {}
+    /// The cases have entries in these queues only.
+    store_pool(trial& t, std::size_t handles, std::vector<std::string> queues = {"q", "r"})
+        : trial_(t), count_(handles), queues_(std::move(queues)) {}
     store_pool(const store_pool&) = delete;
     store_pool& operator=(const store_pool&) = delete;
     ~store_pool() { close(); }
+
+    [[nodiscard]] const std::vector<std::string>& queues() const noexcept { return queues_; }
 
     /// Handles on an empty store. They are those of the previous case if it was cleared.
     [[nodiscard]] std::vector<any_store>& acquire() {
@@ -40,11 +47,31 @@ class store_pool {
         return handles_;
     }
 
-    /// Ends a case that passed: cancels and purges all entries.
+    /// Ends a case that passed: removes all entries. Most cases leave only entries that have ended.
     void clear() {
-        constexpr time_point late = start + std::chrono::hours{24 * 3650};
+        purge_all();
+        is_clean_ = is_empty();
+        if (!is_clean_) {
+            cancel_all();
+            purge_all();
+            is_clean_ = is_empty();
+        }
+    }
+
+  private:
+    static constexpr time_point late = start + std::chrono::hours{24 * 3650};
+
+    void purge_all() {
+        transact(handles_.front(), [&](auto& tx) {
+            for (const auto& queue : queues_) {
+                tx.purge({.queue = queue, .before = late + duration{1}});
+            }
+        });
+    }
+
+    void cancel_all() {
         auto& store = handles_.front();
-        for (const std::string queue : {"q", "r"}) {
+        for (const auto& queue : queues_) {
             const auto live = store.list({.by = query::path::live, .queue = queue, .limit = 1000});
             transact(store, [&](auto& tx) {
                 for (const auto& e : live) {
@@ -52,15 +79,13 @@ class store_pool {
                 }
             });
         }
-        transact(store, [&](auto& tx) {
-            for (const std::string queue : {"q", "r"}) {
-                tx.purge({.queue = queue, .before = late + duration{1}});
-            }
-        });
-        is_clean_ = store.counts("q").total() + store.counts("r").total() == 0;
     }
 
-  private:
+    [[nodiscard]] bool is_empty() {
+        return std::all_of(queues_.begin(), queues_.end(),
+                           [&](const auto& queue) { return handles_.front().counts(queue).total() == 0; });
+    }
+
     void close() {
         handles_.clear();
         if (location_) {
@@ -72,6 +97,7 @@ class store_pool {
     static constexpr std::size_t reuse_max = 50;
     trial& trial_;
     std::size_t count_;
+    std::vector<std::string> queues_;
     std::optional<location> location_{};
     std::vector<any_store> handles_{};
     bool is_clean_ = false;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <vouch/conformance/any_store.hpp>
 #include <vouch/conformance/clause.hpp>
@@ -63,12 +64,32 @@ class trial {
         : context_(context), random_(seed), seed_(seed), source_(source), home_(context.locations->fresh()) {}
     trial(const trial&) = delete;
     trial& operator=(const trial&) = delete;
-    ~trial() { abandon(home_); }
+    ~trial() {
+        for (const auto& one : passing_) {
+            abandon(one.where);
+        }
+        abandon(home_);
+    }
 
     /// Opens a handle on the trial's own location. Further calls open further handles on the same work.
     [[nodiscard]] any_store open() { return open(home_); }
     [[nodiscard]] any_store open(const location& p) {
         auto store = context_.open(p);
+        return source_ == nullptr ? store : detail::write_test(store, *source_, p.directory().string());
+    }
+    /// Opens the only handle on a location that is not opened again, so that what is stored there can be removed when the
+    /// handle is gone. Removes what earlier ones have left: a check may open hundreds.
+    [[nodiscard]] any_store open(location&& fresh) {
+        std::erase_if(passing_, [this](const passing& one) {
+            const bool is_over = one.handle.expired();
+            if (is_over) {
+                abandon(one.where);
+            }
+            return is_over;
+        });
+        auto store = context_.open(fresh);
+        passing_.push_back({store.handle(), std::move(fresh)});
+        const auto& p = passing_.back().where;
         return source_ == nullptr ? store : detail::write_test(store, *source_, p.directory().string());
     }
     [[nodiscard]] const location& home() const noexcept { return home_; }
@@ -137,11 +158,18 @@ class trial {
     }
 
   private:
+    /// A location with a single handle.
+    struct passing {
+        std::weak_ptr<const store_interface> handle;
+        location where;
+    };
+
     detail::run_context& context_;
     detail::random_source random_;
     std::uint64_t seed_;
     detail::test_source* source_;
     location home_;
+    std::vector<passing> passing_{};
 };
 
 } // namespace conformance

@@ -128,10 +128,10 @@ class model_run {
 
     /// Commits with one more operation.
     void end_with_last(random_source& d) {
-        if (d.chance(50)) {
-            enqueue_last(d);
-        } else {
-            claim_last(d);
+        switch (d.below(3)) {
+        case 0: enqueue_last(d); break;
+        case 1: claim_last(d); break;
+        default: settle_last(d);
         }
         note_commit();
         tx_.reset();
@@ -240,14 +240,19 @@ class model_run {
 
     void claim_last(random_source& d) {
         const auto request = generate(d).some_claim();
+        compare_last_claim(request, tx_->claim_last(request), "claim_and_commit");
+    }
+
+    /// Compares the last claim of a transaction, which the store may leave to another one.
+    void compare_last_claim(const claim_request& request, const std::optional<std::vector<entry>>& claimed,
+                            const std::string& by) {
         auto after = own_;
         const auto expected = after.claim(request);
         const bool must_leave = own_.has_claimed(expected);
-        const auto claimed = tx_->claim_last(request);
-        count("claim_and_commit", !claimed ? "left" : claimed->empty() ? "nothing" : "something");
-        trial::expect(!claimed || !must_leave, "claim_and_commit leaves the claim of an expired lease");
+        count(by, !claimed ? "left" : claimed->empty() ? "nothing" : "something");
+        trial::expect(!claimed || !must_leave, by + " leaves the claim of an expired lease");
         if (claimed) {
-            trial::equal(*claimed, expected, "entries claimed by claim_and_commit");
+            trial::equal(*claimed, expected, "entries claimed by " + by);
             own_ = std::move(after);
             for (const auto& e : expected) {
                 tickets_.push_back(ticket_of(e));
@@ -255,7 +260,8 @@ class model_run {
         }
     }
 
-    void settle(random_source& d) {
+    /// Settles, and the settlements that the model gives.
+    [[nodiscard]] std::pair<std::vector<vouch::settle>, std::vector<settlement>> some_settles(random_source& d) {
         static constexpr std::array names{"succeed", "retry", "bury", "release", "advance"};
         std::vector<vouch::settle> settles(d.one_of<std::size_t>({1, 1, 2, 3}));
         std::vector<settlement> expected;
@@ -267,7 +273,28 @@ class model_run {
                 count("group", "completed");
             }
         }
+        return {std::move(settles), std::move(expected)};
+    }
+
+    void settle(random_source& d) {
+        const auto [settles, expected] = some_settles(d);
         trial::equal(tx_->settle(settles, now_), expected, "settlements");
+    }
+
+    void settle_last(random_source& d) {
+        const std::string by = "settle_claim_and_commit";
+        const auto request = generate(d).some_claim();
+        const auto [settles, expected] = some_settles(d);
+        const auto done = tx_->settle_last(settles, now_, request);
+        trial::equal(done.settlements, expected, "settlements of " + by);
+        if (all_applied(expected)) {
+            compare_last_claim(request, done.claimed, by);
+        } else {
+            count(by, "refused");
+            trial::expect(!done.claimed, by + " claims nothing if a settle is refused");
+            own_ = committed_;
+            last_sequence_ = last_committed_sequence_;
+        }
     }
 
     void extend(random_source& d) {

@@ -218,6 +218,37 @@ class test_writer_transaction final : public transaction_interface {
         finish();
         return claimed;
     }
+    [[nodiscard]] settled_and_claimed settle_last(std::span<const vouch::settle> settles, time_point now,
+                                                  const claim_request& request) override {
+        const auto arguments =
+            "(" + name_ + ", " + as_code("vouch::settle", settles) + ", " + show(now) + ", " + as_code(request) + ")";
+        const auto call = "settle_claim_and_commit" + arguments;
+        source_.add("std::ignore = " + call + ";");
+        note(test_step::kind::call, [again = std::vector(settles.begin(), settles.end()), now, request](
+                                        any_transaction& tx) { std::ignore = tx.settle_last(again, now, request); });
+        const auto due = refusal([&](const vouch::capabilities& can) {
+            validate(settles, can.limits);
+            validate(request, can.limits);
+        });
+        const bool predicts = !due && source_.can_predict();
+        auto after = own_;
+        const auto wanted = predicts ? predicted(settles, now, request, after) : settled_and_claimed{};
+        const bool must_leave = wanted.claimed && own_.has_claimed(*wanted.claimed);
+        auto done = perform("std::ignore = " + call + ";", due, [&] { return tx_.settle_last(settles, now, request); });
+        if (wanted.claimed && (!done.claimed || must_leave)) { // the store may always leave a claim
+            const auto left = "settle_leave_claim_and_commit" + arguments;
+            write_answer(left, due, show_briefly(wanted.settlements), show_briefly(done.settlements));
+            if (done.claimed) {
+                source_.rewrite("std::ignore = " + left + "; // seen: " + show_briefly(tickets_of(done.claimed)));
+                source_.end_here();
+            }
+        } else {
+            write_answer(call, due, predicts ? show_briefly(wanted) : "", show_briefly(done));
+            own_ = predicts && !wanted.claimed ? known_->committed : after; // if refused, it has rolled back
+        }
+        finish();
+        return done;
+    }
     [[nodiscard]] std::unique_ptr<transaction_interface> move_out() override {
         auto name = source_.next_transaction();
         source_.add("auto " + name + " = std::move(" + name_ + ");");
@@ -273,6 +304,20 @@ class test_writer_transaction final : public transaction_interface {
             known_->names.add(d);
         }
         return one_by_one(drafts, [&](const draft& d) { return own_.enqueue(d, now); });
+    }
+
+    /// Applies the settles to `own_`. If none is refused, `after` is what it is after the claim.
+    [[nodiscard]] settled_and_claimed predicted(std::span<const vouch::settle> settles, time_point now,
+                                                const claim_request& request, model& after) {
+        settled_and_claimed out;
+        for (const auto& s : settles) {
+            out.settlements.push_back(own_.settle(s, now));
+        }
+        if (all_applied(out.settlements)) {
+            after = own_;
+            out.claimed = after.claim(request);
+        }
+        return out;
     }
 
     /// The store chooses the sequences. `reader` sees them.

@@ -116,7 +116,7 @@ template <class Call>
 void run_operations(transaction_run& d, scheduler& with, event_log& log, const Call& call) {
     for (const auto& o : d.operations) {
         if (d.answers.empty() && !d.is_outside) {
-            with.pause(d.thread); // begin and the first call are one step
+            with.pause(d.thread, true); // begin and the first call are one step
         } else {
             with.end_step(d.thread);
         }
@@ -174,7 +174,7 @@ void run_history(trial& t, std::vector<any_store>& handles, std::vector<transact
     if (t.hooks().seam) {
         t.hooks().seam([](std::string_view) {
             if (current_scheduler != nullptr) {
-                current_scheduler->pause(current_thread);
+                current_scheduler->pause(current_thread, true);
             }
         });
     }

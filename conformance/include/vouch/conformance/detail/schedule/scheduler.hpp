@@ -31,6 +31,7 @@ class scheduler {
     struct ready_thread {
         std::size_t index = 0;
         std::size_t steps = 0;
+        bool is_inside = false; ///< paused inside the store
     };
     /// Chooses which of the paused threads continues, by its index. Called on any thread, by one at a time.
     using choice = std::function<std::size_t(const std::vector<ready_thread>&)>;
@@ -53,11 +54,12 @@ class scheduler {
     }
 
     /// Waits for the thread's turn.
-    void pause(std::size_t who) {
+    void pause(std::size_t who, bool is_inside = false) {
         auto& mine = participants_[who];
         mine.arrives = true; // from here on it does not sleep inside the store
         std::unique_lock lock(mutex_);
         mine.at = position::paused;
+        mine.is_inside = is_inside;
         pass_turn();
         mine.turn.wait(lock, [&] { return turn_ == who; });
         turn_ = none;
@@ -65,6 +67,7 @@ class scheduler {
         mine.cpu_time_at_turn = mine.thread.cpu_time();
         mine.arrives = false;
     }
+
     /// Must be the last call of a thread.
     void finish(std::size_t who) {
         participants_[who].arrives = true;
@@ -98,6 +101,7 @@ class scheduler {
     enum class position : std::uint8_t { starting, running, paused, finished };
     struct participant {
         position at = position::starting;
+        bool is_inside = false;
         std::atomic<bool> arrives = false;
         std::atomic<std::size_t> steps = 0;
         thread_probe thread{};
@@ -125,7 +129,7 @@ class scheduler {
         std::vector<ready_thread> ready;
         for (std::size_t i = 0; i < participants_.size(); ++i) {
             if (participants_[i].at == position::paused) {
-                ready.push_back({i, participants_[i].steps});
+                ready.push_back({i, participants_[i].steps, participants_[i].is_inside});
             }
         }
         turn_ = choose_(ready);

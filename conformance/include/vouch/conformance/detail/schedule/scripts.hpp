@@ -34,6 +34,9 @@ inline constexpr time_point far_off = at(100'000);
 [[nodiscard]] inline operation enqueue(draft d, time_point when = now) {
     return {.what = operation::kind::enqueue, .now = when, .drafts = {std::move(d)}};
 }
+[[nodiscard]] inline operation enqueue_all(std::vector<draft> drafts, time_point when) {
+    return {.what = operation::kind::enqueue, .now = when, .drafts = std::move(drafts)};
+}
 [[nodiscard]] inline operation claim(std::size_t limit, std::uint64_t only = 0) {
     return {.what = operation::kind::claim,
             .now = now,
@@ -78,18 +81,15 @@ inline constexpr time_point far_off = at(100'000);
     using namespace scripted;
     const std::string lane = can.lanes ? "x" : "";
     const std::string group = can.groups ? "g" : "";
-    return {{.what = operation::kind::enqueue,
-             .now = at(0),
-             .drafts = {draft_of(4), draft_of(5), draft_of(6), draft_of(7, {.group = group}),
-                        draft_of(8, {.group = group})}},
+    return {enqueue_all(
+                {draft_of(4), draft_of(5), draft_of(6), draft_of(7, {.group = group}), draft_of(8, {.group = group})},
+                at(0)),
             hold(4),
             hold(5, duration{10}),
             hold(7),
             hold(8),
             cancel(6, at(2)),
-            {.what = operation::kind::enqueue,
-             .now = at(3),
-             .drafts = {draft_of(1), draft_of(2, {.lane = lane}), draft_of(3, {.lane = lane})}}};
+            enqueue_all({draft_of(1), draft_of(2, {.lane = lane}), draft_of(3, {.lane = lane})}, at(3))};
 }
 
 /// Transactions of one or two operations, some with reads.
@@ -134,9 +134,10 @@ inline constexpr time_point far_off = at(100'000);
 /// behind it, which is due later.
 [[nodiscard]] inline contest lane_contest() {
     using namespace scripted;
-    return {.setup = {enqueue(draft_of(2, {.lane = "x"}), at(0)), enqueue(draft_of(3, {.lane = "x"}), at(0)),
-                      enqueue(draft_of(4, {.lane = "y"}), at(0)), hold(4), enqueue(draft_of(5, {.lane = "z"}), at(0)),
-                      hold(5), enqueue(draft_of(6, {.lane = "z", .due_at = far_off}), at(0))},
+    return {.setup = {enqueue_all({draft_of(2, {.lane = "x"}), draft_of(3, {.lane = "x"}), draft_of(4, {.lane = "y"}),
+                                   draft_of(5, {.lane = "z"}), draft_of(6, {.lane = "z", .due_at = far_off})},
+                                  at(0)),
+                      hold(4), hold(5)},
             .some = {in_one({cancel(2)}),
                      in_one({settle(5, succeed{})}),
                      in_one({enqueue(draft_of(9, {.lane = "x"}))}),
@@ -153,11 +154,12 @@ inline constexpr time_point far_off = at(100'000);
 /// and the parent of 7.
 [[nodiscard]] inline contest parent_contest() {
     using namespace scripted;
-    return {.setup = {enqueue(draft_of(1), at(0)), enqueue(draft_of(2, {.parent = id_of(1), .due_at = far_off}), at(0)),
-                      enqueue(draft_of(3, {.parent = id_of(1)}), at(0)), hold(3),
-                      enqueue(draft_of(4, {.due_at = far_off}), at(0)),
-                      enqueue(draft_of(5, {.parent = id_of(4), .due_at = far_off}), at(0)), enqueue(draft_of(6), at(0)),
-                      hold(6), enqueue(draft_of(7, {.parent = id_of(6), .due_at = far_off}), at(0))},
+    return {.setup = {enqueue_all({draft_of(1), draft_of(2, {.parent = id_of(1), .due_at = far_off}),
+                                   draft_of(3, {.parent = id_of(1)}), draft_of(4, {.due_at = far_off}),
+                                   draft_of(5, {.parent = id_of(4), .due_at = far_off}), draft_of(6),
+                                   draft_of(7, {.parent = id_of(6), .due_at = far_off})},
+                                  at(0)),
+                      hold(3), hold(6)},
             .some = {in_one({cancel(2)}), in_one({settle(3, succeed{})}), in_one({cancel(5)}), in_one({cancel(7)}),
                      in_one({cancel(2), cancel(7), find(1)})},
             .others = {then_look(claim(1, 1), find(2)), then_look(claim(3), find(3)),
@@ -181,8 +183,8 @@ inline constexpr time_point far_off = at(100'000);
 [[nodiscard]] inline contest purge_contest(const capabilities& can) {
     using namespace scripted;
     const std::string group = can.groups ? "g" : "";
-    return {.setup = {enqueue(draft_of(1), at(0)), enqueue(draft_of(2, {.group = group}), at(0)),
-                      enqueue(draft_of(3, {.key = "k"}), at(0)), cancel(1, at(2)), cancel(2, at(2)), cancel(3, at(2))},
+    return {.setup = {enqueue_all({draft_of(1), draft_of(2, {.group = group}), draft_of(3, {.key = "k"})}, at(0)),
+                      cancel(1, at(2)), cancel(2, at(2)), cancel(3, at(2))},
             .some = {in_one({purge()}), in_one({purge(), enqueue(draft_of(13, {.key = "k"}))})},
             .others = {in_one({enqueue(draft_of(9, {.parent = id_of(1)}))}),
                        in_one({enqueue(draft_of(10, {.group = group}))}),

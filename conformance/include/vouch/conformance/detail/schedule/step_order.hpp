@@ -40,6 +40,14 @@ using script = std::vector<transaction_run>;
     return all;
 }
 
+/// The same without the orders in which one thread ends before the other one begins, for two threads.
+[[nodiscard]] inline std::vector<std::vector<std::size_t>> overlapping_orders(std::size_t one, std::size_t other) {
+    auto all = all_orders({one, other});
+    all.erase(all.begin()); // the orders are sorted
+    all.pop_back();
+    return all;
+}
+
 /// Follows an order. A step lasts until the thread's next call outside the store or, if `splits`, only until the thread
 /// pauses inside the store.
 class step_order {
@@ -81,30 +89,35 @@ class step_order {
     std::size_t steps_ = 0;
 };
 
-/// Interrupts thread `who` at its n-th pause, inside the store or outside, and lets the other ones run until they end or
-/// wait for it.
+/// Interrupts thread `who` at its n-th pause inside the store, and lets the other ones run until they end or wait for it.
+/// Pauses outside are between steps, whose order `step_order` decides.
 class interruption {
   public:
-    interruption(std::size_t who, std::size_t n) : who_(who), left_(n) {}
+    interruption(std::size_t who, std::size_t n) : who_(who), n_(n) {}
 
     [[nodiscard]] std::size_t operator()(const std::vector<scheduler::ready_thread>& ready) {
         const auto is_mine = [&](const auto& one) { return one.index == who_; };
-        if (left_ > 0 && std::any_of(ready.begin(), ready.end(), is_mine)) {
-            left_ -= 1;
+        const auto mine = std::find_if(ready.begin(), ready.end(), is_mine);
+        const auto other = std::find_if_not(ready.begin(), ready.end(), is_mine);
+        if (mine != ready.end() && has_moved_) {
+            pauses_ += mine->is_inside ? 1U : 0U;
+            has_moved_ = false;
+        }
+        if (mine != ready.end() && (pauses_ < n_ || other == ready.end())) {
+            has_moved_ = true;
             return who_;
         }
-        const auto other = std::find_if_not(ready.begin(), ready.end(), is_mine);
-        has_happened_ = has_happened_ || (left_ == 0 && ready.size() > 1);
-        return other == ready.end() ? who_ : other->index;
+        return other->index;
     }
 
-    /// Whether the thread had that many pauses while another one could run.
-    [[nodiscard]] bool has_happened() const noexcept { return has_happened_; }
+    /// How often the thread has paused inside the store.
+    [[nodiscard]] std::size_t pauses() const noexcept { return pauses_; }
 
   private:
     std::size_t who_;
-    std::size_t left_;
-    bool has_happened_ = false;
+    std::size_t n_;
+    std::size_t pauses_ = 0;
+    bool has_moved_ = true; ///< since its last pause
 };
 
 } // namespace conformance::detail

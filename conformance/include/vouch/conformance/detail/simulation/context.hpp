@@ -59,16 +59,27 @@ class event_trace {
     std::deque<std::string> last_{};
 };
 
+/// A new location. What is stored there is removed at the end, when all handles must be gone.
+struct passing_home {
+    explicit passing_home(trial& in) : t(in), where(in.fresh_location()) {}
+    passing_home(const passing_home&) = delete;
+    passing_home& operator=(const passing_home&) = delete;
+    ~passing_home() { t.abandon(where); }
+
+    trial& t;
+    location where;
+};
+
 struct simulation_context {
     simulation_context(trial& in, std::uint64_t with)
-        : t(in), seed(with), random(with), home(in.fresh_location()), plain(in.open(home)) {}
+        : home(in), t(in), seed(with), random(with), plain(in.open(home.where)) {}
     simulation_context(const simulation_context&) = delete;
     simulation_context& operator=(const simulation_context&) = delete;
 
+    passing_home home; // first: it outlives the handles
     trial& t;
     std::uint64_t seed;
     random_source random;
-    location home;
     any_store plain; ///< without faults and recording, for comparisons
     std::shared_ptr<fault_plan> plan = std::make_shared<fault_plan>();
     std::shared_ptr<call_log> calls = std::make_shared<call_log>();
@@ -89,7 +100,7 @@ struct simulation_context {
     std::size_t crashes_permille = random.one_of<std::size_t>({0, 10, 30});
 
     [[nodiscard]] simulated_store open() const {
-        return {recording<any_store>(t.can().shared ? t.open(home) : plain, calls), plan};
+        return {recording<any_store>(t.can().shared ? t.open(home.where) : plain, calls), plan};
     }
     [[nodiscard]] id fresh_id() { return id_of(++last_id); }
 
