@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "single_include"
 ROOTS = [ROOT / "include", ROOT / "backends/memory/include", ROOT / "backends/sqlite/include",
-         ROOT / "backends/postgres/include", ROOT / "conformance/include"]
+         ROOT / "backends/postgres/include", ROOT / "backends/rabbitmq/include", ROOT / "backends/kafka/include", ROOT / "conformance/include"]
 
 # Each single header and the ones it stands on: what those contain is included, not repeated.
 SINGLES = {
@@ -30,10 +30,16 @@ SINGLES = {
     "vouch/worker.hpp": ["vouch/vouch.hpp", "vouch/observe.hpp"],
     "vouch/saga.hpp": ["vouch/vouch.hpp"],
     "vouch/webhook.hpp": ["vouch/vouch.hpp"],
+    "vouch/relay.hpp": ["vouch/vouch.hpp"],
+    "vouch/relay_saga.hpp": ["vouch/vouch.hpp", "vouch/saga.hpp", "vouch/relay.hpp"],
     "vouch/testing.hpp": ["vouch/vouch.hpp", "vouch/saga.hpp"],
+    "vouch/testing_broker.hpp": ["vouch/vouch.hpp", "vouch/relay.hpp"],
     "vouch/sqlite.hpp": ["vouch/vouch.hpp"],
     "vouch/postgres.hpp": ["vouch/vouch.hpp"],
+    "vouch/rabbitmq.hpp": ["vouch/vouch.hpp", "vouch/relay.hpp"],
+    "vouch/kafka.hpp": ["vouch/vouch.hpp", "vouch/relay.hpp"],
     "vouch/conformance.hpp": ["vouch/vouch.hpp"],
+    "vouch/conformance_broker.hpp": ["vouch/vouch.hpp", "vouch/relay.hpp"],
     "vouch/conformance_catch2.hpp": ["vouch/vouch.hpp", "vouch/conformance.hpp"],
     "vouch/conformance_gtest.hpp": ["vouch/vouch.hpp", "vouch/conformance.hpp"],
 }

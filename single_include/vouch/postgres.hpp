@@ -124,6 +124,24 @@ bool encode_or_null(std::string& to, const or_null<T>& value) {
     return !is_none(value.value) && encode_or_null(to, value.value);
 }
 
+/// Whether `encode_or_null` would append nothing.
+template <class T>
+[[nodiscard]] bool is_null(const T&) noexcept {
+    return false;
+}
+template <class T>
+[[nodiscard]] bool is_null(const std::optional<T>& value) noexcept {
+    return !value;
+}
+template <class T>
+[[nodiscard]] bool is_null(const if_set<T>& value) noexcept {
+    return !value.is_set;
+}
+template <class T>
+[[nodiscard]] bool is_null(const or_null<T>& value) noexcept {
+    return is_none(value.value);
+}
+
 /// An array of one type. One that has only nulls is sent as an empty array: `unnest` of several arrays adds nulls to the
 /// shorter ones, and the server need not read them.
 class array {
@@ -132,8 +150,16 @@ class array {
 
     template <class T>
     void add(const T& value) {
+        if (!has_value_ && is_null(value)) { // all were: most columns stay so
+            size_ += 1;
+            return;
+        }
+        for (std::size_t i = 0; !has_value_ && i < size_; ++i) {
+            append_integer(elements_, null_size);
+            has_null_ = true;
+        }
         const auto at = elements_.size();
-        append_integer(elements_, std::int32_t{-1});
+        append_integer(elements_, null_size);
         if (encode_or_null(elements_, value)) {
             const auto size = static_cast<std::uint32_t>(elements_.size() - at - size_bytes);
             for (std::size_t i = 0; i < size_bytes; ++i) {
@@ -147,9 +173,12 @@ class array {
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    /// About how many bytes it has when it is encoded.
+    [[nodiscard]] std::size_t bytes() const noexcept { return elements_.size() + 5 * size_bytes; }
 
   private:
     static constexpr std::size_t size_bytes = 4;
+    static constexpr std::int32_t null_size = -1;
 
     friend void encode(std::string& to, const array& value) {
         append_integer(to, std::int32_t{value.has_value_ ? 1 : 0}); // dimensions
@@ -176,6 +205,9 @@ class parameters {
     explicit parameters(const Values&... values) {
         (add(values), ...);
     }
+
+    /// For this many more bytes.
+    void reserve(std::size_t bytes) { bytes_.reserve(bytes_.size() + bytes); }
 
     template <class T>
     void add(const T& value) {
@@ -288,8 +320,9 @@ class row {
     void value(std::uint64_t& to) const { to = counter<std::uint64_t>(); }
     void value(std::uint32_t& to) const { to = counter<std::uint32_t>(); }
     void value(bool& to) const {
-        expect(bytes().size() == 1, "postgres: the tables are damaged: a column has another type");
-        to = bytes().front() != '\0';
+        const auto raw = bytes();
+        expect(raw.size() == 1, "postgres: the tables are damaged: a column has another type");
+        to = raw.front() != '\0';
     }
     void value(state& to) const {
         const auto number = integer<std::int16_t>(bytes());
@@ -301,8 +334,9 @@ class row {
     void value(std::string& to) const { to = bytes(); }
     void value(id& to) const {
         std::array<std::uint8_t, 16> raw{};
-        expect(bytes().size() == raw.size(), "postgres: the tables are damaged: a column has another type");
-        std::memcpy(raw.data(), bytes().data(), raw.size());
+        const auto seen = bytes();
+        expect(seen.size() == raw.size(), "postgres: the tables are damaged: a column has another type");
+        std::memcpy(raw.data(), seen.data(), raw.size());
         to = id::from_bytes(raw);
     }
     template <class T>
@@ -390,16 +424,23 @@ inline constexpr std::array sql_parts{
              R"(state = 2, attempts = e.attempts + CASE WHEN e.state = 2 AND e.lapses = 0 THEN 0 ELSE 1 END,
  lapses = e.lapses + CASE WHEN e.state = 2 THEN 1 ELSE 0 END, epoch = e.epoch + 1, gate = $4::bigint, woken = false,
  worker = $5::text, updated_at = $2::bigint, last_attempt_at = $2::bigint)"},
-    // Stores drafts. $1 now; the other parameters are arrays with an element for each draft, or empty if all are NULL. It
-    // skips drafts whose id or key is stored, after waiting for the transaction that has stored it.
+    // Ends entries that reach no others, if their tickets hold. $1 now, $2 ids, $3 epochs, $4 results.
+    sql_part{"{succeed}", R"(UPDATE @entries e SET state = 3, gate = NULL, result = s.result, updated_at = $1::bigint,
+ lapses = 0, woken = false FROM unnest($2::uuid[], $3::bigint[], $4::bytea[]) AS s (id, epoch, result)
+ WHERE e.id = s.id AND e.epoch = s.epoch AND e.state = 2
+ AND e."group" IS NULL AND e.lane IS NULL AND e.parent IS NULL)"},
+    // Stores drafts. $1 now, $20 and $21 the queue and topic of drafts that have NULL there; the other parameters are arrays
+    // with an element for each draft, or empty if all are NULL: each array costs the server time. It skips drafts whose id
+    // or key is stored, after waiting for the transaction that has stored it.
     sql_part{"{insert}", R"(INSERT INTO @entries
  (sequence, id, gate, due_at, attempts, lapses, failures, epoch, updated_at, created_at, expires_at, attempts_max,
  generation, replaces, state, woken, newest, parent, predecessor, queue, topic, key, "group", lane, worker, last_error,
  trail, headers, progress, result, payload)
- SELECT nextval('@sequence'), d.id, CASE WHEN d.result IS NULL AND d.lane IS NULL THEN d.due_at END, d.due_at, 0, 0, 0, 0,
- $1::bigint, $1::bigint, d.expires_at, coalesce(d.attempts_max, 0), coalesce(d.generation, 1), d.replaces,
- CASE WHEN d.result IS NULL THEN 0 ELSE 3 END, false, true, d.parent, d.predecessor, d.queue, d.topic, d.key, d."group",
- d.lane, '', '', d.trail, d.headers, d.progress, d.result, d.payload
+ SELECT nextval('@sequence'), d.id,
+ CASE WHEN d.result IS NULL AND d.lane IS NULL THEN coalesce(d.due_at, $1::bigint) END, coalesce(d.due_at, $1::bigint),
+ 0, 0, 0, 0, $1::bigint, $1::bigint, d.expires_at, coalesce(d.attempts_max, 0), coalesce(d.generation, 1), d.replaces,
+ CASE WHEN d.result IS NULL THEN 0 ELSE 3 END, false, true, d.parent, d.predecessor, coalesce(d.queue, $20::text),
+ coalesce(d.topic, $21::text), d.key, d."group", d.lane, '', '', d.trail, d.headers, d.progress, d.result, d.payload
  FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::bigint[],
  $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[], $16::bytea[], $17::uuid[],
  $18::bigint[], $19::bigint[]) AS d (id, queue, topic, key, "group", lane, parent, due_at, expires_at, attempts_max, trail,
@@ -582,6 +623,7 @@ enum class sql : std::uint8_t {
     claim_unlapsed,
     is_due,
     succeed,
+    succeed_all,
     lock_lanes,
     lock_entries,
     write,
@@ -595,9 +637,11 @@ enum class sql : std::uint8_t {
     group_drop,
 };
 
-/// The SQLSTATE with which `expect_isolation` and `insert_all` fail: division by zero. No other statement divides.
+/// The SQLSTATE with which `expect_isolation`, `insert_all` and `succeed_all` fail: division by zero. No other statement
+/// divides.
 inline constexpr std::string_view wrong_isolation = "22012";
 inline constexpr std::string_view not_all_stored = "22012";
+inline constexpr std::string_view not_all_applied = "22012";
 
 struct sql_text {
     sql which;
@@ -715,12 +759,12 @@ inline constexpr std::array statements{
     // The usual settle: successes that reach no other entry. $1 now. It returns how many were applied; and which, if not
     // all were.
     sql_text{sql::succeed,
-             R"(WITH done AS (UPDATE @entries e SET state = 3, gate = NULL, result = s.result, updated_at = $1::bigint,
- lapses = 0, woken = false FROM unnest($2::uuid[], $3::bigint[], $4::bytea[]) AS s (id, epoch, result)
- WHERE e.id = s.id AND e.epoch = s.epoch AND e.state = 2
- AND e."group" IS NULL AND e.lane IS NULL AND e.parent IS NULL RETURNING e.id)
+             R"(WITH done AS ({succeed} RETURNING e.id)
  SELECT n.number, d.id FROM (SELECT count(*) AS count, CASE WHEN count(*) > 0 THEN txid_current() END AS number FROM done) n
  LEFT JOIN done d ON n.count <> cardinality($2::uuid[]) WHERE n.count > 0)"},
+    // The same in one round trip with the next claim and the commit: it divides by zero if one was not applied.
+    sql_text{sql::succeed_all, R"(WITH done AS ({succeed} RETURNING 1)
+ SELECT txid_current() / CASE count(*) WHEN cardinality($2::uuid[]) THEN 1 ELSE 0 END FROM done)"},
 
     // The verbs: lock and read, apply in memory, write back under the fence of epoch and state. $1 ids; $2 those of them
     // that may end, whose lanes are locked first. Their parents are locked with them, but only if they will end: a claim
@@ -1996,6 +2040,7 @@ namespace postgres::detail {
 struct session {
     std::uint64_t transaction_number = 0;                          ///< the server's; 0 until something was written
     std::map<std::string, time_point, std::less<>> woken_queues{}; ///< in which work may be due sooner; the lowest gate
+    bool has_plain_settles = false; ///< whether those of the last settle were successes that reach no other entry
 
     void wake(const std::string& queue, time_point gate) {
         const auto [at, is_new] = woken_queues.emplace(queue, gate);
@@ -2108,9 +2153,12 @@ class claimer {
             one.read(session_.transaction_number);
             read_claimed(one, r, claimed[i]);
         }
-        std::sort(claimed.begin(), claimed.end(), [](const entry& a, const entry& b) {
+        const auto is_before = [](const entry& a, const entry& b) {
             return std::tie(a.due_at, a.sequence) < std::tie(b.due_at, b.sequence);
-        });
+        };
+        if (!std::is_sorted(claimed.begin(), claimed.end(), is_before)) { // else a sort would move all of them
+            std::sort(claimed.begin(), claimed.end(), is_before);
+        }
         return claimed;
     }
 
@@ -2347,6 +2395,46 @@ inline void add_notify(connection& on, const session& in) {
     }
     on.add(sql::notify, parameters(on.names().channel(), queues));
 }
+
+} // namespace postgres::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/postgres/detail/plain_queues.hpp
+// Guesses in which queues the entries have neither group nor lane nor parent, from what the last settles have found. Their
+// settles travel with the next claim and the commit. A wrong guess costs one round trip, so after one it takes some settles
+// until the queue counts as plain again.
+// Safe for any number of threads.
+
+namespace vouch {
+inline namespace v0 {
+namespace postgres::detail {
+
+class plain_queues {
+  public:
+    /// How many plain settles in a row it takes after one that was not.
+    static constexpr int plain_min = 8;
+
+    [[nodiscard]] bool contains(std::string_view queue) const {
+        const std::lock_guard lock(mutex_);
+        return missing_.find(queue) == missing_.end();
+    }
+
+    /// A settle of entries that were probably claimed from this queue.
+    void note(std::string_view queue, bool was_plain) {
+        const std::lock_guard lock(mutex_);
+        const auto found = missing_.find(queue);
+        if (!was_plain) {
+            missing_.insert_or_assign(std::string(queue), plain_min);
+        } else if (found != missing_.end() && --found->second == 0) {
+            missing_.erase(found);
+        }
+    }
+
+  private:
+    mutable std::mutex mutex_{};
+    std::map<std::string, int, std::less<>> missing_{}; ///< how many plain settles it takes yet
+};
 
 } // namespace postgres::detail
 } // namespace v0
@@ -2727,6 +2815,7 @@ class database {
     [[nodiscard]] detail::pool& pool() noexcept { return pool_; }
     [[nodiscard]] purge_positions& positions() noexcept { return positions_; }
     [[nodiscard]] claim_heads& heads() noexcept { return heads_; }
+    [[nodiscard]] plain_queues& plain() noexcept { return plain_; }
     [[nodiscard]] wake_counts& counts() noexcept { return listener_->counts(); }
 
     /// From now on, commits of other processes raise the counts, too. The first call waits for the connection, but not
@@ -2825,6 +2914,7 @@ class database {
     detail::pool pool_;
     purge_positions positions_{};
     claim_heads heads_{claim_heads::clock::now()};
+    plain_queues plain_{};
     std::shared_ptr<listener> listener_{};
 };
 
@@ -2930,7 +3020,8 @@ class loan {
 } // namespace vouch
 
 // ---- vouch/postgres/detail/draft_arrays.hpp
-// Drafts as the parameters of the statement `insert`: one array for each column.
+// Drafts as the parameters of the statement `insert`: one array for each column. What most drafts have in common, such as
+// the queue, is NULL in the array and sent once.
 
 namespace vouch {
 inline namespace v0 {
@@ -2950,18 +3041,23 @@ class draft_arrays {
     /// Whether a draft is a member of a group.
     [[nodiscard]] bool has_group() const noexcept { return has_group_; }
 
-    void add(const draft& d, const inherited& from, time_point now) {
+    void add(const draft& d, const inherited& from) {
+        if (is_empty_) {
+            is_empty_ = false;
+            queue_ = d.queue;
+            topic_ = d.topic;
+        }
         has_group_ = has_group_ || !from.group.empty();
         std::size_t next = 0;
         const auto put = [&](const auto& value) { columns_[next++].add(value); };
         put(d.id);
-        put(d.queue);
-        put(d.topic);
+        put(if_set{d.queue != queue_, d.queue});
+        put(if_set{d.topic != topic_, d.topic});
         put(or_null{from.key});
         put(or_null{from.group});
         put(or_null{from.lane});
         put(or_null{d.parent});
-        put(d.due_at.value_or(now));
+        put(d.due_at);
         put(d.expires_at);
         put(or_null{d.attempts_max});
         const auto trail = encode_trail(d.trail);
@@ -2978,15 +3074,25 @@ class draft_arrays {
 
     [[nodiscard]] parameters for_statement(time_point now) const {
         parameters out(now);
+        std::size_t bytes = 0;
+        for (const auto& column : columns_) {
+            bytes += column.bytes();
+        }
+        out.reserve(bytes + queue_.size() + topic_.size());
         for (const auto& column : columns_) {
             out.add(column);
         }
+        out.add(queue_);
+        out.add(topic_);
         return out;
     }
 
   private:
     using t = pg_type;
+    bool is_empty_ = true;
     bool has_group_ = false;
+    std::string queue_{}; ///< of the first draft
+    std::string topic_{};
     std::array<array, 18> columns_{
         array(t::uuid),  array(t::text),   array(t::text),   array(t::text),   array(t::text),   array(t::text),
         array(t::uuid),  array(t::bigint), array(t::bigint), array(t::bigint), array(t::bytea),  array(t::bytea),
@@ -3067,10 +3173,10 @@ class draft_inserter {
             note_stored(one, now); // before it is known: a duplicate wakes workers for nothing
         }
         if (drafts.size() > 1) {
-            return on_.add(sql::insert_all, arrays_of(drafts, now).for_statement(now));
+            return on_.add(sql::insert_all, arrays_of(drafts).for_statement(now));
         }
         const auto lanes = lanes_of(d);
-        const auto place = add_insert(arrays_of(drafts, now), lanes, now);
+        const auto place = add_insert(arrays_of(drafts), lanes, now);
         if (!lanes.empty()) {
             on_.add(sql::drop_lanes, parameters_of(lanes)); // if it was a duplicate
         }
@@ -3104,10 +3210,10 @@ class draft_inserter {
                           or_null{d.progress}, d.result, d.payload);
     }
 
-    [[nodiscard]] static draft_arrays arrays_of(std::span<const draft> drafts, time_point now) {
+    [[nodiscard]] static draft_arrays arrays_of(std::span<const draft> drafts) {
         draft_arrays rows;
         for (const auto& d : drafts) {
-            rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane}, now);
+            rows.add(d, {.key = d.key, .group = d.group, .lane = d.lane});
         }
         return rows;
     }
@@ -3161,7 +3267,7 @@ class draft_inserter {
                 lanes.emplace(d.queue, d.lane);
             }
         }
-        const auto stored = insert(arrays_of(drafts, now), lanes, now);
+        const auto stored = insert(arrays_of(drafts), lanes, now);
         bool has_all = true;
         for (const auto& d : drafts) {
             if (stored.size() == drafts.size() || std::binary_search(stored.begin(), stored.end(), d.id)) {
@@ -3214,7 +3320,7 @@ class draft_inserter {
             if (const auto owner = find_owner(d)) {
                 return {receipt::kind::duplicate, *owner};
             }
-            if (!insert(arrays_of(std::span(&d, 1), now), lanes_of(d), now).empty()) {
+            if (!insert(arrays_of(std::span(&d, 1)), lanes_of(d), now).empty()) {
                 note_stored(d, now);
                 return {receipt::kind::inserted, d.id};
             }
@@ -3279,7 +3385,7 @@ class draft_inserter {
             return answer;
         }
         draft_arrays rows;
-        rows.add(d, dead->gives, now);
+        rows.add(d, dead->gives);
         lane_set lanes;
         if (!dead->gives.lane.empty()) {
             lanes.emplace(d.queue, dead->gives.lane);
@@ -3294,90 +3400,6 @@ class draft_inserter {
 
     connection& on_;
     session& session_;
-};
-
-} // namespace postgres::detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/postgres/detail/entry_reader.hpp
-// The operations of `reader` on one connection. Each is one statement, so it sees one state of the database. Requires
-// valid arguments.
-
-namespace vouch {
-inline namespace v0 {
-namespace postgres::detail {
-
-class entry_reader {
-  public:
-    /// With `heads`, `next_due` looks where a claim would look. Not inside a transaction, which sees all its own writes.
-    explicit entry_reader(connection& on, const claim_heads* heads = nullptr) noexcept : on_(on), heads_(heads) {}
-
-    [[nodiscard]] std::optional<entry> find(const id& wanted) {
-        on_.set_doing("find");
-        const auto found = on_.ask(sql::find, parameters(wanted));
-        if (found.size() == 0) {
-            return std::nullopt;
-        }
-        std::optional<entry> out(std::in_place);
-        auto first = found[0];
-        read_entry(first, *out);
-        return out;
-    }
-
-    [[nodiscard]] std::vector<entry> list(const query& q) {
-        on_.set_doing("list");
-        switch (q.by) {
-        case query::path::group: return list_by(sql::list_group, q, q.group);
-        case query::path::parent: return list_by(sql::list_parent, q, q.parent);
-        case query::path::key: return list_by(sql::list_key, q, q.key, q.queue);
-        case query::path::dead: return list_by(sql::list_dead, q, q.queue);
-        case query::path::live: return list_by(sql::list_live, q, q.queue);
-        case query::path::all: break;
-        }
-        return list_by(sql::list_all, q, q.queue);
-    }
-
-    [[nodiscard]] state_counts counts(std::string_view queue) {
-        on_.set_doing("counts");
-        const auto found = on_.ask(sql::counts, parameters(queue));
-        auto all = found[0];
-        state_counts out;
-        for (const auto s : all_states) {
-            std::uint64_t count = 0;
-            all.read(count);
-            out[s] = count;
-        }
-        return out;
-    }
-
-    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) {
-        on_.set_doing("next_due");
-        const auto from = heads_ == nullptr ? claim_heads::everywhere : heads_->of(queue, claim_heads::clock::now());
-        const auto found = on_.ask(sql::next_due, parameters(queue, from));
-        std::optional<time_point> due;
-        if (found.size() != 0) {
-            found[0].read(due);
-        }
-        return due;
-    }
-
-  private:
-    template <class... More>
-    [[nodiscard]] std::vector<entry> list_by(sql which, const query& q, const auto& path, const More&... more) {
-        const auto after = std::min(q.after, std::uint64_t{INT64_MAX});
-        const auto found =
-            on_.ask(which, parameters(path, after, q.state, q.topic, std::uint64_t{q.limit}, q.payloads, more...));
-        std::vector<entry> out(found.size());
-        for (std::size_t i = 0; i < out.size(); ++i) {
-            auto one = found[i];
-            read_entry(one, out[i]);
-        }
-        return out;
-    }
-
-    connection& on_;
-    const claim_heads* heads_;
 };
 
 } // namespace postgres::detail
@@ -3684,6 +3706,7 @@ class entry_writer {
                 is_complete = false;
             }
         }
+        session_.has_plain_settles = is_complete;
         std::vector<settlement> answers(settles.size(), settlement{.verdict = verdict::applied});
         if (is_complete) {
             return answers;
@@ -3699,6 +3722,31 @@ class entry_writer {
         }
         return answers;
     }
+
+    /// Whether `add_successes` may carry these out: it also requires that their entries reach no others.
+    [[nodiscard]] static bool are_successes(std::span<const vouch::settle> settles) {
+        std::vector<id> ids;
+        ids.reserve(settles.size());
+        for (const auto& s : settles) {
+            if (!is_success(s)) {
+                return false;
+            }
+            ids.push_back(s.ticket.id);
+        }
+        std::sort(ids.begin(), ids.end());
+        return std::adjacent_find(ids.begin(), ids.end()) == ids.end();
+    }
+
+    /// Adds what settles all of them. If one of the verdicts is not `applied`, or an entry reaches others, it fails with
+    /// `not_all_applied`. Returns the place of the answer.
+    [[nodiscard]] std::size_t add_successes(std::span<const vouch::settle> settles, time_point now) {
+        successes all;
+        for (const auto& s : settles) {
+            all.add(s);
+        }
+        return on_.add(sql::succeed_all, all.for_statement(now));
+    }
+    void read_successes(const rows& answer) { answer[0].read(session_.transaction_number); }
 
     [[nodiscard]] std::vector<verdict> extend(std::span<const ticket> tickets, time_point now, duration lease) {
         on_.set_doing("extend");
@@ -3730,6 +3778,29 @@ class entry_writer {
     }
 
   private:
+    /// The parameters of `succeed` and `succeed_all`. The entries are locked in the order in which they are added.
+    class successes {
+      public:
+        void add(const vouch::settle& s) {
+            ids_.add(s.ticket.id);
+            epochs_.add(s.ticket.epoch);
+            results_.add(std::get<succeed>(s.outcome).result);
+        }
+        [[nodiscard]] parameters for_statement(time_point now) const {
+            return parameters(now, ids_, epochs_, results_);
+        }
+
+      private:
+        array ids_{pg_type::uuid};
+        array epochs_{pg_type::bigint};
+        array results_{pg_type::bytea};
+    };
+
+    /// The table has no greater epoch than that of a bigint.
+    [[nodiscard]] static bool is_success(const vouch::settle& s) noexcept {
+        return std::holds_alternative<succeed>(s.outcome) && s.ticket.epoch <= INT64_MAX;
+    }
+
     template <class Verb>
     [[nodiscard]] static verdict change_one(locked_entries& entries, const id& wanted, const Verb& verb,
                                             time_point now) {
@@ -3749,23 +3820,17 @@ class entry_writer {
                 repeated.insert(settles[i].ticket.id);
             }
         }
-        array ids(pg_type::uuid);
-        array epochs(pg_type::bigint);
-        array results(pg_type::bytea);
+        successes all;
         std::vector<std::size_t> asked;
-        for (std::size_t i = 0; i < settles.size(); ++i) { // in this order they are locked: as a claim returned them
-            const auto& s = settles[i];
-            const auto* const success = std::get_if<succeed>(&s.outcome);
-            if (success != nullptr && !repeated.contains(s.ticket.id) && s.ticket.epoch <= INT64_MAX) {
+        for (std::size_t i = 0; i < settles.size(); ++i) { // as a claim returned them
+            if (is_success(settles[i]) && !repeated.contains(settles[i].ticket.id)) {
                 asked.push_back(i);
-                ids.add(s.ticket.id);
-                epochs.add(s.ticket.epoch);
-                results.add(success->result);
+                all.add(settles[i]);
             }
         }
         std::vector<bool> done(settles.size());
-        if (ids.size() != 0) {
-            on_.ask(sql::succeed, parameters(now, ids, epochs, results)).each([&](row one) {
+        if (!asked.empty()) {
+            on_.ask(sql::succeed, all.for_statement(now)).each([&](row one) {
                 std::optional<id> which; // none: all of them
                 one.read(session_.transaction_number, which);
                 if (which) {
@@ -3782,6 +3847,171 @@ class entry_writer {
 
     connection& on_;
     session& session_;
+};
+
+} // namespace postgres::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/postgres/detail/at_once.hpp
+// Transactions that commit in the round trip of their last operation. If it throws, nothing was written, unless the error
+// is in doubt. Requires valid arguments.
+
+namespace vouch {
+inline namespace v0 {
+namespace postgres::detail {
+
+/// Returns what `commit()` returns: whether it has committed. Returns false if it fails because of a statement that divides
+/// by zero: then nothing was written, and another transaction can begin.
+template <class Commit>
+[[nodiscard]] bool commit_unless_refused(loan& lent, std::string_view refusal, const Commit& commit) {
+    try {
+        return commit();
+    } catch (const error& e) {
+        if (e.is_in_doubt() || e.text_code() != refusal) {
+            throw;
+        }
+        lent.roll_back();
+        return false;
+    }
+}
+
+/// Returns whether the drafts were stored. If not, one is a duplicate.
+[[nodiscard]] inline bool enqueue_at_once(loan& lent, session& in, std::span<const draft> drafts, time_point now) {
+    draft_inserter inserter(lent.on(), in);
+    const auto place = inserter.add_all(drafts, now);
+    return commit_unless_refused(lent, not_all_stored, [&] {
+        bool are_stored = false;
+        lent.commit_with(in, place, [&](const std::vector<rows>& answers) {
+            are_stored = inserter.read_all(drafts, now, answers[place]);
+        });
+        return are_stored;
+    });
+}
+
+/// Also commits what the transaction did before. Nothing: the claim is left to another transaction.
+[[nodiscard]] inline std::optional<std::vector<entry>> claim_at_once(loan& lent, session& in,
+                                                                     const claim_request& request) {
+    std::optional<std::vector<entry>> claimed;
+    claimer claimer(lent.on(), in, &lent.in().heads());
+    const auto at = claimer.add_unlapsed(request);
+    lent.commit_with(in, at.last(),
+                     [&](const std::vector<rows>& answers) { claimed = claimer.read_unlapsed(request, at, answers); });
+    return claimed;
+}
+
+struct settles_and_claim {
+    std::span<const vouch::settle> settles;
+    time_point now;
+    const claim_request& request;
+};
+
+/// Returns whether all settles were applied. If not, a ticket does not hold, or an entry reaches others.
+[[nodiscard]] inline bool settle_at_once(loan& lent, session& in, const settles_and_claim& what,
+                                         settled_and_claimed& out) {
+    std::vector<settlement> all_applied(what.settles.size(), settlement{.verdict = verdict::applied});
+    entry_writer writer(lent.on(), in);
+    claimer claimer(lent.on(), in, &lent.in().heads());
+    const auto settled = writer.add_successes(what.settles, what.now);
+    const auto at = claimer.add_unlapsed(what.request);
+    lent.on().set_doing("settle and claim");
+    const bool is_done = commit_unless_refused(lent, not_all_applied, [&] {
+        lent.commit_with(in, at.last(), [&](const std::vector<rows>& answers) {
+            writer.read_successes(answers[settled]);
+            out.claimed = claimer.read_unlapsed(what.request, at, answers);
+        });
+        return true;
+    });
+    if (is_done) {
+        out.settlements = std::move(all_applied);
+    } else {
+        lent.in().plain().note(what.request.queue, false);
+    }
+    return is_done;
+}
+
+} // namespace postgres::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/postgres/detail/entry_reader.hpp
+// The operations of `reader` on one connection. Each is one statement, so it sees one state of the database. Requires
+// valid arguments.
+
+namespace vouch {
+inline namespace v0 {
+namespace postgres::detail {
+
+class entry_reader {
+  public:
+    /// With `heads`, `next_due` looks where a claim would look. Not inside a transaction, which sees all its own writes.
+    explicit entry_reader(connection& on, const claim_heads* heads = nullptr) noexcept : on_(on), heads_(heads) {}
+
+    [[nodiscard]] std::optional<entry> find(const id& wanted) {
+        on_.set_doing("find");
+        const auto found = on_.ask(sql::find, parameters(wanted));
+        if (found.size() == 0) {
+            return std::nullopt;
+        }
+        std::optional<entry> out(std::in_place);
+        auto first = found[0];
+        read_entry(first, *out);
+        return out;
+    }
+
+    [[nodiscard]] std::vector<entry> list(const query& q) {
+        on_.set_doing("list");
+        switch (q.by) {
+        case query::path::group: return list_by(sql::list_group, q, q.group);
+        case query::path::parent: return list_by(sql::list_parent, q, q.parent);
+        case query::path::key: return list_by(sql::list_key, q, q.key, q.queue);
+        case query::path::dead: return list_by(sql::list_dead, q, q.queue);
+        case query::path::live: return list_by(sql::list_live, q, q.queue);
+        case query::path::all: break;
+        }
+        return list_by(sql::list_all, q, q.queue);
+    }
+
+    [[nodiscard]] state_counts counts(std::string_view queue) {
+        on_.set_doing("counts");
+        const auto found = on_.ask(sql::counts, parameters(queue));
+        auto all = found[0];
+        state_counts out;
+        for (const auto s : all_states) {
+            std::uint64_t count = 0;
+            all.read(count);
+            out[s] = count;
+        }
+        return out;
+    }
+
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view queue) {
+        on_.set_doing("next_due");
+        const auto from = heads_ == nullptr ? claim_heads::everywhere : heads_->of(queue, claim_heads::clock::now());
+        const auto found = on_.ask(sql::next_due, parameters(queue, from));
+        std::optional<time_point> due;
+        if (found.size() != 0) {
+            found[0].read(due);
+        }
+        return due;
+    }
+
+  private:
+    template <class... More>
+    [[nodiscard]] std::vector<entry> list_by(sql which, const query& q, const auto& path, const More&... more) {
+        const auto after = std::min(q.after, std::uint64_t{INT64_MAX});
+        const auto found =
+            on_.ask(which, parameters(path, after, q.state, q.topic, std::uint64_t{q.limit}, q.payloads, more...));
+        std::vector<entry> out(found.size());
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            auto one = found[i];
+            read_entry(one, out[i]);
+        }
+        return out;
+    }
+
+    connection& on_;
+    const claim_heads* heads_;
 };
 
 } // namespace postgres::detail
@@ -4112,7 +4342,7 @@ class transaction : public validated_writer<transaction> {
         validate(drafts, expect_open());
         if (!loan_->has_begun() && is_one_statement(drafts)) {
             auto all_inserted = receipts_of(drafts); // first: after the commit nothing may fail
-            if (store_at_once(drafts, now)) {
+            if (commit_at_once([&](auto& lent) { return detail::enqueue_at_once(lent, session_, drafts, now); })) {
                 return all_inserted;
             }
         }
@@ -4129,16 +4359,40 @@ class transaction : public validated_writer<transaction> {
             commit();
             return claimed;
         }
-        close_after([&] {
-            auto& lent = use_whole();
-            detail::claimer claimer(lent.on(), session_, &lent.in().heads());
-            const auto at = claimer.add_unlapsed(request);
-            lent.commit_with(session_, at.last(), [&](const std::vector<detail::rows>& answers) {
-                claimed = claimer.read_unlapsed(request, at, answers);
-            });
-        });
-        close();
+        static_cast<void>(commit_at_once([&](auto& lent) {
+            claimed = detail::claim_at_once(lent, session_, request);
+            return true;
+        }));
         return claimed;
+    }
+
+    /// In one round trip, if nothing was done before and the settles are successes of entries without group, lane and
+    /// parent. For a queue with others it takes the round trips of a settle and one more.
+    [[nodiscard]] settled_and_claimed settle_claim_and_commit(std::span<const vouch::settle> settles, time_point now,
+                                                              const claim_request& request) {
+        validate(settles, expect_open().limits);
+        validate(request, detail::supported.limits);
+        if (settles.empty()) {
+            return {.claimed = claim_and_commit(request)};
+        }
+        settled_and_claimed out;
+        if (are_at_once(settles, request) && commit_at_once([&](auto& lent) {
+                return detail::settle_at_once(lent, session_, {settles, now, request}, out);
+            })) {
+            return out;
+        }
+        out.settlements = settle(settles, now);
+        if (!all_applied(out.settlements)) {
+            close();
+            return out;
+        }
+        close_after([&] {
+            if (detail::entry_writer::are_successes(settles)) { // others say nothing about the entries of the queue
+                loan_->in().plain().note(request.queue, session_.has_plain_settles);
+            }
+        });
+        out.claimed = claim_and_commit(request);
+        return out;
     }
 
     /// The connection of this transaction, which has begun on the server. Statements that the application runs on it are
@@ -4210,30 +4464,27 @@ class transaction : public validated_writer<transaction> {
         });
     }
 
-    /// Returns whether the drafts were stored. If not, one is a duplicate: nothing was written, and the transaction can
-    /// begin again.
-    [[nodiscard]] bool store_at_once(std::span<const draft> drafts, time_point now) {
-        bool are_stored = false;
+    /// Whether the settles may be carried out in one round trip with the claim.
+    [[nodiscard]] bool are_at_once(std::span<const vouch::settle> settles, const claim_request& request) {
+        bool is_possible = false;
         close_after([&] {
-            auto& lent = use_whole();
-            detail::draft_inserter inserter(lent.on(), session_);
-            const auto place = inserter.add_all(drafts, now);
-            try {
-                lent.commit_with(session_, place, [&](const std::vector<detail::rows>& answers) {
-                    are_stored = inserter.read_all(drafts, now, answers[place]);
-                });
-            } catch (const error& e) {
-                if (e.is_in_doubt() || e.text_code() != detail::not_all_stored) {
-                    throw;
-                }
-                lent.roll_back();
-            }
+            is_possible = !loan_->has_begun() && request.limit != 0 && request.only.is_nil() &&
+                          loan_->in().plain().contains(request.queue) && detail::entry_writer::are_successes(settles);
         });
+        return is_possible;
+    }
+
+    /// Returns what `operation(loan)` returns: whether it has committed. If not, nothing was written, and the transaction
+    /// can begin again.
+    template <class Operation>
+    [[nodiscard]] bool commit_at_once(const Operation& operation) {
+        bool has_committed = false;
+        close_after([&] { has_committed = operation(use_whole()); });
         session_ = {};
-        if (are_stored) {
+        if (has_committed) {
             close();
         }
-        return are_stored;
+        return has_committed;
     }
 
     /// Closes the transaction if the operation throws.

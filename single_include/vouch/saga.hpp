@@ -859,6 +859,9 @@ template <decodable Context>
 // A participant that has done nothing and never will throws `reject`, or buries the command with a result. If the
 // command was claimed only once, that is a known failure, and the step is not undone. In every other case a dead command
 // may have had an effect, and the step is undone.
+//
+// A participant in another service has a store of its own (`relay/saga/`). There the command arrives as a message; its
+// entry has no parent, and the header `saga-command` names the command's id in the saga's store.
 
 namespace vouch {
 inline namespace v0 {
@@ -882,6 +885,13 @@ inline constexpr std::string_view step_header = "saga-step";
 inline constexpr std::string_view number_header = "saga-step-number";
 inline constexpr std::string_view compensation_header = "saga-compensation";
 inline constexpr std::string_view key_header = "saga-key";
+inline constexpr std::string_view remote_header = "saga-command";
+
+/// The progress of a command that was sent to another service. Its claims are those of the relay and of the reply, so
+/// their number says nothing about the participant's attempts.
+inline constexpr std::string_view relayed_progress = "vouch:relayed";
+
+[[nodiscard]] inline bool is_relayed(const entry& command) noexcept { return command.progress == relayed_progress; }
 
 [[nodiscard]] inline std::optional<std::string_view> header_of(const entry& e, std::string_view name) noexcept {
     for (const auto& [key, value] : e.headers) {
@@ -902,20 +912,22 @@ inline constexpr std::string_view key_header = "saga-key";
 
 } // namespace detail
 
-/// Reads an entry as a command; nothing if no saga sent it.
+/// Reads an entry as a command; nothing if no saga sent it. Of a command from another service, `id` is its id there.
 [[nodiscard]] inline std::optional<saga_command> command_of(const entry& e) {
     const auto saga = detail::header_of(e, detail::saga_header);
     const auto step = detail::header_of(e, detail::step_header);
     const auto number = detail::header_of(e, detail::number_header);
     const auto compensation = detail::header_of(e, detail::compensation_header);
     const auto key = detail::header_of(e, detail::key_header);
+    const auto remote = detail::header_of(e, detail::remote_header);
     const auto saga_id = saga ? id::parse(*saga) : std::nullopt;
-    if (e.parent.is_nil() || !saga_id || !step || !number || !compensation) {
+    const auto own_id = remote ? id::parse(*remote) : std::optional(e.id);
+    if ((e.parent.is_nil() && !remote) || !own_id || !saga_id || !step || !number || !compensation) {
         return std::nullopt;
     }
     const bool is_compensation = *compensation == "true";
     const auto known_key = key ? id::parse(*key) : std::nullopt;
-    saga_command out{.id = e.id,
+    saga_command out{.id = *own_id,
                      .key = known_key.value_or(saga_key(*saga_id, *step, is_compensation)),
                      .saga = *saga_id,
                      .step = std::string(*step),
@@ -1758,7 +1770,8 @@ struct saga_rules {
     ///
     /// A rejection says that this attempt did nothing. It says nothing about earlier attempts, so it is a known failure
     /// only if the command was claimed once. `epoch` counts every claim; the other counters do not: in a dead entry, a
-    /// claim that lapsed cannot be told from one that was released.
+    /// claim that lapsed cannot be told from one that was released. A participant in another service counts its claims
+    /// itself, and its reply carries a result only if it rejects in its first attempt.
     [[nodiscard]] static step_state state_from_reply(const entry* command) noexcept {
         if (command == nullptr) {
             return step_state::unknown;
@@ -1766,7 +1779,8 @@ struct saga_rules {
         if (command->state == state::succeeded) {
             return step_state::done;
         }
-        const bool was_rejected_at_once = command->result.has_value() && command->epoch == 1;
+        const bool was_tried_once = command->epoch == 1 || is_relayed(*command);
+        const bool was_rejected_at_once = command->result.has_value() && was_tried_once;
         const bool was_never_claimed = command->epoch == 0;
         return was_rejected_at_once || was_never_claimed ? step_state::failed : step_state::unknown;
     }

@@ -1375,6 +1375,12 @@ class basic_sandbox {
         router().template on<T>(std::move(pattern), std::forward<Handler>(handler), std::move(retry));
         return *this;
     }
+    /// Registers a batch handler, as `router::on_batch` does.
+    template <class Handler>
+    basic_sandbox& on_batch(std::string pattern, Handler&& handler, batch_options how = {}, retry_policy retry = {}) {
+        router().on_batch(std::move(pattern), std::forward<Handler>(handler), how, std::move(retry));
+        return *this;
+    }
     /// Registers a saga definition, several versions of one as a `std::vector`, or a `webhook`.
     template <class Routable>
         requires requires(vouch::router<Store>& to, Routable&& what) { to.on(std::forward<Routable>(what)); }

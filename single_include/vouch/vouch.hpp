@@ -47,6 +47,7 @@
 #include <exception>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -1140,6 +1141,16 @@ struct settlement {
     [[nodiscard]] friend constexpr bool operator==(const settlement&, const settlement&) noexcept = default;
 };
 
+/// Whether every verdict is `applied`.
+[[nodiscard]] constexpr bool all_applied(std::span<const settlement> settlements) noexcept {
+    for (const auto& s : settlements) {
+        if (s.verdict != verdict::applied) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /// Writes `applied`, or `applied, group completed`.
 template <text_stream Stream>
 Stream& operator<<(Stream& out, const settlement& s) {
@@ -1273,20 +1284,32 @@ concept transaction = writer<T> && std::movable<T> && requires(T& tx) {
     { tx.commit() } -> std::same_as<void>;
 };
 
-/// A transaction whose last operation can travel with its commit. Optional: it saves a store behind a network one round
-/// trip. A store declares the capability `committing` exactly if its transactions model it. `vouch::enqueue`,
-/// `vouch::claim`, runners and workers use it if there is one, and otherwise call the operation and then `commit`. After
-/// each of the two the transaction is closed, whatever it returns or throws, except for `invalid_argument`. If it throws,
-/// nothing of the transaction remains, unless the error `is_in_doubt`.
+/// What `settle_claim_and_commit` returns.
+struct settled_and_claimed {
+    std::vector<settlement> settlements{};       ///< what `settle` returns
+    std::optional<std::vector<entry>> claimed{}; ///< what `claim_and_commit` returns; nothing if a settle was refused
+    [[nodiscard]] friend bool operator==(const settled_and_claimed&, const settled_and_claimed&) = default;
+};
+
+/// A transaction whose last operations can travel with its commit. Optional: it saves a store behind a network round
+/// trips. A store declares the capability `committing` exactly if its transactions model it. `vouch::enqueue`,
+/// `vouch::claim`, runners and workers use it if there is one, and otherwise call the operations and then `commit`. After
+/// each of the three the transaction is closed, whatever it returns or throws, except for `invalid_argument`. If it
+/// throws, nothing of the transaction remains, unless the error `is_in_doubt`.
 ///  1. `enqueue_and_commit` does and returns what `enqueue` does, and commits.
 ///  2. `claim_and_commit` does and returns what `claim` does, and commits. Or it claims nothing, commits and returns
 ///     nothing; the caller then claims in another transaction. It must do so if it would take over an entry whose lease
 ///     has expired: the caller may have to hand such an entry back in the transaction that claims it.
+///  3. `settle_claim_and_commit` does what `settle` does and then, if every verdict is `applied`, what `claim_and_commit`
+///     does; so it can claim what the settles have made due. If a verdict is not `applied`, it rolls back: nothing of the
+///     transaction remains, earlier writes included, and nothing is claimed.
 template <class T>
 concept committing_transaction = transaction<T> &&
-    requires(T& tx, std::span<const draft> drafts, time_point now, const claim_request& claim) {
+    requires(T& tx, std::span<const draft> drafts, std::span<const settle> settles, time_point now,
+             const claim_request& claim) {
     { tx.enqueue_and_commit(drafts, now) } -> std::same_as<std::vector<receipt>>;
     { tx.claim_and_commit(claim) } -> std::same_as<std::optional<std::vector<entry>>>;
+    { tx.settle_claim_and_commit(settles, now, claim) } -> std::same_as<settled_and_claimed>;
 };
 
 /// Holds the entries. Any number of threads may call `begin` and read at the same time. Reads on the store see
@@ -5992,6 +6015,23 @@ using audit_sink = std::function<void(Transaction&, const audit_line&)>;
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/run/batch_options.hpp
+// How many entries a batch handler gets in one call, and how long a worker waits for them.
+
+namespace vouch {
+inline namespace v0 {
+
+struct batch_options {
+    /// The most entries in one call. A claim may hold fewer: its limit is the `batch_size` of the runner or the queue.
+    std::size_t size_max = 100;
+    /// How long a claimed entry may wait in a worker until `size_max` entries of its route are claimed. A runner never
+    /// waits.
+    duration wait{};
+};
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/run/failure.hpp
 // The exceptions with which a handler reports failure, and what is stored of any exception: a code that the handler
 // chose, or the name of the exception's class. Messages are never stored, because they may contain personal data.
@@ -6171,6 +6211,85 @@ class delivery {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/run/delivery_batch.hpp
+// The argument of a batch handler: one delivery for each claimed entry, in the order of the claim. Each delivery keeps
+// its own follow-ups, tag and explanation.
+//
+//   router.on_batch("mail.#", [](vouch::delivery_batch& batch) {
+//       std::vector<vouch::outcome> outcomes(batch.size()); // all succeed, unless this is changed
+//       for (std::size_t i = 0; i < batch.size(); ++i) {
+//           if (!accepts(batch[i].payload())) {
+//               outcomes[i] = vouch::retry{"refused"}; // without a time: when the policy says
+//           }
+//       }
+//       return outcomes;
+//   });
+//
+// An exception is the outcome of every entry of the call. That includes the rejection by `delivery::as` of a payload that
+// cannot be decoded: catch it, if it must not bury the other entries.
+//
+// A batch belongs to one call of one handler and is used by one thread.
+
+namespace vouch {
+inline namespace v0 {
+
+class delivery_batch {
+  public:
+    class iterator {
+      public:
+        using value_type = delivery;
+        using reference = delivery&;
+        using pointer = delivery*;
+        using difference_type = std::ptrdiff_t;
+        using iterator_category = std::forward_iterator_tag;
+
+        iterator() = default;
+        [[nodiscard]] delivery& operator*() const noexcept { return **at_; }
+        [[nodiscard]] delivery* operator->() const noexcept { return *at_; }
+        iterator& operator++() noexcept {
+            ++at_;
+            return *this;
+        }
+        iterator operator++(int) noexcept {
+            auto before = *this;
+            ++at_;
+            return before;
+        }
+        [[nodiscard]] friend bool operator==(const iterator&, const iterator&) = default;
+
+      private:
+        friend class delivery_batch;
+        explicit iterator(delivery* const* at) noexcept : at_(at) {}
+        delivery* const* at_ = nullptr;
+    };
+
+    /// A batch of `count` deliveries, which must outlive it, as must the array of pointers to them.
+    delivery_batch(delivery* const* first, std::size_t count, std::stop_token stop) noexcept
+        : first_(first), count_(count), stop_(std::move(stop)) {}
+
+    delivery_batch(const delivery_batch&) = delete; // it ends with the call
+    delivery_batch& operator=(const delivery_batch&) = delete;
+
+    /// At least 1.
+    [[nodiscard]] std::size_t size() const noexcept { return count_; }
+    /// Requires `i < size()`.
+    [[nodiscard]] delivery& operator[](std::size_t i) const noexcept { return *first_[i]; }
+    [[nodiscard]] iterator begin() const noexcept { return iterator(first_); }
+    [[nodiscard]] iterator end() const noexcept { return iterator(first_ + count_); }
+
+    /// A stop is requested when the worker stops or every claim of the batch is lost. A single lost claim requests a
+    /// stop of its own delivery only.
+    [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
+
+  private:
+    delivery* const* first_;
+    std::size_t count_;
+    std::stop_token stop_;
+};
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/run/handler.hpp
 // The forms a handler may have:
 //
@@ -6182,6 +6301,17 @@ class delivery {
 //   struct { R work(delivery&);                    any of the above as a member, called outside any transaction
 //            void record(transaction&, const R&);  called in the settling transaction: short, no I/O but the store's
 //            outcome ended(delivery&, ending); }   called instead of burying, when time or attempts have run out
+//
+// The forms of a batch handler, for `on_batch`; with `ended`, but without `record`:
+//
+//   [](delivery_batch&) { ... }                    every entry of the call succeeds when it returns
+//   [](delivery_batch&) -> std::vector<outcome>    decides the outcome of each entry, in order; a `retry` without a time
+//                                                  is due when the policy says, as after an exception
+//   struct { R work(delivery_batch&);              either of the above as a member
+//            outcome ended(delivery&, ending); }   called for one entry at a time
+//
+// An exception of a batch handler is the outcome of every entry of the call: `reject` buries them all, any other fails an
+// attempt of each. If there are more or fewer outcomes than entries, each has failed with `wrong_outcome_count`.
 //
 // `record` and `ended` may be left out, overloaded or templates. A member of one of these names that cannot be called
 // is a compile error. An expired entry is given to `ended` only, never to `work`. `record` is called again if its
@@ -6275,6 +6405,8 @@ struct report {
 namespace vouch {
 inline namespace v0 {
 
+class delivery_batch;
+
 namespace detail {
 
 /// The outcome of a handler's work, and what to record with it in the settling transaction.
@@ -6289,6 +6421,9 @@ struct handler {
     std::function<work_result<Transaction>(delivery&)> work;
     std::function<outcome(delivery&, ending)> ended; ///< empty: bury
     bool runs_sagas = false;                         ///< its entries have a saga's progress
+    /// Set for batch handlers only; their `work` is a batch of one.
+    std::function<std::vector<outcome>(delivery_batch&)> work_together;
+    batch_options batch{};
 };
 
 template <class R>
@@ -6409,6 +6544,18 @@ concept has_ended = (inheritable<H> && !requires { &with_names<H>::ended; }) || 
     &H::ended;
 };
 
+template <class Transaction, class H>
+void add_ended(handler<Transaction>& to, const std::shared_ptr<H>& h) {
+    if constexpr (has_ended<H>) {
+        static_assert(
+            requires(delivery & d) {
+                { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
+            },
+            "vouch: `ended` must be a public `outcome ended(delivery&, ending)`");
+        to.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
+    }
+}
+
 /// Brings any form of a handler to the one a router keeps. `T` is the payload's type, void for none.
 template <class Transaction, class T = void, class H>
 [[nodiscard]] handler<Transaction> make_handler(H&& given) {
@@ -6428,17 +6575,94 @@ template <class Transaction, class T = void, class H>
         static_assert(!has_record<type>, "vouch: a handler with `record` must have `work` too");
         out.work = [h](delivery& d) { return run_work<Transaction, T>(*h, d); };
     }
-    if constexpr (has_ended<type>) {
-        static_assert(
-            requires(delivery & d) {
-                { h->ended(d, ending::expired) } -> std::convertible_to<outcome>;
-            },
-            "vouch: `ended` must be a public `outcome ended(delivery&, ending)`");
-        out.ended = [h](delivery& d, ending why) -> outcome { return h->ended(d, why); };
-    }
+    add_ended(out, h);
     if constexpr (requires { type::runs_sagas; }) {
         out.runs_sagas = type::runs_sagas;
     }
+    return out;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/batch_handler.hpp
+// Brings every form of a batch handler to the one that a router keeps. A single entry of a batch route is a batch of one.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// The error of entries whose handler returned more or fewer outcomes than it got entries.
+inline constexpr std::string_view wrong_outcome_count = "wrong_outcome_count";
+
+/// The retry of a batch handler that leaves its time to the policy, as an exception of a single handler does.
+[[nodiscard]] inline const retry* retry_by_policy(const outcome& o) noexcept {
+    const auto* const again = std::get_if<retry>(&o);
+    return again != nullptr && again->at == time_point{} ? again : nullptr;
+}
+
+/// Throws `invalid_argument` for options that no batch can have. `wait_max` is the store's longest lease.
+inline void check_batch_options(const batch_options& how, duration wait_max) {
+    if (how.size_max == 0) {
+        refuse({"on_batch", "size_max"}, "is 0; it must be at least 1");
+    }
+    if (how.wait < duration::zero() || how.wait > wait_max) {
+        refuse({"on_batch", "wait"}, "is " + std::to_string(how.wait.count()) + " us; it must be between 0 and " +
+                                         std::to_string(wait_max.count()) + " us, the longest lease");
+    }
+}
+
+template <class F>
+[[nodiscard]] std::vector<outcome> run_batch(F& f, delivery_batch& all) {
+    static_assert(std::invocable<F&, delivery_batch&>, "vouch: a batch handler takes `delivery_batch&`");
+    using returned = decltype(f(all));
+    if constexpr (std::is_void_v<returned>) {
+        f(all);
+        return std::vector<outcome>(all.size());
+    } else {
+        static_assert(std::convertible_to<returned, std::vector<outcome>>,
+                      "vouch: a batch handler returns nothing or a `std::vector<vouch::outcome>`");
+        return f(all);
+    }
+}
+
+/// Calls `work` for one entry. What differs from a single handler becomes an exception, as a single handler throws it.
+template <class Work>
+[[nodiscard]] outcome run_batch_of_one(Work& work, delivery& d) {
+    delivery* const only = &d;
+    delivery_batch one(&only, 1, d.stop());
+    const id_list no_trail;
+    const trail_scope scope(no_trail);
+    auto outcomes = work(one);
+    if (outcomes.size() != 1) {
+        throw failure(std::string(wrong_outcome_count));
+    }
+    if (const auto* const again = retry_by_policy(outcomes.front())) {
+        throw failure(again->error);
+    }
+    return std::move(outcomes.front());
+}
+
+template <class Transaction, class H>
+[[nodiscard]] handler<Transaction> make_batch_handler(H&& given, const batch_options& how) {
+    using type = std::decay_t<H>;
+    static_assert(!has_record<type>,
+                  "vouch: a batch handler has no `record`; register a handler with `record` by on()");
+    auto h = std::make_shared<type>(std::forward<H>(given));
+    const auto work = [h](delivery_batch& all) {
+        if constexpr (has_work<type>) {
+            auto member = [&](delivery_batch& of) -> decltype(h->work(of)) { return h->work(of); };
+            return run_batch(member, all);
+        } else {
+            return run_batch(*h, all);
+        }
+    };
+    handler<Transaction> out;
+    out.batch = how;
+    out.work_together = work;
+    out.work = [work](delivery& d) -> work_result<Transaction> { return {.outcome = run_batch_of_one(work, d)}; };
+    add_ended(out, h);
     return out;
 }
 
@@ -6453,6 +6677,7 @@ template <class Transaction, class T = void, class H>
 //   vouch::router router(outbox);
 //   router.on("user.created", greet, {.backoff = vouch::fixed{1s}});
 //   router.on(order_saga);
+//   router.on_batch("mail.#", send_together, {.size_max = 100});
 //
 // Register all routes before the first use. After that any number of threads may read the router.
 
@@ -6463,6 +6688,8 @@ namespace detail {
 
 template <class Store>
 class dispatcher;
+template <class Store>
+class phases;
 
 } // namespace detail
 
@@ -6494,6 +6721,17 @@ class router {
                    std::move(retry));
     }
 
+    /// Gives entries whose topic fits `pattern` to `handler` in batches; `handler.hpp` lists its forms. Throws
+    /// `invalid_argument` if `how.size_max` is 0 or `how.wait` is negative or longer than the store's longest lease.
+    template <class Handler>
+    router& on_batch(std::string pattern, Handler&& handler, batch_options how = {}, retry_policy retry = {}) {
+        detail::check_batch_options(how, outbox_->store().capabilities().limits.lease_max);
+        add(std::move(pattern), detail::make_batch_handler<transaction>(std::forward<Handler>(handler), how),
+            std::move(retry));
+        largest_batch_ = std::max(largest_batch_, how.size_max);
+        return *this;
+    }
+
     /// Adds something that brings its own topic and policy: a saga definition, several versions of one as a
     /// `std::vector`, or a `webhook`.
     template <class Routable>
@@ -6512,6 +6750,7 @@ class router {
 
   private:
     friend class detail::dispatcher<Store>;
+    friend class detail::phases<Store>;
 
     struct route {
         topic_pattern pattern;
@@ -6538,7 +6777,8 @@ class router {
     }
 
     const vouch::outbox<Store>* outbox_;
-    std::vector<route> routes_; // most specific first, equals as registered
+    std::vector<route> routes_;     // most specific first, equals as registered
+    std::size_t largest_batch_ = 1; // entries
 };
 
 } // namespace v0
@@ -6768,6 +7008,9 @@ struct dispatch_options {
 };
 
 template <class Store>
+class batch_dispatcher;
+
+template <class Store>
 class dispatcher {
   public:
     /// All arguments must outlive the dispatcher.
@@ -6779,7 +7022,7 @@ class dispatcher {
     template <class Started>
     [[nodiscard]] completion<Store> operator()(entry claimed, std::stop_token stop, Started&& started) const {
         completion<Store> h{.entry = std::move(claimed)};
-        const auto* const route = router_.find(h.entry.topic);
+        const auto* const route = route_of(h.entry);
         if (route == nullptr || !fits(*route, h.entry)) {
             leave(h);
             return h;
@@ -6805,14 +7048,29 @@ class dispatcher {
         h.receipts.clear();
         h.tag.clear();
         h.record = nullptr;
-        const auto* const route = router_.find(h.entry.topic);
+        const auto* const route = route_of(h.entry);
         if (const auto spent = fail(h, *route, why)) {
             end(h, *route, *spent, {});
         }
     }
 
+    /// The batch of the entry's route, which is the same object for all entries of the route. Null if the entry is
+    /// handled by itself: its route is no batch route, or it has a lapse and may kill the process that handles it.
+    [[nodiscard]] const batch_options* batch_of(const entry& e) const noexcept {
+        if (router_.largest_batch_ == 1 || has_lapsed(e)) {
+            return nullptr;
+        }
+        const auto* const route = route_of(e);
+        return route != nullptr && route->handler.work_together && fits(*route, e) ? &route->handler.batch : nullptr;
+    }
+
   private:
+    friend class batch_dispatcher<Store>;
+
+    using delivery_type = delivery; ///< a name that depends on the store, for the same reason as `claimed_entry`
     using route_type = typename router<Store>::route;
+
+    [[nodiscard]] const route_type* route_of(const entry& e) const noexcept { return router_.find(e.topic); }
 
     /// Why an entry has no attempt left, and the error it is buried with.
     struct spending {
@@ -6968,6 +7226,180 @@ class dispatcher {
     const dispatch_options& options_;
     const capabilities& can_;
 };
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/batch_dispatcher.hpp
+// Calls a batch handler once for several claimed entries and turns the call into one outcome per entry, by the rules of
+// the dispatcher. Entries that are expired or exhausted do not reach the handler. The order of one call is: `started` of
+// each entry, the handler, then the end of each entry, `ended` included; each in the order of the entries.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// An entry of a batch, with the stop that is requested when its claim is lost. A template, because a header that names a
+/// vector of it would otherwise instantiate that vector in every program.
+template <class Store>
+struct claimed_entry {
+    vouch::entry entry{};
+    std::stop_token stop{};
+};
+
+template <class Store>
+class batch_dispatcher {
+  public:
+    /// `rules` must outlive this.
+    explicit batch_dispatcher(const dispatcher<Store>& rules) : rules_(rules) {}
+
+    /// All entries have the same batch route, and there is at least one. `started` is called with the completion of each
+    /// entry that reaches the handler, right before the handler.
+    template <class Started>
+    [[nodiscard]] std::vector<completion<Store>> operator()(std::vector<claimed_entry<Store>> claimed,
+                                                            const std::stop_token& stop, Started&& started) const {
+        const auto& route = *rules_.route_of(claimed.front().entry);
+        const auto now = rules_.emitter_.now();
+        std::vector<completion<Store>> done(claimed.size()); // never resized: deliveries refer to its entries
+        std::vector<part> parts(claimed.size());
+        for (std::size_t i = 0; i < claimed.size(); ++i) {
+            done[i].entry = std::move(claimed[i].entry);
+            parts[i].with = std::make_unique<delivery_type>(done[i].entry, rules_.emitter_, now, claimed[i].stop);
+            parts[i].spent = rules_.spent_before(done[i].entry, route, now);
+            parts[i].is_called = !parts[i].spent;
+        }
+        work(done, parts, route, stop, started);
+        for (std::size_t i = 0; i < claimed.size(); ++i) {
+            if (parts[i].spent) {
+                rules_.end(done[i], route, *parts[i].spent, std::move(claimed[i].stop));
+            } else {
+                rules_.finish(done[i], *parts[i].with);
+            }
+        }
+        return done;
+    }
+
+  private:
+    using delivery_type = typename dispatcher<Store>::delivery_type;
+    using route_type = typename dispatcher<Store>::route_type;
+    using spending = typename dispatcher<Store>::spending;
+
+    struct part {
+        std::unique_ptr<delivery_type> with{};
+        std::optional<spending> spent{};
+        bool is_called = false;
+    };
+
+    /// Calls the handler, and sets the outcome of each entry that reaches it.
+    template <class Started>
+    void work(std::vector<completion<Store>>& done, std::vector<part>& parts, const route_type& route,
+              const std::stop_token& stop, Started&& started) const {
+        std::vector<delivery_type*> called;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (parts[i].is_called) {
+                called.push_back(parts[i].with.get());
+                started(done[i]);
+            }
+        }
+        if (called.empty()) {
+            return;
+        }
+        std::vector<outcome> outcomes;
+        const auto failed = call(outcomes, called, route, stop);
+        std::size_t next = 0;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (parts[i].is_called) {
+                parts[i].spent =
+                    failed ? rules_.fail(done[i], route, *failed) : take(done[i], route, std::move(outcomes[next++]));
+            }
+        }
+    }
+
+    /// Returns how the whole call has failed, if it has.
+    [[nodiscard]] static std::optional<caught_exception> call(std::vector<outcome>& outcomes,
+                                                              const std::vector<delivery_type*>& called,
+                                                              const route_type& route, const std::stop_token& stop) {
+        delivery_batch all(called.data(), called.size(), stop);
+        const id_list no_trail;
+        const trail_scope scope(no_trail); // what the handler emits through an outbox continues no entry's trail
+        try {
+            outcomes = route.handler.work_together(all);
+        } catch (...) {
+            return caught_exception::current();
+        }
+        if (outcomes.size() == called.size()) {
+            return std::nullopt;
+        }
+        return caught_exception{.code = std::string(wrong_outcome_count),
+                                .text = std::to_string(outcomes.size()) + " outcomes for " +
+                                        std::to_string(called.size()) + " entries"};
+    }
+
+    [[nodiscard]] std::optional<spending> take(completion<Store>& h, const route_type& route, outcome o) const {
+        if (const auto* const again = retry_by_policy(o)) {
+            return rules_.fail(h, route, {.code = error_code(again->error)});
+        }
+        h.outcome = std::move(o);
+        return rules_.spent_after(h, route);
+    }
+
+    const dispatcher<Store>& rules_;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/batch_plan.hpp
+// Which of several claimed entries share a call of their handler, and in which order the calls are made.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr auto no_entry = static_cast<std::size_t>(-1);
+
+/// An entry's place in the plan: the entries of one call are linked from the first to the last. A template for the same
+/// reason as `claimed_entry`.
+template <class Entries>
+struct planned_entry {
+    std::size_t size = 0; ///< the entries of the call that starts here; 0: the entry belongs to an earlier call
+    std::size_t next = no_entry;
+};
+
+/// The calls for these entries. `batch_of` returns the same object for all entries that may share a call, and null for
+/// an entry that is handled by itself. A call is full with `size_max` entries; the next entry starts another one.
+template <class Entries, class BatchOf>
+[[nodiscard]] std::vector<planned_entry<Entries>> plan_calls(const Entries& entries, const BatchOf& batch_of) {
+    struct open_call {
+        const batch_options* batch;
+        std::size_t first;
+        std::size_t last;
+    };
+    std::vector<planned_entry<Entries>> out(entries.size());
+    std::vector<open_call> open; // one per batch
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const batch_options* const batch = batch_of(entries[i]);
+        auto at = open.begin();
+        while (at != open.end() && at->batch != batch) {
+            ++at;
+        }
+        if (batch != nullptr && at != open.end() && out[at->first].size < batch->size_max) {
+            out[at->first].size += 1;
+            out[at->last].next = i;
+            at->last = i;
+            continue;
+        }
+        out[i].size = 1;
+        if (batch != nullptr && at != open.end()) {
+            *at = {batch, i, i};
+        } else if (batch != nullptr) {
+            open.push_back({batch, i, i});
+        }
+    }
+    return out;
+}
 
 } // namespace detail
 } // namespace v0
@@ -7227,24 +7659,66 @@ class batch_settler {
         for (std::size_t i = 0; i < settles.size(); ++i) {
             settles[i] = {ticket_of(unsettled[i]->entry), unsettled[i]->outcome};
         }
-        const auto settlements = tx.settle(settles, now);
         attempt out;
-        for (std::size_t i = 0; i < settlements.size(); ++i) {
-            unsettled[i]->completes_group = settlements[i].group_completed;
-            if (settlements[i].verdict != verdict::applied) {
-                out.refused.push_back(i);
-            }
+        if (settle_at_once(tx, unsettled, settles, next, now, out)) {
+            return out;
         }
+        note_settlements(unsettled, tx.settle(settles, now), out);
         if (!out.refused.empty()) {
             return out; // rolls back
         }
         for_each(unsettled, part::hook,
                  [&](auto& h) { h.completes_group ? complete_group(tx, h.entry, now) : void(); });
         out.claimed = claim_and_commit(tx, next, now);
+        note_committed(unsettled);
+        return out;
+    }
+
+    static void note_settlements(const waiting& unsettled, const std::vector<settlement>& settlements, attempt& out) {
+        for (std::size_t i = 0; i < settlements.size(); ++i) {
+            unsettled[i]->completes_group = settlements[i].group_completed;
+            if (settlements[i].verdict != verdict::applied) {
+                out.refused.push_back(i);
+            }
+        }
+    }
+
+    static void note_committed(const waiting& unsettled) {
         for (auto* const h : unsettled) {
             h->result = settle_result{.group_completed = h->completes_group};
         }
-        return out;
+    }
+
+    [[nodiscard]] static std::optional<claims> as_claims(std::optional<std::vector<entry>> claimed) {
+        return claimed ? std::optional(claims{.entries = std::move(*claimed)}) : std::nullopt;
+    }
+
+    /// Settles, claims and commits in one operation, if the store has it and nothing happens between them: whether a group
+    /// is complete must be known before the commit.
+    [[nodiscard]] static bool settle_at_once(transaction& tx, const waiting& unsettled,
+                                             const std::vector<settle>& settles, const next_claim* next, time_point now,
+                                             attempt& out) {
+        if constexpr (committing_transaction<transaction>) {
+            if (next == nullptr || std::any_of(unsettled.begin(), unsettled.end(),
+                                               [](const auto* h) { return !h->entry.group.empty(); })) {
+                return false;
+            }
+            auto done = tx.settle_claim_and_commit(settles, now, request_at(*next, now));
+            note_settlements(unsettled, done.settlements, out);
+            if (out.refused.empty()) {
+                out.claimed = as_claims(std::move(done.claimed));
+                note_committed(unsettled);
+            }
+            return true;
+        }
+        return false;
+    }
+
+    /// At the time of the settle, so that what the transaction makes due can be claimed by it.
+    [[nodiscard]] static claim_request request_at(const next_claim& next, time_point now) {
+        auto request = next.request;
+        request.now = now;
+        return request;
     }
 
     /// Nothing if nothing was to be claimed, or if the store leaves the claim to another transaction.
@@ -7254,11 +7728,9 @@ class batch_settler {
             tx.commit();
             return std::nullopt;
         }
-        auto request = next->request;
-        request.now = now; // so that what this transaction makes due can be claimed by it
+        const auto request = request_at(*next, now);
         if constexpr (committing_transaction<transaction>) {
-            auto claimed = tx.claim_and_commit(request);
-            return claimed ? std::optional(claims{.entries = std::move(*claimed)}) : std::nullopt;
+            return as_claims(tx.claim_and_commit(request));
         } else {
             auto claimed = claim_apart(tx, request, next->plan);
             tx.commit();
@@ -7475,7 +7947,8 @@ class event_reporter {
 // them on several threads. Each phase ends at a point where the process may die: what was claimed and not settled is
 // claimed again when its lease ends.
 //
-// Used by one thread at a time, except `handle` and `convert_record_failure`, which any number of threads may call.
+// Used by one thread at a time, except `handle`, `handle_together`, `handle_all` and `convert_record_failure`, which any
+// number of threads may call.
 
 namespace vouch {
 inline namespace v0 {
@@ -7531,6 +8004,57 @@ class phases {
             h.took = std::max(outbox_.now() - *start, duration::zero());
         }
         return h;
+    }
+
+    /// Calls a batch handler once. All entries have the batch route whose `batch_of` is not null.
+    [[nodiscard]] batch handle_together(std::vector<claimed_entry<Store>> some, const std::stop_token& stop) const {
+        const auto rules = dispatch();
+        std::optional<time_point> start;
+        auto done = batch_dispatcher<Store>(rules)(std::move(some), stop, [&](completion& h) {
+            start = start ? start : outbox_.now();
+            h.took = duration::zero();
+            events_.started(h.entry, *start);
+        });
+        for (auto& h : done) {
+            if (h.took) {
+                h.took = std::max(outbox_.now() - *start, duration::zero());
+            }
+        }
+        return done;
+    }
+
+    /// The batch of the entry's route; null if the entry is handled by itself.
+    [[nodiscard]] const batch_options* batch_of(const entry& e) const noexcept { return dispatch().batch_of(e); }
+
+    /// The `size_max` of the largest batch route; 1 if there is none.
+    [[nodiscard]] std::size_t largest_batch() const noexcept { return router_.largest_batch_; }
+
+    /// Calls the handlers of all entries; `runner::handle_all` gives the order. Entries that have not started when a stop
+    /// is requested are handed back untouched.
+    [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop) const {
+        batch out(entries.size());
+        const auto plan = plan_calls(entries, [this](const entry& e) { return batch_of(e); });
+        for (std::size_t first = 0; first < entries.size(); ++first) {
+            const auto size = plan[first].size;
+            if (size > 0 && stop.stop_requested()) {
+                for (auto i = first; i != no_entry; i = plan[i].next) {
+                    out[i] = {.entry = std::move(entries[i]), .outcome = release{}};
+                }
+            } else if (size == 1) {
+                out[first] = handle(std::move(entries[first]), stop);
+            } else if (size > 1) {
+                std::vector<claimed_entry<Store>> some;
+                some.reserve(size);
+                for (auto i = first; i != no_entry; i = plan[i].next) {
+                    some.push_back({std::move(entries[i]), stop});
+                }
+                auto done = handle_together(std::move(some), stop);
+                for (auto i = first, at = std::size_t{0}; i != no_entry; i = plan[i].next) {
+                    out[i] = std::move(done[at++]);
+                }
+            }
+        }
+        return out;
     }
 
     /// Converts a failed `record` into an outcome, which may call the handler's `ended`.
@@ -7789,22 +8313,17 @@ class runner {
     /// Claims this entry only, if it is due.
     [[nodiscard]] std::vector<entry> claim(const id& only) { return phases_.claim_only(only, plan()).entries; }
 
-    /// Calls the handler. The store accepts the outcome that this returns.
+    /// Calls the handler; for an entry of a batch route with a batch of one. The store accepts the outcome that this
+    /// returns.
     [[nodiscard]] completion handle(entry e, std::stop_token stop = {}) const {
         return phases_.handle(std::move(e), std::move(stop));
     }
-    /// Calls the handlers. Entries that have not started when a stop is requested are handed back untouched.
+    /// Calls the handlers, in the order of the entries. A batch handler is called at the place of its first entry, with
+    /// the entries of its route that follow, up to `size_max`; the next one starts a new batch at its own place. An entry
+    /// with a lapse is a batch by itself. Returns the completions in the order of the entries. Entries that have not
+    /// started when a stop is requested are handed back untouched.
     [[nodiscard]] batch handle_all(std::vector<entry> entries, const std::stop_token& stop = {}) const {
-        batch out;
-        out.reserve(entries.size());
-        for (auto& e : entries) {
-            if (stop.stop_requested()) {
-                out.push_back({.entry = std::move(e), .outcome = release{}});
-            } else {
-                out.push_back(handle(std::move(e), stop));
-            }
-        }
-        return out;
+        return phases_.handle_all(std::move(entries), stop);
     }
 
     /// Settles every outcome of the batch that is not settled yet. Only outcomes that a failing hook holds up stay

@@ -520,6 +520,41 @@ class held_outcomes {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/run/detail/held_claim.hpp
+// A claim that a worker holds for one queue, and the claims that one call of a handler gets.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+using steady = std::chrono::steady_clock;
+
+/// A claim that waits for a handler thread.
+template <class Store>
+struct held_claim {
+    vouch::entry entry{};
+    std::stop_source stop{};                       ///< fires when the claim is lost or the worker stops
+    steady::time_point renew_at{};                 ///< when its lease has to be extended
+    std::optional<completion<Store>> unrecorded{}; ///< its `record` failed; `entry` is empty then
+    const batch_options* batch = nullptr;          ///< which claims may share its call; null: none
+    steady::time_point start_at{};                 ///< how long it waits for others to share its call
+
+    [[nodiscard]] vouch::ticket ticket() const noexcept { return ticket_of(unrecorded ? unrecorded->entry : entry); }
+};
+
+/// What a handler thread has taken: one claim, or several of a batch route.
+template <class Store>
+struct handler_call {
+    std::uint64_t number = 0;
+    std::vector<held_claim<Store>> claims{};
+    std::vector<ticket> tickets{};
+    std::stop_source stop{std::nostopstate}; ///< of a batch: fires when the worker stops or all its claims are lost
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/run/detail/stop_caller.hpp
 // Requests stops on a thread of its own. A request runs the callbacks that a handler has registered. They may take any
 // time, and the thread that extends leases must not wait for them.
@@ -587,7 +622,7 @@ class stop_caller {
 // ---- vouch/run/detail/in_flight.hpp
 // The claims that a worker holds for one queue: unstarted ones, those a handler is running for, and finished ones that
 // are not settled yet. The claim loop adds claims and collects completions; the handler loops take claims and finish
-// them.
+// them. A claim of a batch route waits until its batch is full or its wait is over; claims of other routes pass it.
 //
 // Thread-safe. A claim is in exactly one of the three places, or it is no longer here.
 
@@ -595,28 +630,18 @@ namespace vouch {
 inline namespace v0 {
 namespace detail {
 
-using steady = std::chrono::steady_clock;
-
-/// A claim that waits for a handler thread.
-template <class Store>
-struct held_claim {
-    vouch::entry entry{};
-    std::stop_source stop{};                       ///< fires when the claim is lost or the worker stops
-    steady::time_point renew_at{};                 ///< when its lease has to be extended
-    std::optional<completion<Store>> unrecorded{}; ///< its `record` failed; `entry` is empty then
-
-    [[nodiscard]] vouch::ticket ticket() const noexcept { return ticket_of(unrecorded ? unrecorded->entry : entry); }
-};
-
 struct in_flight_size {
     std::size_t unstarted = 0;
+    std::size_t waiting = 0;    ///< unstarted ones that wait for others to share their call
     std::size_t unrecorded = 0; ///< finished, but their `record` failed; they wait for a thread
     std::size_t running = 0;
+    std::size_t calls = 0; ///< of handlers for the running ones, each on its own thread
     std::size_t finished = 0;
     steady::time_point finished_since{};                     ///< when the first of these finished
     steady::time_point started_last{};                       ///< when the last handler started
     steady::time_point renew_at = steady::time_point::max(); ///< the earliest of all claims
-    steady::duration handling{};                             ///< how long a handler takes, averaged
+    steady::duration handling{};                             ///< how long a handler takes per entry, averaged
+    steady::duration calling{};                              ///< the same per call, which may be for a batch
     bool measured = false;                                   ///< whether any handler has finished
     [[nodiscard]] std::size_t unfinished() const noexcept { return unstarted + unrecorded + running; }
 };
@@ -628,11 +653,37 @@ class in_flight {
 
     // For the claim loop.
 
-    void put(std::vector<entry> claimed, steady::time_point renew_at) {
+    /// `batch_of` returns the batch of an entry, or null, as `held_claim::batch`.
+    template <class BatchOf>
+    void put(std::vector<entry> claimed, steady::time_point renew_at, const BatchOf& batch_of) {
+        std::vector<held_claim<Store>> added;
+        added.reserve(claimed.size());
+        bool is_waiting = false;
+        for (auto& e : claimed) {
+            const batch_options* const shared = batch_of(e);
+            const bool waits = shared != nullptr && shared->wait > duration::zero();
+            added.push_back({.entry = std::move(e),
+                             .renew_at = renew_at,
+                             .batch = shared,
+                             .start_at = waits ? steady::now() + shared->wait : steady::time_point{}});
+            is_waiting = is_waiting || waits;
+        }
         {
             const std::lock_guard lock(mutex_);
-            for (auto& e : claimed) {
-                unstarted_.push_back({.entry = std::move(e), .renew_at = renew_at});
+            std::move(added.begin(), added.end(), std::back_inserter(unstarted_));
+            if (is_waiting) {
+                end_waits_of_full_batches();
+            }
+        }
+        started_.notify_all();
+    }
+
+    /// Claims no longer wait for others to share their call: no further ones will be put for a while.
+    void end_waits() {
+        {
+            const std::lock_guard lock(mutex_);
+            for (auto& c : unstarted_) {
+                c.start_at = {};
             }
         }
         started_.notify_all();
@@ -670,13 +721,17 @@ class in_flight {
         in_flight_size out{.unstarted = unstarted_.size() - unrecorded,
                            .unrecorded = unrecorded,
                            .running = running_.size(),
+                           .calls = calls_,
                            .finished = finished_.size(),
                            .finished_since = finished_since_,
                            .started_last = started_last_,
                            .handling = handling_,
+                           .calling = calling_,
                            .measured = measured_};
+        const auto now = steady::now();
         for (const auto& c : unstarted_) {
             out.renew_at = std::min(out.renew_at, c.renew_at);
+            out.waiting += c.start_at > now ? 1U : 0U;
         }
         for (const auto& r : running_) {
             out.renew_at = std::min(out.renew_at, r.renew_at);
@@ -714,7 +769,8 @@ class in_flight {
 
     enum class loss : std::uint8_t { of_none, of_unstarted, of_running };
 
-    /// Another worker has taken over the claim: an unstarted one is dropped, a running handler is asked to stop.
+    /// Another worker has taken over the claim: an unstarted one is dropped, a running handler is asked to stop. A batch
+    /// is asked to stop when it has lost all its claims.
     [[nodiscard]] loss lose(const ticket& lost) {
         const std::lock_guard lock(mutex_);
         if (std::erase_if(unstarted_, [&](const auto& c) { return c.ticket() == lost; }) > 0) {
@@ -726,7 +782,12 @@ class in_flight {
             return loss::of_none;
         }
         found->renew_at = steady::time_point::max();
+        found->is_lost = true;
         stops_.request({found->stop});
+        const auto is_kept = [&](const running& r) { return r.call == found->call && !r.is_lost; };
+        if (found->stop_of_call.stop_possible() && std::none_of(running_.begin(), running_.end(), is_kept)) {
+            stops_.request({found->stop_of_call});
+        }
         return loss::of_running;
     }
 
@@ -743,6 +804,9 @@ class in_flight {
             std::vector<std::stop_source> stops;
             for (const auto& r : running_) {
                 stops.push_back(r.stop);
+                if (r.stop_of_call.stop_possible()) {
+                    stops.push_back(r.stop_of_call);
+                }
             }
             stops_.request(std::move(stops));
         }
@@ -762,47 +826,120 @@ class in_flight {
 
     // For the handler loops.
 
-    /// Waits for a claim to handle. Returns nothing after `close`. Calls `idle` before it waits.
+    /// Waits for a claim to handle, and takes the claims that share its call. Returns nothing after `close`. Calls
+    /// `idle` before it waits.
     template <class Idle>
-    [[nodiscard]] std::optional<held_claim<Store>> take(Idle&& idle) {
+    [[nodiscard]] std::optional<handler_call<Store>> take(Idle&& idle) {
         std::unique_lock lock(mutex_);
-        if (unstarted_.empty() && !closed_) {
-            lock.unlock();
-            idle();
-            lock.lock();
-            started_.wait(lock, [&] { return !unstarted_.empty() || closed_; });
+        for (bool is_told = false; !closed_;) {
+            const auto now = steady::now();
+            const auto first =
+                std::find_if(unstarted_.begin(), unstarted_.end(), [&](const auto& c) { return c.start_at <= now; });
+            if (first != unstarted_.end()) {
+                return start(first, now);
+            }
+            if (!std::exchange(is_told, true)) {
+                lock.unlock();
+                idle();
+                lock.lock();
+            } else {
+                wait_for_claims(lock);
+            }
         }
-        if (closed_) {
-            return std::nullopt;
-        }
-        auto taken = std::move(unstarted_.front());
-        unstarted_.pop_front();
-        running_.push_back({.ticket = taken.ticket(), .stop = taken.stop, .renew_at = taken.renew_at});
-        started_last_ = steady::now();
-        return taken;
+        return std::nullopt;
     }
 
-    /// Adds the completion of a claim that was taken; nothing if the claim could not be handled. Returns whether the
-    /// claim loop should wake up: this is the first completion, the last one, or it fills a batch.
-    bool finish(const ticket& done, std::optional<completion<Store>> with, steady::duration took,
-                std::size_t batch_size) {
+    /// Adds the completions of a call that was taken; none if the claims could not be handled. Returns whether the claim
+    /// loop should wake up: these are the first completions, the last ones, or they fill a batch.
+    bool finish(const handler_call<Store>& call, batch with, steady::duration took, std::size_t batch_size) {
         const std::lock_guard lock(mutex_);
-        std::erase_if(running_, [&](const auto& r) { return r.ticket == done; });
-        handling_ = measured_ ? (handling_ * 7 + took) / 8 : took;
+        std::erase_if(running_, [&](const auto& r) { return r.call == call.number; });
+        calls_ -= 1;
+        const auto each = took / static_cast<steady::rep>(call.tickets.size());
+        handling_ = measured_ ? (handling_ * 7 + each) / 8 : each;
+        calling_ = measured_ ? (calling_ * 7 + took) / 8 : took;
         measured_ = true;
-        if (with && !abandoned_) {
-            add_finished(std::move(*with));
+        const auto before = finished_.size();
+        if (!abandoned_) {
+            for (auto& h : with) {
+                add_finished(std::move(h));
+            }
         }
-        return finished_.size() == 1 || finished_.size() == batch_size || closed_ ||
-               (running_.empty() && unstarted_.empty());
+        const bool is_first = before == 0 && !finished_.empty();
+        const bool is_full = before < batch_size && finished_.size() >= batch_size;
+        return is_first || is_full || closed_ || (running_.empty() && unstarted_.empty());
     }
 
   private:
     struct running {
+        std::uint64_t call = 0;
         vouch::ticket ticket{};
         std::stop_source stop{std::nostopstate};
+        std::stop_source stop_of_call{std::nostopstate}; ///< of a batch
         steady::time_point renew_at{};
+        bool is_lost = false;
     };
+
+    using place = typename std::deque<held_claim<Store>>::iterator;
+
+    /// Takes the claim at `first`, and those after it that share its call.
+    [[nodiscard]] handler_call<Store> start(place first, steady::time_point now) {
+        handler_call<Store> out{.number = ++calls_ever_};
+        if (const auto* const shared = first->batch) {
+            out.stop = std::stop_source{};
+            auto kept = first;
+            for (auto at = first; at != unstarted_.end(); ++at) {
+                if (at->batch == shared && out.claims.size() < shared->size_max) {
+                    move_to_running(*at, out);
+                } else {
+                    *kept++ = std::move(*at);
+                }
+            }
+            unstarted_.erase(kept, unstarted_.end());
+        } else {
+            move_to_running(*first, out);
+            unstarted_.erase(first);
+        }
+        calls_ += 1;
+        started_last_ = now;
+        return out;
+    }
+
+    void move_to_running(held_claim<Store>& c, handler_call<Store>& call) {
+        call.tickets.push_back(c.ticket());
+        running_.push_back({.call = call.number,
+                            .ticket = call.tickets.back(),
+                            .stop = c.stop,
+                            .stop_of_call = call.stop,
+                            .renew_at = c.renew_at});
+        call.claims.push_back(std::move(c));
+    }
+
+    void wait_for_claims(std::unique_lock<std::mutex>& lock) {
+        auto until = steady::time_point::max();
+        for (const auto& c : unstarted_) {
+            until = std::min(until, c.start_at);
+        }
+        if (unstarted_.empty()) {
+            started_.wait(lock);
+        } else {
+            started_.wait_until(lock, until);
+        }
+    }
+
+    /// Claims that fill a batch no longer wait.
+    void end_waits_of_full_batches() {
+        const auto plan = plan_calls(unstarted_, [](const held_claim<Store>& c) { return c.batch; });
+        for (std::size_t first = 0; first < plan.size(); ++first) {
+            const auto* const shared = unstarted_[first].batch;
+            if (shared == nullptr || plan[first].size < shared->size_max) {
+                continue;
+            }
+            for (auto i = first; i != no_entry; i = plan[i].next) {
+                unstarted_[i].start_at = {};
+            }
+        }
+    }
 
     void add_finished(completion<Store> h) {
         if (finished_.empty()) {
@@ -815,10 +952,13 @@ class in_flight {
     std::condition_variable started_;
     std::deque<held_claim<Store>> unstarted_{};
     std::vector<running> running_{};
+    std::size_t calls_ = 0; ///< of handlers, now
+    std::uint64_t calls_ever_ = 0;
     batch finished_{};
     steady::time_point finished_since_{};
     steady::time_point started_last_{};
     steady::duration handling_{};
+    steady::duration calling_{};
     bool measured_ = false;
     bool closed_ = false;
     bool abandoned_ = false;
@@ -1091,7 +1231,7 @@ struct worker_report {
 //
 //   claim loop     claims as much as the handler threads can take, settles what they have finished (together, and with
 //                  the next claim, in one commit), extends leases, and waits until something is due
-//   handler loop   takes a claim, calls its handler, adds the completion
+//   handler loop   takes a claim, or several of a batch route, calls the handler, adds the completions
 //
 // Wake-ups are hints: they end a wait early, and nothing relies on them.
 
@@ -1108,7 +1248,8 @@ class queue_run {
         : outbox_(from), phases_(through), all_(all), mine_(mine), exclusion_(among),
           member_(among.join([this] { interrupt(); })), batch_max_(from.store().capabilities().limits.batch_max),
           retry_(all.store_backoff, from.clock(), through.events(), {mine.queue, all.name, all.exception_text}),
-          held_(all.store_backoff, mine.lease), pacing_(all.poll_interval) {}
+          held_(all.store_backoff, mine.lease), pacing_(all.poll_interval),
+          entries_per_call_max_(std::min(through.largest_batch(), mine.batch_size)) {}
 
     /// Wakes the claim loop: a handler has finished, a thread is idle, or a stop was requested.
     void interrupt() noexcept { wait_.interrupt(); }
@@ -1132,17 +1273,10 @@ class queue_run {
 
     /// Calls handlers until `close`.
     void handler_loop() {
-        while (auto claim = in_flight_.take([&] { interrupt(); })) {
-            const auto ticket = claim->ticket();
+        while (auto call = in_flight_.take([&] { interrupt(); })) {
             const auto start = steady::now();
-            std::optional<completion<Store>> done;
-            try {
-                done = claim->unrecorded ? phases_.convert_record_failure(std::move(*claim->unrecorded))
-                                         : phases_.handle(std::move(claim->entry), claim->stop.get_token());
-            } catch (...) { // there is no memory even for a failed attempt
-                report_unsettled(ticket.id, "full");
-            }
-            if (in_flight_.finish(ticket, std::move(done), steady::now() - start, mine_.batch_size)) {
+            auto done = handle(*call);
+            if (in_flight_.finish(*call, std::move(done), steady::now() - start, mine_.batch_size)) {
                 interrupt();
             }
         }
@@ -1186,6 +1320,32 @@ class queue_run {
     using access = exclusion::access;
     using batch = typename phases<Store>::batch;
 
+    /// Calls the handler. Returns nothing if that is impossible.
+    [[nodiscard]] batch handle(handler_call<Store>& call) const {
+        auto& first = call.claims.front();
+        try {
+            batch out(1);
+            if (first.unrecorded) {
+                out[0] = phases_.convert_record_failure(std::move(*first.unrecorded));
+            } else if (call.claims.size() == 1) {
+                out[0] = phases_.handle(std::move(first.entry), first.stop.get_token());
+            } else {
+                std::vector<claimed_entry<Store>> some;
+                some.reserve(call.claims.size());
+                for (auto& c : call.claims) {
+                    some.push_back({std::move(c.entry), c.stop.get_token()});
+                }
+                out = phases_.handle_together(std::move(some), call.stop.get_token());
+            }
+            return out;
+        } catch (...) { // there is no memory even for a failed attempt
+            for (const auto& t : call.tickets) {
+                report_unsettled(t.id, "full");
+            }
+            return {};
+        }
+    }
+
     // One pass of the claim loop.
 
     /// Reads the wake-up counter before anything else, so that no wake-up falls between a look and the wait.
@@ -1206,6 +1366,7 @@ class queue_run {
         const bool hands_back = is_stuck(in_flight_.size(), now);
         if (hands_back) {
             in_flight_.hand_back_unstarted();
+            entries_per_call_ = std::max<std::size_t>(entries_per_call_ / 2, 1);
         }
         const auto flying = in_flight_.size();
         const bool held_claims = holds_claims();
@@ -1219,6 +1380,9 @@ class queue_run {
             settle_and_claim(claims, now);
         } else if (claims) {
             start(phases_.claim(plan_), now);
+        }
+        if (entries_per_call_max_ > 1 && !can_fill_batches(in_flight_.size(), now)) {
+            in_flight_.end_waits();
         }
         if (!holds_claims()) {
             leave_exclusion(held_claims, now);
@@ -1242,7 +1406,7 @@ class queue_run {
         return flying.unstarted > 0 && is_slow(flying, now);
     }
     [[nodiscard]] bool is_slow(const in_flight_size& flying, steady::time_point now) const noexcept {
-        return flying.running >= mine_.concurrency && now - flying.started_last >= all_.look_ahead;
+        return flying.calls >= mine_.concurrency && now - flying.started_last >= all_.look_ahead;
     }
     [[nodiscard]] bool is_ripe(const in_flight_size& flying, steady::time_point now) const {
         return flying.finished >= mine_.batch_size || flying.unfinished() == 0 ||
@@ -1277,18 +1441,19 @@ class queue_run {
                pacing_.is_due([&] { return outbox_.store().next_due(mine_.queue); }, outbox_.clock(), now);
     }
 
-    /// How many more claims the threads can take: one per idle thread, and what a thread gets through within the
-    /// look-ahead. A claim is worth a commit only if a thread waits for it or there is room for several.
+    /// How many more claims the threads can take: one call of a handler per idle thread, and what a thread gets through
+    /// within the look-ahead. A claim is worth a commit only if a thread waits for it or there is room for several.
     [[nodiscard]] std::size_t room_for_claims(const in_flight_size& flying, steady::time_point now) const noexcept {
         auto ahead = std::size_t{0};
-        if (flying.measured && !is_slow(flying, now)) {
+        if (flying.measured && flying.calling <= all_.look_ahead && !is_slow(flying, now)) {
             const auto each = std::max<steady::duration>(flying.handling, std::chrono::microseconds{1});
             const auto fit = static_cast<std::uint64_t>(std::max<steady::duration>(all_.look_ahead, {}) / each);
             ahead = static_cast<std::size_t>(std::min<std::uint64_t>(fit * mine_.concurrency, mine_.batch_size));
         }
-        const auto wanted = std::min(mine_.concurrency + ahead, batch_max_);
+        const auto idle = mine_.concurrency - std::min(mine_.concurrency, flying.calls);
+        const auto wanted = std::min(flying.running + idle * entries_per_call_ + ahead, batch_max_);
         const auto room = wanted - std::min(wanted, flying.unfinished());
-        return flying.unstarted == 0 || room >= ahead / 2 ? room : 0;
+        return flying.unstarted == flying.waiting || room >= ahead / 2 ? room : 0;
     }
 
     /// Gives the claims of a pass to the handler threads.
@@ -1304,9 +1469,13 @@ class queue_run {
         if (got.hands_back) {
             exclusion_.want(member_, before);
         }
+        if (claimed.size() == plan_.limit) {
+            entries_per_call_ = std::min(entries_per_call_ * 2, entries_per_call_max_);
+        }
         done_.claimed += claimed.size();
         const bool is_lapsed = !claimed.empty() && has_lapsed(claimed.front());
-        in_flight_.put(std::move(claimed), mine_.extend_leases ? before + mine_.lease / 3 : steady::time_point::max());
+        in_flight_.put(std::move(claimed), mine_.extend_leases ? before + mine_.lease / 3 : steady::time_point::max(),
+                       [&](const entry& e) { return phases_.batch_of(e); });
         if (was_alone) {
             is_lapsed ? exclusion_.want(member_, before) : exclusion_.leave(member_, before);
         }
@@ -1396,7 +1565,7 @@ class queue_run {
         if (flying.finished > 0) {
             until = std::min(until, flying.unfinished() == 0 ? now : flying.finished_since + all_.settle_within);
         }
-        if (flying.unstarted > 0 && flying.running >= mine_.concurrency) {
+        if (flying.unstarted > 0 && flying.calls >= mine_.concurrency) {
             until = std::min(until, flying.started_last + all_.look_ahead);
         }
         if (!held_.empty()) {
@@ -1413,6 +1582,15 @@ class queue_run {
             return held_.size() < mine_.batch_size && room_for_claims(flying, now) > 0;
         }
         return plan_.limit > 0;
+    }
+
+    /// Whether claims that wait for others to share their call may still get some before a thread could start them.
+    [[nodiscard]] bool can_fill_batches(const in_flight_size& flying, steady::time_point now) const noexcept {
+        if (access_.access != access::open || held_.size() >= mine_.batch_size) {
+            return false;
+        }
+        return flying.unstarted > flying.waiting || flying.calls >= mine_.concurrency ||
+               room_for_claims(flying, now) > 0;
     }
 
     // The end.
@@ -1504,6 +1682,8 @@ class queue_run {
     store_retry retry_;
     held_outcomes<Store> held_;
     claim_pacing pacing_;
+    std::size_t entries_per_call_max_;                     ///< of the largest batch; 1 without batch routes
+    std::size_t entries_per_call_ = entries_per_call_max_; ///< fewer if threads did not take what was claimed for them
     batch batch_{}; ///< being settled; settled again, whole, while the store fails
     worker_report done_{};
 
