@@ -10,7 +10,7 @@ three and does not continue a list. It is code if one of its lines ends with `;`
 else it is a table or a drawing. Every block of code must occur in one of the files that the tests compile, white space and
 comments aside. A line `...` or `// ...` stands for lines left out.
 
-The files are those in tests/unit, tests/verify, tests/sqlite, tests/postgres, tests/conformance and examples, and those in
+The files are those in tests/unit, tests/verify, tests/sqlite, tests/postgres, tests/kafka, tests/relay, tests/rabbitmq, tests/conformance and examples, and those in
 tests/compile_fail that say `// expect-ok`. Headers in a folder `detail` are ours, so their comments are not checked.
 """
 
@@ -21,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HEADERS = ["include", "backends/*/include", "conformance/include"]
-COMPILED = ["tests/unit", "tests/verify", "tests/sqlite", "tests/postgres", "tests/conformance", "tests/compile_fail", "examples"]
+COMPILED = ["tests/unit", "tests/verify", "tests/sqlite", "tests/postgres", "tests/kafka", "tests/relay", "tests/rabbitmq",
+            "tests/conformance", "tests/compile_fail", "examples"]
 COMMENT = re.compile(r"\s*///?(?!/)(<?)( *)(.*)")
 
 

@@ -6,8 +6,8 @@
     layers.py --self-test  plant violations in a copy of the rules' world and see each of them caught
 
 A header may include its own folder and what is below. A backend knows contract and policy, the conformance suite too;
-only its simulation knows run. No backend knows another, and only the umbrella vouch.hpp and testing name the memory
-backend. Umbrellas (include/vouch/*.hpp) may otherwise include anything public. Every header reaches version.hpp, which
+only its simulation and its kit for brokers know run. No backend knows another, and only the umbrella vouch.hpp, testing
+and that kit name the memory backend. Umbrellas (include/vouch/*.hpp) may otherwise include anything public. Every header reaches version.hpp, which
 says what the compiler lacks.
 
 Private rooms: `detail/` folders hold what only vouch includes, and their types live in `detail` namespaces. Umbrellas,
@@ -31,7 +31,10 @@ MAY_INCLUDE = {
     "outbox": BASE | {"observe"},
     "run": BASE | {"outbox", "observe"},
     "saga": BASE | {"outbox", "observe", "run"},
-    "testing": BASE | {"outbox", "observe", "saga", "run", "memory"},
+    "relay": BASE | {"outbox", "observe", "run"},
+    "testing": BASE | {"outbox", "observe", "saga", "run", "relay", "memory"},
+    "rabbitmq": BASE | {"relay"},
+    "kafka": BASE | {"relay", "outbox"},  # outbox: topic patterns choose the Kafka topic
     "conformance": BASE,
 }
 NAMES_MEMORY = {"include/vouch/vouch.hpp", "include/vouch/testing.hpp"}
@@ -119,6 +122,10 @@ def violations(root):
                 allowed = MAY_INCLUDE.get(layer, BASE) | {layer}
                 if layer == "conformance" and "simulation" in name:
                     allowed = allowed | {"outbox", "observe", "saga", "run"}
+                elif layer == "conformance" and "broker" in name:
+                    allowed = allowed | {"outbox", "run", "relay", "memory"}
+                elif name.startswith("relay/saga/"):
+                    allowed = allowed | {"saga"}
                 wrong = included not in allowed
             if wrong:
                 yield f"{where}: must not include <vouch/{match[1]}>"
@@ -142,6 +149,10 @@ def self_test():
         "include/vouch/outbox/outbox.hpp": "observe/observer.hpp",
         "include/vouch/saga/saga.hpp": "outbox/outbox.hpp run/router.hpp",
         "include/vouch/run/runner.hpp": "observe/observer.hpp run/detail/phases.hpp",
+        "include/vouch/relay/relay.hpp": "run/router.hpp relay/message.hpp",
+        "include/vouch/relay/saga/participant.hpp": "saga/command.hpp relay/message.hpp",
+        "backends/rabbitmq/include/vouch/rabbitmq/publisher.hpp": "relay/message.hpp contract/error.hpp",
+        "conformance/include/vouch/conformance/broker/kit.hpp": "relay/publisher.hpp memory.hpp",
         "include/vouch/testing/bench.hpp": "memory.hpp run/runner.hpp",
         "backends/memory/include/vouch/memory/store.hpp": "contract/store.hpp policy/clock.hpp memory/heap.hpp",
         "backends/sqlite/include/vouch/sqlite.hpp": "sqlite/store.hpp",
@@ -166,6 +177,9 @@ def self_test():
         ("include/vouch/outbox.hpp", "memory.hpp"),
         ("include/vouch/vouch.hpp", "sqlite/store.hpp"),
         ("include/vouch/helpers/x.hpp", "contract/id.hpp"),
+        ("include/vouch/relay/relay.hpp", "saga/command.hpp"),
+        ("include/vouch/saga/saga.hpp", "relay/relay.hpp"),
+        ("backends/rabbitmq/include/vouch/rabbitmq/publisher.hpp", "run/router.hpp"),
         ("backends/memory/include/vouch/memory/store.hpp", "outbox/outbox.hpp"),
         ("backends/sqlite/include/vouch/sqlite/store.hpp", "memory/store.hpp"),
         ("backends/sqlite/include/vouch/sqlite.hpp", "memory/store.hpp"),

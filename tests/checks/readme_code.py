@@ -31,7 +31,7 @@ MUST_HAVE_CODE = {"README.md", "backends/README.md", *(f"include/vouch/{part}/RE
 NEEDS = {
     "<vouch/sqlite.hpp>": ("sqlite3.h", [f"-I{ROOT}/backends/sqlite/include", "-lsqlite3"]),
     "<vouch/postgres.hpp>": ("libpq-fe.h", [f"-I{ROOT}/backends/postgres/include", "-lpq"]),
-    "<vouch/conformance.hpp>": ("rapidcheck.h", [f"-I{ROOT}", "-fsyntax-only"]),
+    "<vouch/conformance.hpp>": ("rapidcheck.h", [f"-I{ROOT}", "-fsyntax-only", "-DVOUCH_CLAUSES_ELSEWHERE"]),
 }
 
 
