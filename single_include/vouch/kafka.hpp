@@ -543,6 +543,13 @@ inline constexpr auto owned_by_consumer = std::to_array<owned_setting>({
     {"enable.auto.offset.store", "offsets are committed by acknowledge"},
 });
 
+/// With `cooperative-sticky`, librdkafka before 2.3.0 aborts the process if a consumer leaves the group between its election
+/// as leader and its first assignment (librdkafka's issue 4312).
+[[nodiscard]] inline const char* default_strategy() noexcept {
+    constexpr int first_mended = 0x02030000;
+    return rd_kafka_version() >= first_mended ? "cooperative-sticky" : "range,roundrobin";
+}
+
 /// The error as an exception. A wrong password stays wrong; all other errors may pass.
 [[nodiscard]] inline error error_of(rd_kafka_resp_err_t code, const std::string& doing) {
     const auto word = answer_of(code).code;
@@ -637,7 +644,7 @@ class group_member {
         conf.set("enable.auto.offset.store", "false");
         conf.set("queued.max.messages.kbytes", std::to_string(options.queue_kbytes));
         conf.set("auto.offset.reset", "earliest");
-        conf.set("partition.assignment.strategy", "cooperative-sticky");
+        conf.set("partition.assignment.strategy", default_strategy());
         conf.set_all(options.settings, owned_by_consumer);
         rd_kafka_conf_set_rebalance_cb(conf.get(), &rebalance);
         rd_kafka_conf_set_error_cb(conf.get(), &note_error);

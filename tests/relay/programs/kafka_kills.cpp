@@ -65,31 +65,6 @@ void set_down(brokers& all, bool is_down) {
     }
 }
 
-/// Kills a process each time it has sent or received up to `part` more messages. A producer needs half a second to start,
-/// and a new member waits seconds until the group of the dead one forms anew, so kills at random times would leave no
-/// time for any message.
-class progress_killer {
-  public:
-    progress_killer(bool of_relay, const std::atomic<std::size_t>& progress, std::size_t part)
-        : of_relay_(of_relay), progress_(progress), part_(std::max<std::size_t>(part, 1)) {}
-    std::size_t operator()(role& relaying, role& taking) {
-        auto& victim = of_relay_ ? relaying : taking;
-        if (victim.is_done() || progress_ < next_) {
-            return 0;
-        }
-        next_ = progress_ + 1 + random_() % part_;
-        victim.kill();
-        return 1;
-    }
-
-  private:
-    bool of_relay_;
-    const std::atomic<std::size_t>& progress_;
-    std::size_t part_;
-    std::mt19937 random_{3};
-    std::size_t next_ = 1 + random_() % part_;
-};
-
 /// Stops the brokers for a moment each time up to `part` more messages are sent.
 class stopper {
   public:
@@ -144,11 +119,11 @@ int main(int argc, char** argv) {
     const auto wants = [&](std::string_view name) { return only.empty() || only == name; };
     if (wants("relay")) {
         trial t("relay", count);
-        run(t, servers, progress_killer(true, t.all().sent, count / 6));
+        run(t, servers, killer(killer::victim::relay, t.all().sent, 3 + count / 1000));
     }
     if (wants("intake")) {
         trial t("intake", count);
-        run(t, servers, progress_killer(false, t.all().received, count / 3));
+        run(t, servers, killer(killer::victim::intake, t.all().received, 2 + count / 2000));
     }
     if (wants("brokers")) {
         trial t("brokers", count);

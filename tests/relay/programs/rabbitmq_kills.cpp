@@ -43,8 +43,7 @@ void broker(const std::string& what) {
 }
 
 /// A trial with an exchange and a queue of its own. Clients connect to `port`; 0: to the broker.
-void run(std::string_view name, std::size_t count, int port, const harm& inflict) {
-    trial t(name, count);
+void run(trial& t, int port, const harm& inflict) {
     vouch::rabbitmq::topology shape{.exchange = "shop." + t.name(),
                                     .listeners = {{.queue = "mailer." + t.name(), .patterns = {"order.#"}}}};
     shape.listeners.front().single_active_consumer = true;
@@ -88,10 +87,12 @@ int main(int argc, char** argv) {
     const std::string only = argc > 2 ? argv[2] : "";
     const auto wants = [&](std::string_view name) { return only.empty() || only == name; };
     if (wants("relay")) {
-        run("relay", count, 0, killer(true));
+        trial t("relay", count);
+        run(t, 0, killer(killer::victim::relay, t.all().sent, 5 + count / 30));
     }
     if (wants("intake")) {
-        run("intake", count, 0, killer(false));
+        trial t("intake", count);
+        run(t, 0, killer(killer::victim::intake, t.all().received, 5 + count / 30));
     }
     if (wants("cut")) {
         auto& p = shared_object<proxy>();
@@ -106,7 +107,8 @@ int main(int argc, char** argv) {
         }
         p.bytes_most = 60'000;
         std::size_t seen = 0;
-        run("cut", count, p.port, [&](role&, role&) {
+        trial t("cut", count);
+        run(t, p.port, [&](role&, role&) {
             const auto before = std::exchange(seen, p.cuts.load());
             return seen - before;
         });
@@ -114,7 +116,8 @@ int main(int argc, char** argv) {
     if (wants("broker")) {
         const std::size_t crashes = count >= 10'000 ? 5 : 1;
         auto left = crashes;
-        run("broker", count, 0, [&](role&, role&) { return crash_broker(left, left == crashes); });
+        trial t("broker", count);
+        run(t, 0, [&](role&, role&) { return crash_broker(left, left == crashes); });
     }
     std::printf("%s\n", worker_program::failures == 0 ? "all checks passed" : "SOME CHECKS FAILED");
     return worker_program::failures == 0 ? 0 : 1;

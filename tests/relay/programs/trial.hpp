@@ -3,14 +3,15 @@
 // every message must be in the other store exactly once, and the messages of each lane in order.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "relay/programs/roles.hpp"
 #include "sqlite/folder.hpp"
@@ -79,25 +80,41 @@ class trial {
     counters& all_ = worker_program::shared_object<counters>();
 };
 
-/// Kills a process again and again, at random times.
+/// Kills a process again and again, each time at a random moment after it has begun to send or to receive: on a slow
+/// machine, kills at random times alone would leave no process the time to begin.
 class killer {
   public:
-    explicit killer(bool of_relay) : of_relay_(of_relay) {}
+    enum class victim { relay, intake };
+    /// `progress` counts what the victim has sent or received. There are at most `kills_max` kills, so that the trial ends.
+    killer(victim of, const std::atomic<std::size_t>& progress, std::size_t kills_max)
+        : of_(of), progress_(progress), left_(kills_max) {}
+
     std::size_t operator()(role& relaying, role& taking) {
-        auto& victim = of_relay_ ? relaying : taking;
-        if (victim.is_done() || std::chrono::steady_clock::now() < next_) {
+        auto& process = of_ == victim::relay ? relaying : taking;
+        const auto now = std::chrono::steady_clock::now();
+        if (process.is_done() || left_ == 0 || progress_ <= seen_) {
             return 0;
         }
-        next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(60 + random_() % 400);
-        victim.kill();
-        return std::exchange(is_first_, false) ? 0 : 1;
+        if (!due_) {
+            due_ = now + std::chrono::milliseconds(random_() % 400);
+        }
+        if (now < *due_) {
+            return 0;
+        }
+        process.kill();
+        left_ -= 1;
+        due_.reset();
+        seen_ = progress_;
+        return 1;
     }
 
   private:
-    bool of_relay_;
-    bool is_first_ = true;
+    victim of_;
+    const std::atomic<std::size_t>& progress_;
+    std::size_t left_;
+    std::size_t seen_ = 0;
+    std::optional<std::chrono::steady_clock::time_point> due_{};
     std::mt19937 random_{3};
-    std::chrono::steady_clock::time_point next_{};
 };
 
 } // namespace relay_program
