@@ -2014,15 +2014,22 @@ class file_registry {
 
     // Turns.
 
-    /// Waits for the turn to write. Throws `busy` after `limit`; `misuse` if this thread would wait for itself.
-    void enter(std::chrono::milliseconds limit) {
+    /// Throws `misuse` if this thread has a transaction open, because it would wait for itself.
+    void expect_no_transaction() {
+        const std::lock_guard lock(mutex_);
+        refuse_to_wait_for(std::this_thread::get_id());
+    }
+
+    /// Waits for the turn to write. Throws `busy` if that takes longer than `limit`, counted from `since`; `misuse` if this
+    /// thread would wait for itself.
+    void enter(std::chrono::steady_clock::time_point since, std::chrono::milliseconds limit) {
         std::unique_lock lock(mutex_);
         const auto me = std::this_thread::get_id();
         refuse_to_wait_for(me);
         const auto mine = next_place_++;
         waiting_.push_back(mine);
         const bool has_turn =
-            turn_over_.wait_for(lock, limit, [&] { return !is_writing_ && waiting_.front() == mine; });
+            turn_over_.wait_until(lock, since + limit, [&] { return !is_writing_ && waiting_.front() == mine; });
         std::erase(waiting_, mine);
         if (!has_turn) {
             turn_over_.notify_all(); // the next in the queue may be the first now
@@ -2181,6 +2188,145 @@ class file_registry {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/sqlite/detail/shared_commit.hpp
+// Stores the drafts of several threads in one transaction. A commit waits for the disk, so threads that commit one after
+// another wait for the disk once each. Here the first thread that asks stores the drafts of all that ask until it has
+// the turn to write, and commits once.
+//
+// Each thread gets its own receipts. An invalid draft is an error of its own thread only. If the shared transaction
+// fails, each thread's drafts are stored again in a transaction of their own, so that each gets its own error; if its
+// commit is in doubt, all threads get that error.
+//
+// Safe for any number of threads.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class shared_commit {
+  public:
+    using clock = std::chrono::steady_clock;
+
+    /// `begin(since)` returns a new transaction. `since` is when the thread began to wait for it.
+    template <class Begin>
+    [[nodiscard]] std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now, const Begin& begin) {
+        request mine{.drafts = drafts, .now = now};
+        if (is_to_lead(mine)) {
+            lead(mine, begin);
+        }
+        if (mine.failure) {
+            throw error(*mine.failure);
+        }
+        return std::move(mine.receipts);
+    }
+
+  private:
+    /// What one thread wants. It waits, so the leader may use its memory.
+    struct request {
+        std::span<const draft> drafts{};
+        time_point now{};
+        std::vector<receipt> receipts{};
+        std::optional<error> failure{};
+        bool is_done = false;
+        clock::time_point since = clock::now();
+    };
+
+    /// Waits until another thread has stored the drafts, or until no thread leads.
+    [[nodiscard]] bool is_to_lead(request& mine) {
+        std::unique_lock lock(mutex_);
+        waiting_.push_back(&mine);
+        changed_.wait(lock, [&] { return mine.is_done || !has_leader_; });
+        if (mine.is_done) {
+            return false;
+        }
+        has_leader_ = true;
+        return true;
+    }
+
+    template <class Begin>
+    void lead(request& mine, const Begin& begin) noexcept {
+        std::vector<request*> group;
+        try {
+            auto tx = begin(mine.since);
+            group = take_all();
+            for (auto* const one : group) {
+                store(*one, tx);
+            }
+            tx.commit();
+        } catch (const error& e) {
+            fail(mine, group, e, begin);
+        }
+        finish(mine, group);
+    }
+
+    [[nodiscard]] std::vector<request*> take_all() noexcept {
+        const std::lock_guard lock(mutex_);
+        return std::exchange(waiting_, {});
+    }
+
+    /// An invalid draft leaves the transaction open and unchanged.
+    template <class Transaction>
+    static void store(request& one, Transaction& tx) {
+        try {
+            one.receipts = tx.enqueue(one.drafts, one.now);
+        } catch (const error& e) {
+            if (e.kind() != error_kind::invalid_argument) {
+                throw;
+            }
+            one.failure = e;
+        }
+    }
+
+    /// The group is empty if the transaction could not be begun. The other threads then try for themselves.
+    template <class Begin>
+    static void fail(request& mine, const std::vector<request*>& group, const error& why, const Begin& begin) noexcept {
+        if (group.size() <= 1) {
+            mine.failure = why;
+            return;
+        }
+        for (auto* const one : group) {
+            if (why.is_in_doubt()) {
+                one->failure = one->failure ? one->failure : why;
+            } else {
+                one->failure.reset();
+                store_alone(*one, begin);
+            }
+        }
+    }
+
+    template <class Begin>
+    static void store_alone(request& one, const Begin& begin) noexcept {
+        try {
+            auto tx = begin(one.since);
+            store(one, tx);
+            tx.commit();
+        } catch (const error& e) {
+            one.failure = e;
+        }
+    }
+
+    void finish(request& mine, const std::vector<request*>& group) noexcept {
+        {
+            const std::lock_guard lock(mutex_);
+            for (auto* const one : group) {
+                one->is_done = true;
+            }
+            std::erase(waiting_, &mine); // if the transaction could not be begun
+            has_leader_ = false;
+        }
+        changed_.notify_all();
+    }
+
+    std::mutex mutex_{};
+    std::condition_variable changed_{};
+    std::vector<request*> waiting_{}; // without those that the leader has taken
+    bool has_leader_ = false;
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/sqlite/detail/file.hpp
 // The state that all handles and transactions of one store share: one writing connection and a pool of readers. The
 // writing connection is used only by the transaction that has the turn; the pool is safe for any number of threads.
@@ -2221,13 +2367,13 @@ class file {
     [[nodiscard]] const options& how() const noexcept { return options_; }
     [[nodiscard]] detail::file_registry& registry() const noexcept { return *registry_; }
     [[nodiscard]] connection& writer() const noexcept { return *writer_; }
+    [[nodiscard]] detail::shared_commit& shared_commit() noexcept { return shared_commit_; }
 
     // The writer.
 
-    /// Waits for the turn to write and begins a transaction.
-    void begin() {
-        const auto since = lock_wait::clock::now();
-        registry_->enter(options_.busy_limit);
+    /// Waits for the turn to write and begins a transaction. `busy_limit` counts from `since`.
+    void begin(lock_wait::clock::time_point since = lock_wait::clock::now()) {
+        registry_->enter(since, options_.busy_limit);
         try {
             expect_file_in_place();
             if (writer_->in_transaction()) {
@@ -2455,6 +2601,8 @@ class file {
     lock_wait::clock::time_point looked_at_{}; // when the file was last seen at its path
     const bool is_application_ = false;        // the writer is the application's connection
     std::unique_ptr<connection> writer_;       // used by the transaction that has the turn
+
+    detail::shared_commit shared_commit_{};
 
     std::mutex mutex_{};
     std::vector<std::unique_ptr<connection>> idle_{};
@@ -3268,6 +3416,18 @@ class store : public validated_reader<store> {
     [[nodiscard]] transaction begin() {
         detail::translate_bad_alloc([&] { file_->begin(); });
         return transaction(file_);
+    }
+
+    /// As `begin`, `enqueue` and `commit`. Threads that call it at the same time share a transaction, and so its wait for
+    /// the disk.
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        return detail::translate_bad_alloc([&] {
+            file_->registry().expect_no_transaction(); // the thread that leads could not notice it
+            return file_->shared_commit().enqueue(drafts, now, [&](auto since) {
+                file_->begin(since);
+                return transaction(file_);
+            });
+        });
     }
 
     /// A number that grows with every commit of this process that may have made work in the queue due sooner, and with

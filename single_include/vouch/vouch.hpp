@@ -1192,8 +1192,8 @@ Stream& operator<<(Stream& out, const receipt& r) {
 } // namespace vouch
 
 // ---- vouch/contract/store.hpp
-// The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. Two more,
-// `waking_store` and `committing_transaction`, are optional. The smallest example is `examples/log_store`; the store with
+// The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. Three
+// more, `waking_store`, `enqueuing_store` and `committing_transaction`, are optional. The smallest example is `examples/log_store`; the store with
 // every capability is that for PostgreSQL. If a type misses an operation, `explain.hpp` says which; the conformance suite
 // checks the rules that a concept cannot express.
 //
@@ -1331,6 +1331,15 @@ concept waking_store = store<S> &&
     requires(S& s, std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most, std::stop_token stop) {
     { s.wakes(queue) } -> std::same_as<std::uint64_t>;
     { s.wait(queue, seen, at_most, stop) } -> std::same_as<std::uint64_t>;
+};
+
+/// A store that can enqueue without `begin`. Optional: it lets a store commit the drafts of several threads together, each
+/// of which gets its own receipts or its own error. `vouch::enqueue` uses it if there is one.
+///  1. `enqueue` does and returns what `begin`, `enqueue` and `commit` do in a transaction of its own, and throws what
+///     they throw.
+template <class S>
+concept enqueuing_store = store<S> && requires(S& s, std::span<const draft> drafts, time_point now) {
+    { s.enqueue(drafts, now) } -> std::same_as<std::vector<receipt>>;
 };
 
 } // namespace v0
@@ -2321,20 +2330,28 @@ inline constexpr int transact_tries = 16;
 
 namespace detail {
 
-/// Runs `work(tx)`, which commits, and returns what it returns. On `conflict` it is repeated from `begin`.
-template <class Store, class Work>
-auto repeat_on_conflict(Store& store, const Work& work) {
-    static_assert(explain_store<Store>());
+/// Returns what `whole()` returns, which is a whole transaction. It is repeated on `conflict`.
+template <class Whole>
+auto repeat_on_conflict(const Whole& whole) {
     for (int left = transact_tries - 1;; --left) {
         try {
-            typename Store::transaction tx = store.begin();
-            return work(tx);
+            return whole();
         } catch (const error& e) {
             if (e.kind() != error_kind::conflict || e.is_in_doubt() || left == 0) {
                 throw;
             }
         }
     }
+}
+
+/// Runs `work(tx)`, which commits, and returns what it returns. On `conflict` it is repeated from `begin`.
+template <class Store, class Work>
+auto repeat_on_conflict(Store& store, const Work& work) {
+    static_assert(explain_store<Store>());
+    return repeat_on_conflict([&] {
+        typename Store::transaction tx = store.begin();
+        return work(tx);
+    });
 }
 
 } // namespace detail
@@ -2358,14 +2375,14 @@ auto transact(Store& store, Work&& work) {
 
 namespace detail {
 
-/// Runs `work(tx)`, which commits, and which can be repeated after a commit in doubt because it uses the same ids again.
-/// Returns its result and whether an earlier commit was in doubt. If a repeat fails, its error is in doubt.
-template <class Store, class Work>
-auto repeat_in_doubt(Store& store, const Work& work) {
+/// Calls `whole()`, which is a whole transaction, and which can be repeated after a commit in doubt because it uses the
+/// same ids again. Returns its result and whether an earlier commit was in doubt. If a repeat fails, its error is in doubt.
+template <class Whole>
+auto repeat_in_doubt(const Whole& whole) {
     bool in_doubt = false;
     for (int left = transact_tries - 1;; --left) {
         try {
-            auto result = repeat_on_conflict(store, work);
+            auto result = repeat_on_conflict(whole);
             return std::pair(std::move(result), in_doubt);
         } catch (const error& e) {
             if (in_doubt && !e.is_in_doubt()) {
@@ -2380,25 +2397,32 @@ auto repeat_in_doubt(Store& store, const Work& work) {
     }
 }
 
-/// The same for `work` that does not commit.
+/// The same for `work(tx)` that does not commit.
 template <class Store, class Work>
 auto transact_in_doubt(Store& store, const Work& work) {
-    return repeat_in_doubt(store, [&](auto& tx) {
+    static_assert(explain_store<Store>());
+    return repeat_in_doubt([&] {
+        typename Store::transaction tx = store.begin();
         auto result = work(tx);
         tx.commit();
         return result;
     });
 }
 
-/// The last operation of a transaction, and its commit.
-template <class Transaction>
-[[nodiscard]] std::vector<receipt> enqueue_and_commit(Transaction& tx, std::span<const draft> drafts, time_point now) {
-    if constexpr (committing_transaction<Transaction>) {
-        return tx.enqueue_and_commit(drafts, now);
+/// In a transaction of its own, in as few steps as the store can.
+template <class Store>
+[[nodiscard]] std::vector<receipt> enqueue_alone(Store& store, std::span<const draft> drafts, time_point now) {
+    if constexpr (enqueuing_store<Store>) {
+        return store.enqueue(drafts, now);
     } else {
-        auto receipts = tx.enqueue(drafts, now);
-        tx.commit();
-        return receipts;
+        typename Store::transaction tx = store.begin();
+        if constexpr (committing_transaction<typename Store::transaction>) {
+            return tx.enqueue_and_commit(drafts, now);
+        } else {
+            auto receipts = tx.enqueue(drafts, now);
+            tx.commit();
+            return receipts;
+        }
     }
 }
 
@@ -2424,8 +2448,8 @@ template <class Store>
 /// once; a draft that turns out to be stored by then counts as inserted. If the repeat fails, its error is in doubt.
 template <class Store>
 std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
-    auto [receipts, in_doubt] =
-        detail::repeat_in_doubt(store, [&](auto& tx) { return detail::enqueue_and_commit(tx, drafts, now); });
+    static_assert(explain_store<Store>());
+    auto [receipts, in_doubt] = detail::repeat_in_doubt([&] { return detail::enqueue_alone(store, drafts, now); });
     for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
         receipts[i] = detail::resolved(receipts[i], drafts[i].id);
     }

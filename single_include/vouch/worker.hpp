@@ -400,6 +400,9 @@ class claim_pacing {
         return now >= paused_until_;
     }
 
+    /// Whether the last claim got all it asked for.
+    [[nodiscard]] bool was_full() const noexcept { return was_full_; }
+
     /// A claim returned as many entries as it asked for, or fewer. There may be more.
     void claimed(bool is_full) noexcept {
         was_full_ = is_full;
@@ -436,6 +439,100 @@ class claim_pacing {
     std::optional<time_point> missed_gate_{}; ///< the gate that was due when a claim got nothing
     duration pause_{};                        ///< doubles with each claim that misses the same gate
     steady::time_point paused_until_{};
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/run/detail/gathering.hpp
+// When a worker beside producers commits. On many stores writers wait for each other, so a worker that claims every entry
+// as soon as it is stored takes as many commits as the producers, and halves their rate. While new work keeps arriving,
+// the worker therefore holds back its next commit, for `share` times as long as its commits take and at most for
+// `gather_within`, and then claims and settles what has gathered. If no work arrives while two commits could be made, the
+// hold ends. Where holds were in vain, they become rare.
+//
+// Used by one thread.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+class gathering {
+  public:
+    using steady = std::chrono::steady_clock;
+
+    explicit gathering(duration at_most) noexcept : at_most_(at_most) {}
+
+    /// The worker has settled or claimed, which took from `begin` to `end`.
+    void committed(steady::time_point begin, steady::time_point end) noexcept {
+        const auto took = end - begin;
+        cost_ = cost_ == steady::duration::zero() ? took : (cost_ * 7 + took) / 8;
+        committed_at_ = end;
+        phase_ = phase::committed;
+    }
+
+    /// Whether to commit nothing now. `wakes` is the store's number of wake-ups of the queue.
+    [[nodiscard]] bool holds(std::uint64_t wakes, steady::time_point now) noexcept {
+        if (phase_ == phase::committed) { // the commit itself may have changed the number
+            look(wakes, now);
+            phase_ = is_busy_ ? phase::holding : phase::open;
+        } else if (phase_ == phase::open && wakes != wakes_) {
+            look(wakes, now);
+            phase_ = passes_ == 0 ? phase::holding : phase::over;
+            passes_ -= std::min(passes_, 1U);
+        } else if (phase_ == phase::holding && now >= next()) {
+            wakes != wakes_ ? keep() : give_up();
+            look(wakes, now);
+        }
+        if (now >= longest()) {
+            phase_ = phase::over;
+        }
+        return phase_ == phase::holding;
+    }
+
+    /// While it holds: when to ask again.
+    [[nodiscard]] steady::time_point next() const noexcept { return std::min(look_at_, longest()); }
+
+  private:
+    enum class phase : std::uint8_t { committed, open, holding, over };
+
+    static constexpr int share = 20; ///< a worker beside producers commits for one part in so many of its time
+    static constexpr int quiet = 2;  ///< so many commits without new work end a hold
+    static constexpr std::chrono::microseconds shortest_quiet{100};
+    static constexpr std::uint32_t rare = 255; ///< the most chances of a hold that are passed over
+
+    void look(std::uint64_t wakes, steady::time_point now) noexcept {
+        wakes_ = wakes;
+        look_at_ = now + std::max<steady::duration>(cost_ * quiet, shortest_quiet);
+    }
+
+    void keep() noexcept {
+        is_busy_ = true;
+        in_vain_ = 0;
+    }
+
+    void give_up() noexcept {
+        if (!std::exchange(is_busy_, false)) {
+            in_vain_ = std::min(in_vain_ * 2 + 1, rare);
+            passes_ = in_vain_;
+        }
+        phase_ = phase::over;
+    }
+
+    [[nodiscard]] steady::time_point longest() const noexcept {
+        return committed_at_ + std::min<steady::duration>(at_most_, cost_ * share);
+    }
+
+    duration at_most_;
+    steady::duration cost_{}; ///< of a commit, averaged, waits for other writers included
+    steady::time_point committed_at_{};
+    steady::time_point look_at_{};
+    std::uint64_t wakes_ = 0; ///< at the last look
+    phase phase_ = phase::over;
+    bool is_busy_ = false;      ///< work arrived during the last hold
+    std::uint32_t in_vain_ = 0; ///< how many chances of a hold to pass over after a hold in vain
+    std::uint32_t passes_ = 0;  ///< how many of them are left
 };
 
 } // namespace detail
@@ -693,7 +790,9 @@ class in_flight {
     void put_back(completion<Store> unrecorded, steady::time_point renew_at) {
         {
             const std::lock_guard lock(mutex_);
-            unstarted_.push_front({.renew_at = renew_at, .unrecorded = std::move(unrecorded)});
+            auto& claim = unstarted_.emplace_front();
+            claim.renew_at = renew_at;
+            claim.unrecorded = std::move(unrecorded);
         }
         started_.notify_all();
     }
@@ -1144,6 +1243,9 @@ struct worker_options {
     duration poll_interval = std::chrono::seconds{1};
     /// How long an outcome may wait so that others can share its commit.
     duration settle_within = std::chrono::milliseconds{5};
+    /// How long the worker may hold back a claim or an outcome while producers keep adding work, so that its commits are
+    /// fewer and leave the store to them. It never holds back if no work was added since its last commit.
+    duration gather_within = std::chrono::milliseconds{5};
     /// How long a claimed entry may wait for a free thread. Entries with short handlers are claimed by the batch, entries
     /// with long ones one by one, so that no entry waits while another worker is idle. Claims that wait longer than this
     /// are handed back.
@@ -1163,7 +1265,7 @@ struct worker_options {
 struct queue_options {
     std::string queue{};
     std::size_t concurrency = 1;              ///< handlers at a time
-    std::size_t batch_size = 50;              ///< entries per commit, and the most that wait for a thread
+    std::size_t batch_size = 200;             ///< entries per commit, and the most that wait for a thread
     duration lease = std::chrono::minutes{5}; ///< how long a claim outlives a worker that has died
     bool extend_leases = true; ///< while a handler runs; if not, the lease must be longer than a batch takes
     retry_policy retry{};      ///< for routes and entries without a policy of their own
@@ -1248,7 +1350,7 @@ class queue_run {
         : outbox_(from), phases_(through), all_(all), mine_(mine), exclusion_(among),
           member_(among.join([this] { interrupt(); })), batch_max_(from.store().capabilities().limits.batch_max),
           retry_(all.store_backoff, from.clock(), through.events(), {mine.queue, all.name, all.exception_text}),
-          held_(all.store_backoff, mine.lease), pacing_(all.poll_interval),
+          held_(all.store_backoff, mine.lease), pacing_(all.poll_interval), gathering_(all.gather_within),
           entries_per_call_max_(std::min(through.largest_batch(), mine.batch_size)) {}
 
     /// Wakes the claim loop: a handler has finished, a thread is idle, or a stop was requested.
@@ -1371,15 +1473,19 @@ class queue_run {
         const auto flying = in_flight_.size();
         const bool held_claims = holds_claims();
         plan_claims(flying, now);
-        const bool claims = is_claim_due(now);
-        if (batch_.empty() && flying.finished > 0 && (claims || hands_back || is_ripe(flying, now))) {
+        is_gathering_ = !pacing_.was_full() && listens_ && gathering_.holds(seen_, now);
+        const bool settles = hands_back || (flying.finished > 0 && is_ripe(flying, now));
+        const bool claims = (settles || !is_gathering_) && is_claim_due(now);
+        if (batch_.empty() && flying.finished > 0 && (claims || settles)) {
             batch_ = in_flight_.collect();
         }
         held_.move_due(batch_, batch_max_, now);
         if (!batch_.empty()) {
             settle_and_claim(claims, now);
         } else if (claims) {
-            start(phases_.claim(plan_), now);
+            auto got = phases_.claim(plan_);
+            gathering_.committed(now, steady::now());
+            start(std::move(got), now);
         }
         if (entries_per_call_max_ > 1 && !can_fill_batches(in_flight_.size(), now)) {
             in_flight_.end_waits();
@@ -1392,6 +1498,7 @@ class queue_run {
     /// In one commit, if every outcome is settled.
     void settle_and_claim(bool claims, steady::time_point now) {
         auto settled = phases_.settle(batch_, claims ? &plan_ : nullptr, false);
+        gathering_.committed(now, steady::now());
         done_ += settled.report;
         sort_out(now, true);
         if (settled.claims) {
@@ -1409,7 +1516,7 @@ class queue_run {
         return flying.calls >= mine_.concurrency && now - flying.started_last >= all_.look_ahead;
     }
     [[nodiscard]] bool is_ripe(const in_flight_size& flying, steady::time_point now) const {
-        return flying.finished >= mine_.batch_size || flying.unfinished() == 0 ||
+        return flying.finished >= mine_.batch_size || (flying.unfinished() == 0 && !is_gathering_) ||
                now - flying.finished_since >= all_.settle_within;
     }
 
@@ -1547,7 +1654,7 @@ class queue_run {
             return;
         }
         if constexpr (waking_store<Store>) {
-            if (wants_claims && listens_) {
+            if (wants_claims && listens_ && !is_gathering_) {
                 retry_.read([&] { wait_.wait(outbox_.store(), mine_.queue, seen_, until - now); });
                 return;
             }
@@ -1563,7 +1670,8 @@ class queue_run {
         }
         auto until = std::min(latest, flying.renew_at);
         if (flying.finished > 0) {
-            until = std::min(until, flying.unfinished() == 0 ? now : flying.finished_since + all_.settle_within);
+            until = std::min(
+                until, flying.unfinished() == 0 && !is_gathering_ ? now : flying.finished_since + all_.settle_within);
         }
         if (flying.unstarted > 0 && flying.calls >= mine_.concurrency) {
             until = std::min(until, flying.started_last + all_.look_ahead);
@@ -1573,6 +1681,9 @@ class queue_run {
         }
         if (access_.access == access::closed && access_.until) {
             until = std::min(until, *access_.until);
+        }
+        if (is_gathering_) {
+            return std::min(until, gathering_.next());
         }
         return wants_claims ? std::min(until, pacing_.next(now)) : until;
     }
@@ -1682,6 +1793,7 @@ class queue_run {
     store_retry retry_;
     held_outcomes<Store> held_;
     claim_pacing pacing_;
+    gathering gathering_;
     std::size_t entries_per_call_max_;                     ///< of the largest batch; 1 without batch routes
     std::size_t entries_per_call_ = entries_per_call_max_; ///< fewer if threads did not take what was claimed for them
     batch batch_{}; ///< being settled; settled again, whole, while the store fails
@@ -1691,6 +1803,7 @@ class queue_run {
     claim_plan plan_{};          ///< of the last pass
     std::uint64_t seen_ = 0;     ///< the wake-up counter
     bool listens_ = false;
+    bool is_gathering_ = false; ///< the last pass held back what could wait
 };
 
 } // namespace detail
@@ -1813,6 +1926,7 @@ class worker {
         const auto longest = limits.lease_max;
         check("poll_interval", options_.poll_interval > duration::zero() && options_.poll_interval <= longest);
         check("settle_within", options_.settle_within >= duration::zero() && options_.settle_within <= longest);
+        check("gather_within", options_.gather_within >= duration::zero() && options_.gather_within <= longest);
         check("look_ahead", options_.look_ahead >= duration::zero() && options_.look_ahead <= longest);
         check("purge_every", options_.purge_every > duration::zero() && options_.purge_every <= longest);
         check("purge_limit", options_.purge_limit > 0 && options_.purge_limit <= limits.batch_max);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. Two more,
-// `waking_store` and `committing_transaction`, are optional. The smallest example is `examples/log_store`; the store with
+// The contract between vouch and a store, as four concepts: `reader`, `writer`, `transaction` and `store`. Three
+// more, `waking_store`, `enqueuing_store` and `committing_transaction`, are optional. The smallest example is `examples/log_store`; the store with
 // every capability is that for PostgreSQL. If a type misses an operation, `explain.hpp` says which; the conformance suite
 // checks the rules that a concept cannot express.
 //
@@ -157,6 +157,15 @@ concept waking_store = store<S> &&
     requires(S& s, std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most, std::stop_token stop) {
     { s.wakes(queue) } -> std::same_as<std::uint64_t>;
     { s.wait(queue, seen, at_most, stop) } -> std::same_as<std::uint64_t>;
+};
+
+/// A store that can enqueue without `begin`. Optional: it lets a store commit the drafts of several threads together, each
+/// of which gets its own receipts or its own error. `vouch::enqueue` uses it if there is one.
+///  1. `enqueue` does and returns what `begin`, `enqueue` and `commit` do in a transaction of its own, and throws what
+///     they throw.
+template <class S>
+concept enqueuing_store = store<S> && requires(S& s, std::span<const draft> drafts, time_point now) {
+    { s.enqueue(drafts, now) } -> std::same_as<std::vector<receipt>>;
 };
 
 } // namespace v0

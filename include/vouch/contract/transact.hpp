@@ -25,20 +25,28 @@ inline constexpr int transact_tries = 16;
 
 namespace detail {
 
-/// Runs `work(tx)`, which commits, and returns what it returns. On `conflict` it is repeated from `begin`.
-template <class Store, class Work>
-auto repeat_on_conflict(Store& store, const Work& work) {
-    static_assert(explain_store<Store>());
+/// Returns what `whole()` returns, which is a whole transaction. It is repeated on `conflict`.
+template <class Whole>
+auto repeat_on_conflict(const Whole& whole) {
     for (int left = transact_tries - 1;; --left) {
         try {
-            typename Store::transaction tx = store.begin();
-            return work(tx);
+            return whole();
         } catch (const error& e) {
             if (e.kind() != error_kind::conflict || e.is_in_doubt() || left == 0) {
                 throw;
             }
         }
     }
+}
+
+/// Runs `work(tx)`, which commits, and returns what it returns. On `conflict` it is repeated from `begin`.
+template <class Store, class Work>
+auto repeat_on_conflict(Store& store, const Work& work) {
+    static_assert(explain_store<Store>());
+    return repeat_on_conflict([&] {
+        typename Store::transaction tx = store.begin();
+        return work(tx);
+    });
 }
 
 } // namespace detail
@@ -62,14 +70,14 @@ auto transact(Store& store, Work&& work) {
 
 namespace detail {
 
-/// Runs `work(tx)`, which commits, and which can be repeated after a commit in doubt because it uses the same ids again.
-/// Returns its result and whether an earlier commit was in doubt. If a repeat fails, its error is in doubt.
-template <class Store, class Work>
-auto repeat_in_doubt(Store& store, const Work& work) {
+/// Calls `whole()`, which is a whole transaction, and which can be repeated after a commit in doubt because it uses the
+/// same ids again. Returns its result and whether an earlier commit was in doubt. If a repeat fails, its error is in doubt.
+template <class Whole>
+auto repeat_in_doubt(const Whole& whole) {
     bool in_doubt = false;
     for (int left = transact_tries - 1;; --left) {
         try {
-            auto result = repeat_on_conflict(store, work);
+            auto result = repeat_on_conflict(whole);
             return std::pair(std::move(result), in_doubt);
         } catch (const error& e) {
             if (in_doubt && !e.is_in_doubt()) {
@@ -84,25 +92,32 @@ auto repeat_in_doubt(Store& store, const Work& work) {
     }
 }
 
-/// The same for `work` that does not commit.
+/// The same for `work(tx)` that does not commit.
 template <class Store, class Work>
 auto transact_in_doubt(Store& store, const Work& work) {
-    return repeat_in_doubt(store, [&](auto& tx) {
+    static_assert(explain_store<Store>());
+    return repeat_in_doubt([&] {
+        typename Store::transaction tx = store.begin();
         auto result = work(tx);
         tx.commit();
         return result;
     });
 }
 
-/// The last operation of a transaction, and its commit.
-template <class Transaction>
-[[nodiscard]] std::vector<receipt> enqueue_and_commit(Transaction& tx, std::span<const draft> drafts, time_point now) {
-    if constexpr (committing_transaction<Transaction>) {
-        return tx.enqueue_and_commit(drafts, now);
+/// In a transaction of its own, in as few steps as the store can.
+template <class Store>
+[[nodiscard]] std::vector<receipt> enqueue_alone(Store& store, std::span<const draft> drafts, time_point now) {
+    if constexpr (enqueuing_store<Store>) {
+        return store.enqueue(drafts, now);
     } else {
-        auto receipts = tx.enqueue(drafts, now);
-        tx.commit();
-        return receipts;
+        typename Store::transaction tx = store.begin();
+        if constexpr (committing_transaction<typename Store::transaction>) {
+            return tx.enqueue_and_commit(drafts, now);
+        } else {
+            auto receipts = tx.enqueue(drafts, now);
+            tx.commit();
+            return receipts;
+        }
     }
 }
 
@@ -128,8 +143,8 @@ template <class Store>
 /// once; a draft that turns out to be stored by then counts as inserted. If the repeat fails, its error is in doubt.
 template <class Store>
 std::vector<receipt> enqueue(Store& store, std::span<const draft> drafts, time_point now) {
-    auto [receipts, in_doubt] =
-        detail::repeat_in_doubt(store, [&](auto& tx) { return detail::enqueue_and_commit(tx, drafts, now); });
+    static_assert(explain_store<Store>());
+    auto [receipts, in_doubt] = detail::repeat_in_doubt([&] { return detail::enqueue_alone(store, drafts, now); });
     for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
         receipts[i] = detail::resolved(receipts[i], drafts[i].id);
     }

@@ -62,6 +62,7 @@ class worker {
         const auto longest = limits.lease_max;
         check("poll_interval", options_.poll_interval > duration::zero() && options_.poll_interval <= longest);
         check("settle_within", options_.settle_within >= duration::zero() && options_.settle_within <= longest);
+        check("gather_within", options_.gather_within >= duration::zero() && options_.gather_within <= longest);
         check("look_ahead", options_.look_ahead >= duration::zero() && options_.look_ahead <= longest);
         check("purge_every", options_.purge_every > duration::zero() && options_.purge_every <= longest);
         check("purge_limit", options_.purge_limit > 0 && options_.purge_limit <= limits.batch_max);

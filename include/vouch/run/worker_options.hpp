@@ -26,6 +26,9 @@ struct worker_options {
     duration poll_interval = std::chrono::seconds{1};
     /// How long an outcome may wait so that others can share its commit.
     duration settle_within = std::chrono::milliseconds{5};
+    /// How long the worker may hold back a claim or an outcome while producers keep adding work, so that its commits are
+    /// fewer and leave the store to them. It never holds back if no work was added since its last commit.
+    duration gather_within = std::chrono::milliseconds{5};
     /// How long a claimed entry may wait for a free thread. Entries with short handlers are claimed by the batch, entries
     /// with long ones one by one, so that no entry waits while another worker is idle. Claims that wait longer than this
     /// are handed back.
@@ -45,7 +48,7 @@ struct worker_options {
 struct queue_options {
     std::string queue{};
     std::size_t concurrency = 1;              ///< handlers at a time
-    std::size_t batch_size = 50;              ///< entries per commit, and the most that wait for a thread
+    std::size_t batch_size = 200;             ///< entries per commit, and the most that wait for a thread
     duration lease = std::chrono::minutes{5}; ///< how long a claim outlives a worker that has died
     bool extend_leases = true; ///< while a handler runs; if not, the lease must be longer than a batch takes
     retry_policy retry{};      ///< for routes and entries without a policy of their own

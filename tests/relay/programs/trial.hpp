@@ -96,7 +96,7 @@ class killer {
             return 0;
         }
         if (!due_) {
-            due_ = now + std::chrono::milliseconds(random_() % 400);
+            due_ = now + std::chrono::milliseconds(random_() % 60);
         }
         if (now < *due_) {
             return 0;

@@ -49,6 +49,9 @@ class claim_pacing {
         return now >= paused_until_;
     }
 
+    /// Whether the last claim got all it asked for.
+    [[nodiscard]] bool was_full() const noexcept { return was_full_; }
+
     /// A claim returned as many entries as it asked for, or fewer. There may be more.
     void claimed(bool is_full) noexcept {
         was_full_ = is_full;

@@ -96,7 +96,9 @@ class in_flight {
     void put_back(completion<Store> unrecorded, steady::time_point renew_at) {
         {
             const std::lock_guard lock(mutex_);
-            unstarted_.push_front({.renew_at = renew_at, .unrecorded = std::move(unrecorded)});
+            auto& claim = unstarted_.emplace_front();
+            claim.renew_at = renew_at;
+            claim.unrecorded = std::move(unrecorded);
         }
         started_.notify_all();
     }

@@ -28,6 +28,7 @@
 #include <vouch/outbox/outbox.hpp>
 #include <vouch/run/detail/claim_pacing.hpp>
 #include <vouch/run/detail/exclusion.hpp>
+#include <vouch/run/detail/gathering.hpp>
 #include <vouch/run/detail/held_outcomes.hpp>
 #include <vouch/run/detail/in_flight.hpp>
 #include <vouch/run/detail/interruptible_wait.hpp>
@@ -50,7 +51,7 @@ class queue_run {
         : outbox_(from), phases_(through), all_(all), mine_(mine), exclusion_(among),
           member_(among.join([this] { interrupt(); })), batch_max_(from.store().capabilities().limits.batch_max),
           retry_(all.store_backoff, from.clock(), through.events(), {mine.queue, all.name, all.exception_text}),
-          held_(all.store_backoff, mine.lease), pacing_(all.poll_interval),
+          held_(all.store_backoff, mine.lease), pacing_(all.poll_interval), gathering_(all.gather_within),
           entries_per_call_max_(std::min(through.largest_batch(), mine.batch_size)) {}
 
     /// Wakes the claim loop: a handler has finished, a thread is idle, or a stop was requested.
@@ -173,15 +174,19 @@ class queue_run {
         const auto flying = in_flight_.size();
         const bool held_claims = holds_claims();
         plan_claims(flying, now);
-        const bool claims = is_claim_due(now);
-        if (batch_.empty() && flying.finished > 0 && (claims || hands_back || is_ripe(flying, now))) {
+        is_gathering_ = !pacing_.was_full() && listens_ && gathering_.holds(seen_, now);
+        const bool settles = hands_back || (flying.finished > 0 && is_ripe(flying, now));
+        const bool claims = (settles || !is_gathering_) && is_claim_due(now);
+        if (batch_.empty() && flying.finished > 0 && (claims || settles)) {
             batch_ = in_flight_.collect();
         }
         held_.move_due(batch_, batch_max_, now);
         if (!batch_.empty()) {
             settle_and_claim(claims, now);
         } else if (claims) {
-            start(phases_.claim(plan_), now);
+            auto got = phases_.claim(plan_);
+            gathering_.committed(now, steady::now());
+            start(std::move(got), now);
         }
         if (entries_per_call_max_ > 1 && !can_fill_batches(in_flight_.size(), now)) {
             in_flight_.end_waits();
@@ -194,6 +199,7 @@ class queue_run {
     /// In one commit, if every outcome is settled.
     void settle_and_claim(bool claims, steady::time_point now) {
         auto settled = phases_.settle(batch_, claims ? &plan_ : nullptr, false);
+        gathering_.committed(now, steady::now());
         done_ += settled.report;
         sort_out(now, true);
         if (settled.claims) {
@@ -211,7 +217,7 @@ class queue_run {
         return flying.calls >= mine_.concurrency && now - flying.started_last >= all_.look_ahead;
     }
     [[nodiscard]] bool is_ripe(const in_flight_size& flying, steady::time_point now) const {
-        return flying.finished >= mine_.batch_size || flying.unfinished() == 0 ||
+        return flying.finished >= mine_.batch_size || (flying.unfinished() == 0 && !is_gathering_) ||
                now - flying.finished_since >= all_.settle_within;
     }
 
@@ -349,7 +355,7 @@ class queue_run {
             return;
         }
         if constexpr (waking_store<Store>) {
-            if (wants_claims && listens_) {
+            if (wants_claims && listens_ && !is_gathering_) {
                 retry_.read([&] { wait_.wait(outbox_.store(), mine_.queue, seen_, until - now); });
                 return;
             }
@@ -365,7 +371,8 @@ class queue_run {
         }
         auto until = std::min(latest, flying.renew_at);
         if (flying.finished > 0) {
-            until = std::min(until, flying.unfinished() == 0 ? now : flying.finished_since + all_.settle_within);
+            until = std::min(
+                until, flying.unfinished() == 0 && !is_gathering_ ? now : flying.finished_since + all_.settle_within);
         }
         if (flying.unstarted > 0 && flying.calls >= mine_.concurrency) {
             until = std::min(until, flying.started_last + all_.look_ahead);
@@ -375,6 +382,9 @@ class queue_run {
         }
         if (access_.access == access::closed && access_.until) {
             until = std::min(until, *access_.until);
+        }
+        if (is_gathering_) {
+            return std::min(until, gathering_.next());
         }
         return wants_claims ? std::min(until, pacing_.next(now)) : until;
     }
@@ -484,6 +494,7 @@ class queue_run {
     store_retry retry_;
     held_outcomes<Store> held_;
     claim_pacing pacing_;
+    gathering gathering_;
     std::size_t entries_per_call_max_;                     ///< of the largest batch; 1 without batch routes
     std::size_t entries_per_call_ = entries_per_call_max_; ///< fewer if threads did not take what was claimed for them
     batch batch_{}; ///< being settled; settled again, whole, while the store fails
@@ -493,6 +504,7 @@ class queue_run {
     claim_plan plan_{};          ///< of the last pass
     std::uint64_t seen_ = 0;     ///< the wake-up counter
     bool listens_ = false;
+    bool is_gathering_ = false; ///< the last pass held back what could wait
 };
 
 } // namespace detail

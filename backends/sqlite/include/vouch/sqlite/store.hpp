@@ -14,10 +14,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <sqlite3.h>
 
@@ -166,6 +168,18 @@ class store : public validated_reader<store> {
     [[nodiscard]] transaction begin() {
         detail::translate_bad_alloc([&] { file_->begin(); });
         return transaction(file_);
+    }
+
+    /// As `begin`, `enqueue` and `commit`. Threads that call it at the same time share a transaction, and so its wait for
+    /// the disk.
+    std::vector<receipt> enqueue(std::span<const draft> drafts, time_point now) {
+        return detail::translate_bad_alloc([&] {
+            file_->registry().expect_no_transaction(); // the thread that leads could not notice it
+            return file_->shared_commit().enqueue(drafts, now, [&](auto since) {
+                file_->begin(since);
+                return transaction(file_);
+            });
+        });
     }
 
     /// A number that grows with every commit of this process that may have made work in the queue due sooner, and with

@@ -22,6 +22,7 @@
 #include <vouch/sqlite/detail/lock_wait.hpp>
 #include <vouch/sqlite/detail/migration.hpp>
 #include <vouch/sqlite/detail/result_codes.hpp>
+#include <vouch/sqlite/detail/shared_commit.hpp>
 #include <vouch/sqlite/detail/sql.hpp>
 #include <vouch/sqlite/detail/watch.hpp>
 #include <vouch/sqlite/options.hpp>
@@ -62,13 +63,13 @@ class file {
     [[nodiscard]] const options& how() const noexcept { return options_; }
     [[nodiscard]] detail::file_registry& registry() const noexcept { return *registry_; }
     [[nodiscard]] connection& writer() const noexcept { return *writer_; }
+    [[nodiscard]] detail::shared_commit& shared_commit() noexcept { return shared_commit_; }
 
     // The writer.
 
-    /// Waits for the turn to write and begins a transaction.
-    void begin() {
-        const auto since = lock_wait::clock::now();
-        registry_->enter(options_.busy_limit);
+    /// Waits for the turn to write and begins a transaction. `busy_limit` counts from `since`.
+    void begin(lock_wait::clock::time_point since = lock_wait::clock::now()) {
+        registry_->enter(since, options_.busy_limit);
         try {
             expect_file_in_place();
             if (writer_->in_transaction()) {
@@ -296,6 +297,8 @@ class file {
     lock_wait::clock::time_point looked_at_{}; // when the file was last seen at its path
     const bool is_application_ = false;        // the writer is the application's connection
     std::unique_ptr<connection> writer_;       // used by the transaction that has the turn
+
+    detail::shared_commit shared_commit_{};
 
     std::mutex mutex_{};
     std::vector<std::unique_ptr<connection>> idle_{};

@@ -61,15 +61,22 @@ class file_registry {
 
     // Turns.
 
-    /// Waits for the turn to write. Throws `busy` after `limit`; `misuse` if this thread would wait for itself.
-    void enter(std::chrono::milliseconds limit) {
+    /// Throws `misuse` if this thread has a transaction open, because it would wait for itself.
+    void expect_no_transaction() {
+        const std::lock_guard lock(mutex_);
+        refuse_to_wait_for(std::this_thread::get_id());
+    }
+
+    /// Waits for the turn to write. Throws `busy` if that takes longer than `limit`, counted from `since`; `misuse` if this
+    /// thread would wait for itself.
+    void enter(std::chrono::steady_clock::time_point since, std::chrono::milliseconds limit) {
         std::unique_lock lock(mutex_);
         const auto me = std::this_thread::get_id();
         refuse_to_wait_for(me);
         const auto mine = next_place_++;
         waiting_.push_back(mine);
         const bool has_turn =
-            turn_over_.wait_for(lock, limit, [&] { return !is_writing_ && waiting_.front() == mine; });
+            turn_over_.wait_until(lock, since + limit, [&] { return !is_writing_ && waiting_.front() == mine; });
         std::erase(waiting_, mine);
         if (!has_turn) {
             turn_over_.notify_all(); // the next in the queue may be the first now
