@@ -193,10 +193,12 @@ class last_operations : public plain_transaction {
         }
     }
 
-    /// Whether one of the chosen entries is to be taken over, as far as the mutant looks.
+    /// Whether one of the chosen entries has a lapse after the claim, as far as the mutant looks.
     [[nodiscard]] bool sees_expired(const workspace& on, const std::vector<entry>& chosen, bool is_of_one) const {
         const auto is_expired = [&](const entry& e) {
-            return on.snapshot.find(e.id)->entry.state == vouch::state::claimed;
+            return is(committing_defect::claims_earlier_lapses)
+                       ? on.snapshot.find(e.id)->entry.state == vouch::state::claimed
+                       : e.lapses > 0;
         };
         if (is(committing_defect::takes_over_expired) || (is_of_one && is(committing_defect::takes_over_expired_one)) ||
             chosen.empty()) {

@@ -116,6 +116,7 @@ enum class committing_defect : std::uint8_t {
     takes_over_expired,
     takes_over_expired_behind_others,
     takes_over_expired_one,
+    claims_earlier_lapses,
     expired_is_an_empty_list,
     expired_is_skipped,
     nothing_has_claimed,

@@ -749,8 +749,8 @@ inline constexpr std::array statements{
     // The same in one round trip with the commit. It claims none if one of the entries has an expired lease; `is_due` then
     // says whether there are any. $2 now, $3 the lowest gate.
     sql_text{sql::claim_unlapsed, R"(UPDATE @entries e SET {claimed} WHERE e.id = ANY ((
- SELECT CASE WHEN NOT bool_or(d.state = 2) THEN array_agg(d.id) END FROM (
- SELECT c.id, c.state FROM @entries c WHERE c.queue = $1::text AND c.gate >= $6::bigint AND c.gate <= $2::bigint
+ SELECT CASE WHEN NOT bool_or(d.state = 2 OR d.lapses > 0) THEN array_agg(d.id) END FROM (
+ SELECT c.id, c.state, c.lapses FROM @entries c WHERE c.queue = $1::text AND c.gate >= $6::bigint AND c.gate <= $2::bigint
  ORDER BY c.gate, c.sequence LIMIT $3::bigint FOR NO KEY UPDATE SKIP LOCKED) d)::uuid[])
  RETURNING txid_current(), {unknown})"},
     sql_text{sql::is_due, R"(SELECT EXISTS (SELECT 1 FROM @entries c

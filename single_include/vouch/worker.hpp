@@ -750,19 +750,21 @@ class in_flight {
 
     // For the claim loop.
 
-    /// `batch_of` returns the batch of an entry, or null, as `held_claim::batch`.
-    template <class BatchOf>
-    void put(std::vector<entry> claimed, steady::time_point renew_at, const BatchOf& batch_of) {
+    /// `batch_of` returns the batch of an entry, or null, as `held_claim::batch`. `wait_of` returns how long it may wait for
+    /// others to share its call.
+    template <class BatchOf, class WaitOf>
+    void put(std::vector<entry> claimed, steady::time_point renew_at, const BatchOf& batch_of, const WaitOf& wait_of) {
         std::vector<held_claim<Store>> added;
         added.reserve(claimed.size());
         bool is_waiting = false;
         for (auto& e : claimed) {
             const batch_options* const shared = batch_of(e);
-            const bool waits = shared != nullptr && shared->wait > duration::zero();
+            const auto wait = shared != nullptr ? wait_of(e, *shared) : duration::zero();
+            const bool waits = wait > duration::zero();
             added.push_back({.entry = std::move(e),
                              .renew_at = renew_at,
                              .batch = shared,
-                             .start_at = waits ? steady::now() + shared->wait : steady::time_point{}});
+                             .start_at = waits ? steady::now() + wait : steady::time_point{}});
             is_waiting = is_waiting || waits;
         }
         {
@@ -1407,7 +1409,7 @@ class queue_run {
                 wait_.wait(until_settling(left, deadline));
             }
         }
-        give_up(in_flight_.collect());
+        give_up();
         exclusion_.leave(member_, steady::now());
     }
 
@@ -1581,11 +1583,23 @@ class queue_run {
         }
         done_.claimed += claimed.size();
         const bool is_lapsed = !claimed.empty() && has_lapsed(claimed.front());
-        in_flight_.put(std::move(claimed), mine_.extend_leases ? before + mine_.lease / 3 : steady::time_point::max(),
-                       [&](const entry& e) { return phases_.batch_of(e); });
+        in_flight_.put(
+            std::move(claimed), mine_.extend_leases ? before + mine_.lease / 3 : steady::time_point::max(),
+            [&](const entry& e) { return phases_.batch_of(e); },
+            [&, now = outbox_.now()](const entry& e, const batch_options& b) { return wait_of(e, b, now); });
         if (was_alone) {
             is_lapsed ? exclusion_.want(member_, before) : exclusion_.leave(member_, before);
         }
+    }
+
+    /// How long a claim may wait for others to share its call. The wait of a batch counts from the time its entry was due,
+    /// so that claims that are handed back, and claimed again, do not wait anew.
+    [[nodiscard]] duration wait_of(const entry& e, const batch_options& shared, time_point now) const noexcept {
+        const auto longest = mine_.extend_leases ? shared.wait : std::min(shared.wait, mine_.lease / 3);
+        if (e.due_at >= now) {
+            return longest;
+        }
+        return e.due_at <= now - longest ? duration::zero() : longest - (now - e.due_at);
     }
 
     void leave_exclusion(bool held_claims, steady::time_point now) {
@@ -1741,11 +1755,12 @@ class queue_run {
     }
 
     /// Reports results that were not reported yet. All other claims are left to their leases.
-    void give_up(batch finished) {
+    void give_up() {
         for (const auto& left : in_flight_.abandon()) {
             done_.abandoned += 1;
             report_unsettled(left.id, "still_running");
         }
+        auto finished = in_flight_.collect(); // after that, nothing more is finished
         done_ += phases_.report_all(batch_);
         auto held = held_.take_all();
         for (auto* const some : {&batch_, &held, &finished}) {

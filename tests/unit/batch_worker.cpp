@@ -400,4 +400,25 @@ TEST_CASE("batch worker: a batch that fails is tried again by policy, entry by e
     CHECK_FALSE(f.calls.is_twice());
 }
 
+TEST_CASE("batch worker: the wait of a batch counts from the time its entry was due") {
+    batch_fixture f;
+    f.on_batch({.size_max = 100, .wait = 1h});
+    emit_many(f.store, f.outbox, 3, {.queue = "q", .topic = "b", .due_at = f.outbox.now() - 1h});
+    vouch::worker worker(f.outbox);
+    worker.serve(f.routes, {.queue = "q"});
+    const running_worker running(worker);
+    CHECK(f.all_succeed(3));
+}
+
+TEST_CASE("batch worker: a batch whose leases are not extended starts before they end") {
+    batch_fixture f;
+    f.on_batch({.size_max = 100, .wait = 1h});
+    f.emit(3);
+    vouch::worker worker(f.outbox);
+    worker.serve(f.routes, {.queue = "q", .lease = 300ms, .extend_leases = false});
+    running_worker running(worker);
+    CHECK(f.all_succeed(3));
+    CHECK(running.stop().stale == 0);
+}
+
 } // namespace batch_worker_test

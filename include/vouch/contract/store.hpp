@@ -124,8 +124,9 @@ struct settled_and_claimed {
 /// throws, nothing of the transaction remains, unless the error `is_in_doubt`.
 ///  1. `enqueue_and_commit` does and returns what `enqueue` does, and commits.
 ///  2. `claim_and_commit` does and returns what `claim` does, and commits. Or it claims nothing, commits and returns
-///     nothing; the caller then claims in another transaction. It must do so if it would take over an entry whose lease
-///     has expired: the caller may have to hand such an entry back in the transaction that claims it.
+///     nothing; the caller then claims in another transaction. It must do so if an entry that it would claim would have
+///     `lapses` above 0, now or from an earlier claim: the caller may have to hand such an entry back in the transaction
+///     that claims it.
 ///  3. `settle_claim_and_commit` does what `settle` does and then, if every verdict is `applied`, what `claim_and_commit`
 ///     does; so it can claim what the settles have made due. If a verdict is not `applied`, it rolls back: nothing of the
 ///     transaction remains, earlier writes included, and nothing is claimed.

@@ -56,19 +56,21 @@ class in_flight {
 
     // For the claim loop.
 
-    /// `batch_of` returns the batch of an entry, or null, as `held_claim::batch`.
-    template <class BatchOf>
-    void put(std::vector<entry> claimed, steady::time_point renew_at, const BatchOf& batch_of) {
+    /// `batch_of` returns the batch of an entry, or null, as `held_claim::batch`. `wait_of` returns how long it may wait for
+    /// others to share its call.
+    template <class BatchOf, class WaitOf>
+    void put(std::vector<entry> claimed, steady::time_point renew_at, const BatchOf& batch_of, const WaitOf& wait_of) {
         std::vector<held_claim<Store>> added;
         added.reserve(claimed.size());
         bool is_waiting = false;
         for (auto& e : claimed) {
             const batch_options* const shared = batch_of(e);
-            const bool waits = shared != nullptr && shared->wait > duration::zero();
+            const auto wait = shared != nullptr ? wait_of(e, *shared) : duration::zero();
+            const bool waits = wait > duration::zero();
             added.push_back({.entry = std::move(e),
                              .renew_at = renew_at,
                              .batch = shared,
-                             .start_at = waits ? steady::now() + shared->wait : steady::time_point{}});
+                             .start_at = waits ? steady::now() + wait : steady::time_point{}});
             is_waiting = is_waiting || waits;
         }
         {

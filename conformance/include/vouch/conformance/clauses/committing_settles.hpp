@@ -204,6 +204,16 @@ inline void leaves_expired_claims(trial& t) {
         t.equal(store.list(query::all("q")), before, "a claim that was left claims nothing");
         t.equal(get(store, 4).state, state::succeeded, "the settle is committed, although the claim was left");
     }
+    {
+        auto store = t.open(t.fresh_location());
+        put_handed_back(store);
+        put(store, draft_of(4, {.queue = "r"}));
+        const auto held = take_one(store, at(0), {.queue = "r"});
+        t.expect(
+            !settle_last(store, {{held, succeed{}}}, request(at(200))).claimed,
+            "settle_claim_and_commit claims nothing if it would claim an entry that has lapsed and was handed back");
+        t.equal(get(store, 1).state, state::pending, "the entry with a lapse");
+    }
     auto store = t.open(t.fresh_location());
     put_expiring(store);
     const auto done = settle_last(store, {settle_of(1, succeed{})}, request(at(100)));
@@ -281,8 +291,8 @@ inline constexpr std::array committing_settles{
            committing_settle_checks::sees_what_is_due},
     clause{
         "COMMIT-19", layer::examples, level::may, needs::committing,
-        "settle_claim_and_commit claims nothing, and commits its settles, if it would take over an entry whose lease "
-        "has expired.",
+        "settle_claim_and_commit claims nothing, and commits its settles, if an entry that it would claim would have "
+        "lapses above 0.",
         committing_settle_checks::leaves_expired_claims},
 };
 
