@@ -27,7 +27,8 @@ struct options {
     sqlite::synchronous synchronous = sqlite::synchronous::full;
     /// How long `begin` waits for other writers, in this process and in others, before it throws `busy`. Not negative.
     std::chrono::milliseconds busy_limit{10'000};
-    /// How often `wait` looks for commits of other processes. At least 1 ms.
+    /// How often `wait` looks for commits of other processes, at least 1 ms. Where the system tells of them (Linux), it
+    /// hears of them at once and looks fifty times more rarely.
     std::chrono::milliseconds watch_every{20};
     std::string vfs{}; ///< the name of a registered SQLite VFS; empty: SQLite's default
 };

@@ -186,27 +186,27 @@ class store : public validated_reader<store> {
     /// every commit of other processes.
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
         validate_queue(queue, detail::supported.limits);
-        return look_for_commits() + file_->registry().wakes(queue);
+        const auto now = look(queue);
+        return now.count + now.commits;
     }
 
     /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns
-    /// `wakes`. Notices commits of this process at once, and those of other processes within `options::watch_every`.
+    /// `wakes`. Notices commits of this process at once. Those of other processes it notices within milliseconds where the
+    /// system tells of writes to a file (Linux), otherwise within `options::watch_every`.
     std::uint64_t wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most,
                        std::stop_token stop) const {
         using clock = std::chrono::steady_clock;
         // Extreme durations would overflow the clock.
         at_most = std::clamp<std::chrono::nanoseconds>(at_most, {}, detail::supported.limits.lease_max);
         const auto until = clock::now() + at_most;
+        validate_queue(queue, detail::supported.limits);
         for (;;) {
-            validate_queue(queue, detail::supported.limits);
-            const auto local = file_->registry().wakes(queue);
-            const auto present = look_for_commits() + local;
-            const auto left = until - clock::now();
-            if (present != seen || left <= clock::duration::zero() || stop.stop_requested()) {
+            const auto now = look(queue);
+            const auto present = now.count + now.commits;
+            if (present != seen || clock::now() >= until || stop.stop_requested()) {
                 return present;
             }
-            file_->registry().wait(queue, local, std::min<std::chrono::nanoseconds>(left, file_->how().watch_every),
-                                   stop);
+            file_->registry().wake_ups().wait(*file_, queue, now, until, stop);
         }
     }
 
@@ -229,8 +229,10 @@ class store : public validated_reader<store> {
         });
     }
 
-    [[nodiscard]] std::uint64_t look_for_commits() const {
-        return detail::translate_bad_alloc([&] { return file_->look_for_commits(); });
+    [[nodiscard]] detail::wake_ups::start look(std::string_view queue) const {
+        return detail::translate_bad_alloc([&] {
+            return detail::wake_ups::start{file_->registry().wake_ups().count_of(queue), file_->commits()};
+        });
     }
 
     std::shared_ptr<detail::file> file_;

@@ -3,6 +3,7 @@
 // writing connection is used only by the transaction that has the turn; the pool is safe for any number of threads.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -22,8 +23,10 @@
 #include <vouch/sqlite/detail/lock_wait.hpp>
 #include <vouch/sqlite/detail/migration.hpp>
 #include <vouch/sqlite/detail/result_codes.hpp>
+#include <vouch/sqlite/detail/session.hpp>
 #include <vouch/sqlite/detail/shared_commit.hpp>
 #include <vouch/sqlite/detail/sql.hpp>
+#include <vouch/sqlite/detail/wake_ups.hpp>
 #include <vouch/sqlite/detail/watch.hpp>
 #include <vouch/sqlite/options.hpp>
 
@@ -172,8 +175,25 @@ class file {
         }
     }
 
+    // Waits for work.
+
     /// A number that grows when another process has committed since the last look.
-    [[nodiscard]] std::uint64_t look_for_commits() { return registry_->watch().look(path_, options_); }
+    [[nodiscard]] std::uint64_t commits() { return registry_->watch().look(path_, options_); }
+
+    /// Reads what is committed.
+    [[nodiscard]] first_due first(const std::string& queue) {
+        auto reader = take_reader();
+        const auto found = find_first_due(*reader, queue);
+        give_back(std::move(reader));
+        return found;
+    }
+
+    /// If the system tells of commits, a look is only for those of which it did not.
+    [[nodiscard]] std::chrono::steady_clock::duration look_every(bool is_told) const noexcept {
+        constexpr int rarely = 50;
+        constexpr std::chrono::milliseconds longest = std::chrono::hours{1};
+        return std::min(options_.watch_every, longest) * (is_told ? rarely : 1);
+    }
 
   private:
     /// Ends a turn without a transaction. If a transaction is open nevertheless, because even ROLLBACK failed, closing

@@ -15,9 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <stop_token>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,6 +23,7 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/error.hpp>
+#include <vouch/sqlite/detail/wake_ups.hpp>
 #include <vouch/sqlite/detail/watch.hpp>
 
 namespace vouch {
@@ -52,12 +51,13 @@ class file_registry {
         auto& mine = registries[name];
         auto found = mine.at.lock();
         if (!found) {
-            found = std::make_shared<file_registry>(mine.doubt);
+            found = std::make_shared<file_registry>(name, mine.doubt);
             mine.at = found;
         }
         return found;
     }
-    explicit file_registry(std::shared_ptr<std::atomic<bool>> doubt) noexcept : doubt_(std::move(doubt)) {}
+    file_registry(const std::string& name, std::shared_ptr<std::atomic<bool>> doubt)
+        : wake_ups_(name), doubt_(std::move(doubt)) {}
 
     // Turns.
 
@@ -119,25 +119,17 @@ class file_registry {
 
     /// Ends the turn. Wakes these queues, and after a commit those of joined writers.
     void leave(const std::vector<std::string>& woken_queues, bool has_committed = false) noexcept {
-        bool wakes = !woken_queues.empty();
+        std::vector<std::string> woken_by_joined;
         {
             const std::lock_guard lock(mutex_);
             is_writing_ = false;
             writes_on_ = nullptr;
-            for (const auto& queue : woken_queues) {
-                count_wake(queue);
-            }
-            for (const auto& queue : woken_by_joined_) {
-                if (has_committed) {
-                    count_wake(queue);
-                    wakes = true;
-                }
-            }
-            woken_by_joined_.clear();
+            woken_by_joined.swap(woken_by_joined_);
         }
         turn_over_.notify_all();
-        if (wakes) {
-            woken_.notify_all();
+        wake_ups_.wake(woken_queues);
+        if (has_committed) {
+            wake_ups_.wake(woken_by_joined);
         }
     }
 
@@ -170,16 +162,7 @@ class file_registry {
     /// Notices commits of other processes.
     [[nodiscard]] detail::watch& watch() noexcept { return watch_; }
 
-    [[nodiscard]] std::uint64_t wakes(std::string_view queue) {
-        const std::lock_guard lock(mutex_);
-        return count_of(queue);
-    }
-
-    /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested.
-    void wait(std::string_view queue, std::uint64_t seen, std::chrono::nanoseconds at_most, std::stop_token stop) {
-        std::unique_lock lock(mutex_);
-        woken_.wait_for(lock, std::move(stop), at_most, [&] { return count_of(queue) != seen; });
-    }
+    [[nodiscard]] detail::wake_ups& wake_ups() noexcept { return wake_ups_; }
 
   private:
     struct joining {
@@ -202,23 +185,10 @@ class file_registry {
         }
     }
 
-    [[nodiscard]] std::uint64_t count_of(std::string_view queue) const {
-        const auto found = wakes_.find(queue);
-        return found == wakes_.end() ? uncounted_ : found->second + uncounted_;
-    }
-
-    void count_wake(const std::string& queue) noexcept {
-        try {
-            wakes_[queue] += 1;
-        } catch (...) {
-            uncounted_ += 1; // no memory for the name: wakes every queue
-        }
-    }
-
     detail::watch watch_{};
+    detail::wake_ups wake_ups_;
     std::mutex mutex_;
     std::condition_variable turn_over_;
-    std::condition_variable_any woken_;
     std::vector<std::uint64_t> waiting_{}; // places in the queue, the first at the front
     std::uint64_t next_place_ = 0;
     bool is_writing_ = false;
@@ -227,8 +197,6 @@ class file_registry {
     std::shared_ptr<std::atomic<bool>> doubt_;
     std::vector<joining> joined_{};
     std::vector<std::string> woken_by_joined_{}; // in the transaction that has the turn
-    std::map<std::string, std::uint64_t, std::less<>> wakes_{};
-    std::uint64_t uncounted_ = 0;
 };
 
 } // namespace sqlite::detail

@@ -12,10 +12,13 @@
 #include <sqlite3.h>
 
 #include <vouch/contract/id.hpp>
+#include <vouch/contract/state.hpp>
+#include <vouch/contract/time.hpp>
 #include <vouch/sqlite/detail/connection.hpp>
 #include <vouch/sqlite/detail/partition.hpp>
 #include <vouch/sqlite/detail/sql.hpp>
 #include <vouch/sqlite/detail/statement.hpp>
+#include <vouch/sqlite/detail/wake_ups.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -34,6 +37,18 @@ namespace sqlite::detail {
         return std::nullopt;
     }
     return expect_number(row.integer(0));
+}
+
+/// The entry of the queue that is first in turn.
+[[nodiscard]] inline first_due find_first_due(connection& on, std::string_view queue) {
+    const auto number = find_queue(on, queue);
+    run row(on.prepared(sql::first_due));
+    if (!number || !row.bind(number->partition(state::pending)).step()) {
+        return std::nullopt;
+    }
+    std::pair<time_point, std::uint64_t> found;
+    row.read_all(found.first, found.second);
+    return found;
 }
 
 /// Returns 0 if there is no such entry.

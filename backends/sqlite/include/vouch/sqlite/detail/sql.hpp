@@ -39,6 +39,7 @@ enum class sql : std::uint8_t {
     list_far,
     counts,
     next_due,
+    first_due,
     last_sequence,
     raise_floor,
     insert,
@@ -162,6 +163,9 @@ inline constexpr std::array statements{
     // Blocked entries have no gate and come before all others in the index.
     sql_text{sql::next_due, R"(SELECT gate FROM @entries INDEXED BY @entries_gate
  WHERE partition = ?1 AND gate >= -9223372036854775808 ORDER BY gate LIMIT 1)"},
+
+    sql_text{sql::first_due, R"(SELECT gate, sequence FROM @entries INDEXED BY @entries_gate
+ WHERE partition = ?1 AND gate >= -9223372036854775808 ORDER BY gate, sequence LIMIT 1)"},
 
     // Enqueue. Sequences are never reused: the floor is the highest sequence that was purged from the end.
     sql_text{sql::last_sequence, R"(SELECT max(ifnull((SELECT max(sequence) FROM @entries), 0),
