@@ -2410,6 +2410,18 @@ auto transact_in_doubt(Store& store, const Work& work) {
     });
 }
 
+/// The last operation of a transaction, and its commit.
+template <class Transaction>
+[[nodiscard]] std::vector<receipt> enqueue_and_commit(Transaction& tx, std::span<const draft> drafts, time_point now) {
+    if constexpr (committing_transaction<Transaction>) {
+        return tx.enqueue_and_commit(drafts, now);
+    } else {
+        auto receipts = tx.enqueue(drafts, now);
+        tx.commit();
+        return receipts;
+    }
+}
+
 /// In a transaction of its own, in as few steps as the store can.
 template <class Store>
 [[nodiscard]] std::vector<receipt> enqueue_alone(Store& store, std::span<const draft> drafts, time_point now) {
@@ -2417,13 +2429,7 @@ template <class Store>
         return store.enqueue(drafts, now);
     } else {
         typename Store::transaction tx = store.begin();
-        if constexpr (committing_transaction<typename Store::transaction>) {
-            return tx.enqueue_and_commit(drafts, now);
-        } else {
-            auto receipts = tx.enqueue(drafts, now);
-            tx.commit();
-            return receipts;
-        }
+        return enqueue_and_commit(tx, drafts, now);
     }
 }
 
