@@ -1578,133 +1578,10 @@ inline void read_entry(const run& row, entry& e, bool has_payload = true) {
 } // namespace v0
 } // namespace vouch
 
-// ---- vouch/sqlite/detail/file_events.hpp
-// Tells when the files of a database are written, by this process or by another one. On Linux the kernel says so
-// (inotify); elsewhere, and if the kernel has no more watches to give, a wait only ends after its time.
-//
-// One thread waits at a time; any thread may interrupt it.
-
-#if defined(__linux__)
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
-#include <unistd.h>
-#else
-#include <condition_variable>
-#include <mutex>
-#endif
-
-namespace vouch {
-inline namespace v0 {
-namespace sqlite::detail {
-
-class file_events {
-  public:
-    using clock = std::chrono::steady_clock;
-
-#if defined(__linux__)
-    explicit file_events(std::string database)
-        : database_(std::move(database)), log_(database_ + "-wal"), interrupts_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-          writes_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
-    file_events(const file_events&) = delete;
-    file_events& operator=(const file_events&) = delete;
-    ~file_events() {
-        for (const int one : {interrupts_, writes_}) {
-            if (one >= 0) {
-                ::close(one);
-            }
-        }
-    }
-
-    /// Whether the next `wait` ends when another process commits. Asks for the files that are at the paths now.
-    [[nodiscard]] bool begin() noexcept {
-        if (writes_ < 0 || interrupts_ < 0) {
-            return false;
-        }
-        ::inotify_add_watch(writes_, database_.c_str(), IN_MODIFY); // commits without a log
-        return ::inotify_add_watch(writes_, log_.c_str(), IN_MODIFY) >= 0;
-    }
-
-    /// Waits until a file is written, `interrupt` is called, or `until`. May also end earlier.
-    void wait(clock::time_point until) noexcept {
-        // Every commit of this process is an event, too. One look in a millisecond is enough for all of them.
-        if (const auto pause = std::min(last_event_ + shortest_pause, until); clock::now() < pause) {
-            if (poll_until(pause, false)) {
-                return;
-            }
-        }
-        poll_until(until, true);
-    }
-
-    /// How long ago `wait` has noticed that a file was written.
-    [[nodiscard]] clock::duration since_write() const noexcept { return clock::now() - last_event_; }
-
-    /// Ends the present wait, or the next one.
-    void interrupt() noexcept {
-        if (interrupts_ >= 0) {
-            ::eventfd_write(interrupts_, 1);
-        }
-    }
-
-  private:
-    static constexpr std::chrono::milliseconds shortest_pause{1};
-
-    /// Returns whether it was interrupted.
-    bool poll_until(clock::time_point until, bool hears_writes) noexcept {
-        const auto left = std::chrono::ceil<std::chrono::nanoseconds>(until - clock::now());
-        const auto wait = std::clamp<std::chrono::nanoseconds>(left, {}, std::chrono::hours{1});
-        const timespec at_most{static_cast<time_t>(wait.count() / 1'000'000'000), wait.count() % 1'000'000'000};
-        std::array<pollfd, 2> on{{{interrupts_, POLLIN, 0}, {hears_writes ? writes_ : -1, POLLIN, 0}}};
-        if (::ppoll(on.data(), on.size(), &at_most, nullptr) <= 0) {
-            return false;
-        }
-        if (on[1].revents != 0) {
-            last_event_ = clock::now();
-            std::array<char, 4096> events{};
-            while (::read(writes_, events.data(), events.size()) > 0) {
-            }
-        }
-        eventfd_t count = 0;
-        return on[0].revents != 0 && ::eventfd_read(interrupts_, &count) == 0;
-    }
-
-    std::string database_;
-    std::string log_;
-    int interrupts_;
-    int writes_;
-    clock::time_point last_event_{};
-#else
-    explicit file_events(const std::string& /*database*/) {}
-    [[nodiscard]] bool begin() const noexcept { return false; }
-    [[nodiscard]] clock::duration since_write() const noexcept { return clock::duration::max(); }
-    void wait(clock::time_point until) {
-        std::unique_lock lock(mutex_);
-        interrupted_.wait_until(lock, until, [&] { return is_interrupted_; });
-        is_interrupted_ = false;
-    }
-    void interrupt() noexcept {
-        {
-            const std::lock_guard lock(mutex_);
-            is_interrupted_ = true;
-        }
-        interrupted_.notify_one();
-    }
-
-  private:
-    std::mutex mutex_{};
-    std::condition_variable interrupted_{};
-    bool is_interrupted_ = false;
-#endif
-};
-
-} // namespace sqlite::detail
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/sqlite/detail/wake_ups.hpp
-// The threads of this process that wait for work in a file, and the numbers that end their waits. A commit of this process
-// wakes the threads that wait for one of its queues. To notice commits of other processes, one of the waiting threads, the
-// watcher, also looks at the file; it wakes those in whose queues another entry is first in turn now.
+// ---- vouch/sqlite/detail/queue_heads.hpp
+// Which queues the commits of other processes concern. A commit can make work in a queue due sooner only if another entry
+// is first in turn after it. So the first entry of each queue that a thread waits for is remembered, and compared when
+// another process has committed.
 //
 // Safe for any number of threads.
 
@@ -1715,206 +1592,38 @@ namespace sqlite::detail {
 /// The entry that is first in turn in a queue: its gate and its sequence. None if no entry has a gate.
 using first_due = std::optional<std::pair<time_point, std::uint64_t>>;
 
-class wake_ups {
+class queue_heads {
   public:
-    using clock = std::chrono::steady_clock;
-
-    explicit wake_ups(const std::string& database) : events_(database) {}
-
-    /// The number of wake-ups of the queue by this process.
-    [[nodiscard]] std::uint64_t count_of(std::string_view queue) {
-        const std::lock_guard lock(mutex_);
-        return count(queue);
-    }
-
-    /// A commit of this process may have made work in these queues due sooner.
-    void wake(const std::vector<std::string>& queues) noexcept {
-        const std::lock_guard lock(mutex_);
-        for (const auto& queue : queues) {
-            const bool is_counted = try_to_count(queue);
-            for (auto* one = first_; one != nullptr; one = one->next) {
-                if (one->queue == queue || !is_counted) {
-                    notify(*one);
-                }
-            }
-        }
-    }
-
-    /// What a thread knew when it decided to wait.
-    struct start {
-        std::uint64_t count = 0;   ///< `count_of` its queue
-        std::uint64_t commits = 0; ///< `commits` of its source
-    };
-
-    /// Waits until `count_of` the queue has changed, another process has committed something that concerns it, `until`, or
-    /// a stop is requested. May also return earlier. `Source` says what is in the file:
-    ///  1. `std::uint64_t commits()` grows with commits of other processes;
-    ///  2. `detail::first_due first(const std::string& queue)`;
-    ///  3. `clock::duration look_every(bool is_told)` is how often to look, if the system tells of commits or not.
-    template <class Source>
-    void wait(Source& of, std::string_view queue, const start& from, clock::time_point until,
-              const std::stop_token& stop) {
-        waiter me{.source = &of, .queue = queue};
-        const std::stop_callback on_stop(stop, [&] {
+    /// How often the queue was found with another first entry after a commit. `commits` is the present number of commits of
+    /// other processes; `read()` returns the queue's present first entry.
+    template <class Read>
+    [[nodiscard]] std::uint64_t count_changes(std::string_view queue, std::uint64_t commits, const Read& read) {
+        {
             const std::lock_guard lock(mutex_);
-            me.is_woken = true;
-            notify(me);
-        });
-        std::unique_lock lock(mutex_);
-        if (commits_ > from.commits) {
-            return; // noticed since the thread has looked
-        }
-        add(me);
-        while (!me.is_woken && count(queue) == from.count && clock::now() < until) {
-            if (watcher_ == nullptr) {
-                watcher_ = &me;
-                known_.clear(); // commits may have been missed while no thread was watching
-            }
-            if (watcher_ == &me) {
-                watch(lock, of, until);
-            } else {
-                me.changed.wait_until(lock, until);
+            const auto known = heads_.find(queue);
+            if (known != heads_.end() && known->second.commits >= commits) {
+                return known->second.changes;
             }
         }
-        remove(me);
+        const first_due first = read();
+        const std::lock_guard lock(mutex_);
+        auto& known = heads_[std::string(queue)];
+        if (known.commits < commits || known.changes == 0) { // no other thread was faster
+            known.changes += known.changes == 0 || known.first != first ? 1U : 0U;
+            known.first = first;
+            known.commits = commits;
+        }
+        return known.changes;
     }
 
   private:
-    struct waiter {
-        const void* source = nullptr;
-        std::string_view queue{};
-        bool is_woken = false;
-        std::condition_variable changed{};
-        waiter* next = nullptr;
+    struct head {
+        first_due first{};
+        std::uint64_t commits = 0;
+        std::uint64_t changes = 0; ///< 0: not read yet
     };
-
-    [[nodiscard]] std::uint64_t count(std::string_view queue) const {
-        const auto found = counts_.find(queue);
-        return found == counts_.end() ? uncounted_ : found->second + uncounted_;
-    }
-
-    /// If there is no memory for the name, every queue is woken.
-    bool try_to_count(const std::string& queue) noexcept {
-        try {
-            counts_[queue] += 1;
-            return true;
-        } catch (...) {
-            uncounted_ += 1;
-            return false;
-        }
-    }
-
-    void add(waiter& one) noexcept { one.next = std::exchange(first_, &one); }
-
-    /// The next thread in the list becomes the watcher, if this one was.
-    void remove(waiter& one) noexcept {
-        auto** at = &first_;
-        while (*at != &one) {
-            at = &(*at)->next;
-        }
-        *at = one.next;
-        if (watcher_ == &one) {
-            watcher_ = nullptr;
-            if (first_ != nullptr) {
-                first_->changed.notify_one();
-            }
-        }
-    }
-
-    void notify(waiter& one) noexcept {
-        if (watcher_ == &one) {
-            events_.interrupt();
-        } else {
-            one.changed.notify_one();
-        }
-    }
-
-    void wake_all_but_of(const void* source) noexcept {
-        for (auto* one = first_; one != nullptr; one = one->next) {
-            if (one->source != source) {
-                one->is_woken = true;
-                notify(*one);
-            }
-        }
-    }
-
-    /// Waits for one event, and acts on what other processes have committed. Unlocks meanwhile.
-    template <class Source>
-    void watch(std::unique_lock<std::mutex>& lock, Source& of, clock::time_point until) {
-        const auto known = commits_;
-        lock.unlock();
-        std::optional<std::uint64_t> now;
-        try {
-            const bool is_told = events_.begin();
-            now = of.commits();
-            if (*now == known) {
-                events_.wait(std::min(until, clock::now() + pause_before_look(of.look_every(is_told))));
-                now = of.commits();
-            }
-        } catch (...) { // each waiting thread finds out for itself
-            now.reset();
-        }
-        lock.lock();
-        if (!now) {
-            wake_all_but_of(nullptr);
-        } else if (*now != known) {
-            commits_ = *now;
-            wake_all_but_of(&of);
-            wake_changed(lock, of);
-        }
-    }
-
-    /// A commit can be seen only a moment after its last write, as long as the disk takes. So the watcher looks soon after
-    /// a write, and then ever more rarely.
-    [[nodiscard]] clock::duration pause_before_look(clock::duration usual) const noexcept {
-        constexpr std::chrono::microseconds soonest{300};
-        constexpr std::chrono::milliseconds slowest_disk{500};
-        const auto since = events_.since_write();
-        return since < slowest_disk ? std::clamp<clock::duration>(since, soonest, usual) : usual;
-    }
-
-    /// Wakes the threads in whose queues another entry is first now.
-    template <class Source>
-    void wake_changed(std::unique_lock<std::mutex>& lock, Source& of) {
-        try {
-            std::map<std::string, first_due, std::less<>> firsts;
-            for (auto* one = first_; one != nullptr; one = one->next) {
-                if (one->source == &of) {
-                    firsts.try_emplace(std::string(one->queue));
-                }
-            }
-            lock.unlock();
-            for (auto& [queue, first] : firsts) {
-                first = of.first(queue);
-            }
-            lock.lock();
-            for (auto* one = first_; one != nullptr; one = one->next) {
-                const auto now = firsts.find(one->queue);
-                const auto before = known_.find(one->queue);
-                if (one->source == &of && now != firsts.end() &&
-                    (before == known_.end() || before->second != now->second)) {
-                    one->is_woken = true;
-                    notify(*one);
-                }
-            }
-            known_ = std::move(firsts);
-        } catch (...) {
-            if (!lock.owns_lock()) {
-                lock.lock();
-            }
-            known_.clear();
-            wake_all_but_of(nullptr);
-        }
-    }
-
     std::mutex mutex_{};
-    file_events events_;
-    std::map<std::string, std::uint64_t, std::less<>> counts_{};
-    std::uint64_t uncounted_ = 0;
-    waiter* first_ = nullptr;
-    waiter* watcher_ = nullptr;
-    std::uint64_t commits_ = 0; ///< of other processes, as far as a watcher has noticed them
-    std::map<std::string, first_due, std::less<>> known_{}; ///< of the watcher's source, at its last look
+    std::map<std::string, head, std::less<>> heads_{};
 };
 
 } // namespace sqlite::detail
@@ -2222,6 +1931,342 @@ namespace sqlite::detail {
     check(how.watch_every, milliseconds{1}, "watch_every");
     return how;
 }
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/detail/file_events.hpp
+// Tells when the files of a database are written, by this process or by another one. On Linux the kernel says so
+// (inotify); elsewhere, and if the kernel has no more watches to give, a wait only ends after its time.
+//
+// One thread waits at a time; any thread may interrupt it.
+
+#if defined(__linux__)
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+#else
+#include <condition_variable>
+#include <mutex>
+#endif
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class file_events {
+  public:
+    using clock = std::chrono::steady_clock;
+
+#if defined(__linux__)
+    explicit file_events(std::string database)
+        : database_(std::move(database)), log_(database_ + "-wal"), interrupts_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+          writes_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
+    file_events(const file_events&) = delete;
+    file_events& operator=(const file_events&) = delete;
+    ~file_events() {
+        for (const int one : {interrupts_, writes_}) {
+            if (one >= 0) {
+                ::close(one);
+            }
+        }
+    }
+
+    /// Whether the next `wait` ends when another process commits. Asks for the files that are at the paths now.
+    [[nodiscard]] bool begin() noexcept {
+        if (writes_ < 0 || interrupts_ < 0) {
+            return false;
+        }
+        ::inotify_add_watch(writes_, database_.c_str(), IN_MODIFY); // commits without a log
+        return ::inotify_add_watch(writes_, log_.c_str(), IN_MODIFY) >= 0;
+    }
+
+    /// Waits until a file is written, `interrupt` is called, or `until`. May also end earlier.
+    void wait(clock::time_point until) noexcept {
+        // Every commit of this process is an event, too. One look in a millisecond is enough for all of them.
+        if (const auto pause = std::min(last_event_ + shortest_pause, until); clock::now() < pause) {
+            if (poll_until(pause, false)) {
+                return;
+            }
+        }
+        poll_until(until, true);
+    }
+
+    /// How long ago `wait` has noticed that a file was written.
+    [[nodiscard]] clock::duration since_write() const noexcept { return clock::now() - last_event_; }
+
+    /// Ends the present wait, or the next one.
+    void interrupt() noexcept {
+        if (interrupts_ >= 0) {
+            ::eventfd_write(interrupts_, 1);
+        }
+    }
+
+  private:
+    static constexpr std::chrono::milliseconds shortest_pause{1};
+
+    /// Returns whether it was interrupted.
+    bool poll_until(clock::time_point until, bool hears_writes) noexcept {
+        const auto left = std::chrono::ceil<std::chrono::nanoseconds>(until - clock::now());
+        const auto wait = std::clamp<std::chrono::nanoseconds>(left, {}, std::chrono::hours{1});
+        const timespec at_most{static_cast<time_t>(wait.count() / 1'000'000'000), wait.count() % 1'000'000'000};
+        std::array<pollfd, 2> on{{{interrupts_, POLLIN, 0}, {hears_writes ? writes_ : -1, POLLIN, 0}}};
+        if (::ppoll(on.data(), on.size(), &at_most, nullptr) <= 0) {
+            return false;
+        }
+        if (on[1].revents != 0) {
+            last_event_ = clock::now();
+            std::array<char, 4096> events{};
+            while (::read(writes_, events.data(), events.size()) > 0) {
+            }
+        }
+        eventfd_t count = 0;
+        return on[0].revents != 0 && ::eventfd_read(interrupts_, &count) == 0;
+    }
+
+    std::string database_;
+    std::string log_;
+    int interrupts_;
+    int writes_;
+    clock::time_point last_event_{};
+#else
+    explicit file_events(const std::string& /*database*/) {}
+    [[nodiscard]] bool begin() const noexcept { return false; }
+    [[nodiscard]] clock::duration since_write() const noexcept { return clock::duration::max(); }
+    void wait(clock::time_point until) {
+        std::unique_lock lock(mutex_);
+        interrupted_.wait_until(lock, until, [&] { return is_interrupted_; });
+        is_interrupted_ = false;
+    }
+    void interrupt() noexcept {
+        {
+            const std::lock_guard lock(mutex_);
+            is_interrupted_ = true;
+        }
+        interrupted_.notify_one();
+    }
+
+  private:
+    std::mutex mutex_{};
+    std::condition_variable interrupted_{};
+    bool is_interrupted_ = false;
+#endif
+};
+
+} // namespace sqlite::detail
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/sqlite/detail/wake_ups.hpp
+// The threads of this process that wait for work in a file, and the numbers that end their waits. A commit of this process
+// wakes the threads that wait for one of its queues. To notice commits of other processes, one of the waiting threads, the
+// watcher, also looks at the file, and wakes those whose queues they concern.
+//
+// Safe for any number of threads.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite::detail {
+
+class wake_ups {
+  public:
+    using clock = std::chrono::steady_clock;
+
+    explicit wake_ups(const std::string& database) : events_(database) {}
+
+    /// The number of wake-ups of the queue by this process.
+    [[nodiscard]] std::uint64_t count_of(std::string_view queue) {
+        const std::lock_guard lock(mutex_);
+        return count(queue);
+    }
+
+    /// A commit of this process may have made work in these queues due sooner.
+    void wake(const std::vector<std::string>& queues) noexcept {
+        const std::lock_guard lock(mutex_);
+        for (const auto& queue : queues) {
+            const bool is_counted = try_to_count(queue);
+            for (auto* one = first_; one != nullptr; one = one->next) {
+                if (one->queue == queue || !is_counted) {
+                    notify(*one);
+                }
+            }
+        }
+    }
+
+    /// What a thread knew when it decided to wait.
+    struct start {
+        std::uint64_t count = 0;   ///< `count_of` its queue
+        std::uint64_t commits = 0; ///< `commits` of its source
+        std::uint64_t foreign = 0; ///< `count_foreign` of its source
+    };
+
+    /// Waits until `count_of` the queue or `count_foreign` has changed, until `until`, or a stop is requested. May also
+    /// return earlier. `Source` says what other processes have done:
+    ///  1. `std::uint64_t commits()` grows with their commits;
+    ///  2. `std::uint64_t count_foreign(const std::string& queue)` grows with those that concern the queue;
+    ///  3. `clock::duration look_every(bool is_told)` is how often to look, if the system tells of commits or not.
+    template <class Source>
+    void wait(Source& of, std::string_view queue, const start& from, clock::time_point until,
+              const std::stop_token& stop) {
+        waiter me{.source = &of, .queue = queue, .foreign = from.foreign};
+        const std::stop_callback on_stop(stop, [&] {
+            const std::lock_guard lock(mutex_);
+            me.is_woken = true;
+            notify(me);
+        });
+        std::unique_lock lock(mutex_);
+        if (commits_ > from.commits) {
+            return; // noticed since the thread has looked
+        }
+        add(me);
+        while (!me.is_woken && count(queue) == from.count && clock::now() < until) {
+            if (watcher_ == nullptr) {
+                watcher_ = &me;
+            }
+            if (watcher_ == &me) {
+                watch(lock, of, until);
+            } else {
+                me.changed.wait_until(lock, until);
+            }
+        }
+        remove(me);
+    }
+
+  private:
+    struct waiter {
+        const void* source = nullptr;
+        std::string_view queue{};
+        std::uint64_t foreign = 0;
+        bool is_woken = false;
+        std::condition_variable changed{};
+        waiter* next = nullptr;
+    };
+
+    [[nodiscard]] std::uint64_t count(std::string_view queue) const {
+        const auto found = counts_.find(queue);
+        return found == counts_.end() ? uncounted_ : found->second + uncounted_;
+    }
+
+    /// If there is no memory for the name, every queue is woken.
+    bool try_to_count(const std::string& queue) noexcept {
+        try {
+            counts_[queue] += 1;
+            return true;
+        } catch (...) {
+            uncounted_ += 1;
+            return false;
+        }
+    }
+
+    void add(waiter& one) noexcept { one.next = std::exchange(first_, &one); }
+
+    /// The next thread in the list becomes the watcher, if this one was.
+    void remove(waiter& one) noexcept {
+        auto** at = &first_;
+        while (*at != &one) {
+            at = &(*at)->next;
+        }
+        *at = one.next;
+        if (watcher_ == &one) {
+            watcher_ = nullptr;
+            if (first_ != nullptr) {
+                first_->changed.notify_one();
+            }
+        }
+    }
+
+    void notify(waiter& one) noexcept {
+        if (watcher_ == &one) {
+            events_.interrupt();
+        } else {
+            one.changed.notify_one();
+        }
+    }
+
+    void wake_all_but_of(const void* source) noexcept {
+        for (auto* one = first_; one != nullptr; one = one->next) {
+            if (one->source != source) {
+                one->is_woken = true;
+                notify(*one);
+            }
+        }
+    }
+
+    /// Waits for one event, and acts on what other processes have committed. Unlocks meanwhile.
+    template <class Source>
+    void watch(std::unique_lock<std::mutex>& lock, Source& of, clock::time_point until) {
+        const auto known = commits_;
+        lock.unlock();
+        std::optional<std::uint64_t> now;
+        try {
+            const bool is_told = events_.begin();
+            now = of.commits();
+            if (*now == known) {
+                events_.wait(std::min(until, clock::now() + pause_before_look(of.look_every(is_told))));
+                now = of.commits();
+            }
+        } catch (...) { // each waiting thread finds out for itself
+            now.reset();
+        }
+        lock.lock();
+        if (!now) {
+            wake_all_but_of(nullptr);
+        } else if (*now != known) {
+            commits_ = *now;
+            wake_all_but_of(&of);
+            wake_changed(lock, of);
+        }
+    }
+
+    /// A commit can be seen only a moment after its last write, as long as the disk takes. So the watcher looks soon after
+    /// a write, and then ever more rarely.
+    [[nodiscard]] clock::duration pause_before_look(clock::duration usual) const noexcept {
+        constexpr std::chrono::microseconds soonest{300};
+        constexpr std::chrono::milliseconds slowest_disk{500};
+        const auto since = events_.since_write();
+        return since < slowest_disk ? std::clamp<clock::duration>(since, soonest, usual) : usual;
+    }
+
+    /// Wakes the threads whose queues the commits of other processes concern.
+    template <class Source>
+    void wake_changed(std::unique_lock<std::mutex>& lock, Source& of) {
+        try {
+            std::map<std::string, std::uint64_t, std::less<>> foreign;
+            for (auto* one = first_; one != nullptr; one = one->next) {
+                if (one->source == &of) {
+                    foreign.try_emplace(std::string(one->queue));
+                }
+            }
+            lock.unlock();
+            for (auto& [queue, count] : foreign) {
+                count = of.count_foreign(queue);
+            }
+            lock.lock();
+            for (auto* one = first_; one != nullptr; one = one->next) {
+                const auto now = foreign.find(one->queue);
+                if (one->source == &of && now != foreign.end() && now->second != one->foreign) {
+                    one->is_woken = true;
+                    notify(*one);
+                }
+            }
+        } catch (...) {
+            if (!lock.owns_lock()) {
+                lock.lock();
+            }
+            wake_all_but_of(nullptr);
+        }
+    }
+
+    std::mutex mutex_{};
+    file_events events_;
+    std::map<std::string, std::uint64_t, std::less<>> counts_{};
+    std::uint64_t uncounted_ = 0;
+    waiter* first_ = nullptr;
+    waiter* watcher_ = nullptr;
+    std::uint64_t commits_ = 0; ///< of other processes, as far as a watcher has noticed them
+};
 
 } // namespace sqlite::detail
 } // namespace v0
@@ -2810,12 +2855,14 @@ class file {
     /// A number that grows when another process has committed since the last look.
     [[nodiscard]] std::uint64_t commits() { return registry_->watch().look(path_, options_); }
 
-    /// Reads what is committed.
-    [[nodiscard]] first_due first(const std::string& queue) {
-        auto reader = take_reader();
-        const auto found = find_first_due(*reader, queue);
-        give_back(std::move(reader));
-        return found;
+    /// A number that grows when another process has committed something that concerns the queue.
+    [[nodiscard]] std::uint64_t count_foreign(std::string_view queue) {
+        return heads_.count_changes(queue, commits(), [&] {
+            auto reader = take_reader();
+            const auto first = find_first_due(*reader, queue);
+            give_back(std::move(reader));
+            return first;
+        });
     }
 
     /// If the system tells of commits, a look is only for those of which it did not.
@@ -2949,6 +2996,7 @@ class file {
     std::unique_ptr<connection> writer_;       // used by the transaction that has the turn
 
     detail::shared_commit shared_commit_{};
+    queue_heads heads_{};
 
     std::mutex mutex_{};
     std::vector<std::unique_ptr<connection>> idle_{};
@@ -3776,12 +3824,11 @@ class store : public validated_reader<store> {
         });
     }
 
-    /// A number that grows with every commit of this process that may have made work in the queue due sooner, and with
-    /// every commit of other processes.
+    /// A number that grows with every commit that may have made work in the queue due sooner.
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
         validate_queue(queue, detail::supported.limits);
         const auto now = look(queue);
-        return now.count + now.commits;
+        return now.count + now.foreign;
     }
 
     /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns
@@ -3796,7 +3843,7 @@ class store : public validated_reader<store> {
         validate_queue(queue, detail::supported.limits);
         for (;;) {
             const auto now = look(queue);
-            const auto present = now.count + now.commits;
+            const auto present = now.count + now.foreign;
             if (present != seen || clock::now() >= until || stop.stop_requested()) {
                 return present;
             }
@@ -3825,7 +3872,10 @@ class store : public validated_reader<store> {
 
     [[nodiscard]] detail::wake_ups::start look(std::string_view queue) const {
         return detail::translate_bad_alloc([&] {
-            return detail::wake_ups::start{file_->registry().wake_ups().count_of(queue), file_->commits()};
+            detail::wake_ups::start out{.count = file_->registry().wake_ups().count_of(queue),
+                                        .commits = file_->commits()};
+            out.foreign = file_->count_foreign(queue);
+            return out;
         });
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waiting for work: commits of this process are heard at once, those of others within the interval.
+// Waiting for work: commits of this process are heard at once, those of others within milliseconds on Linux.
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -49,6 +49,16 @@ std::optional<clock::duration> woken_after(store_type store, const std::string& 
 void put_one(store_type store, std::uint64_t n, const std::string& queue = "q") {
     const auto d = draft_of(n, queue);
     vouch::enqueue(store, std::span(&d, 1), t0);
+}
+
+/// Commits as another process would. The entry with the highest number is due first.
+void put_from_elsewhere(application& app, std::uint64_t n, const std::string& queue = "q") {
+    vouch::sqlite::joined outbox(app.connection());
+    auto d = draft_of(n, queue);
+    d.due_at = t0 - std::chrono::microseconds(n);
+    app.execute("BEGIN IMMEDIATE");
+    outbox.enqueue(std::span(&d, 1), t0);
+    app.execute("COMMIT");
 }
 
 } // namespace
@@ -115,6 +125,60 @@ TEST_CASE("wakes: a commit of another connection is noticed within the interval"
     CHECK(*after < 2s);
 }
 
+#if defined(__linux__)
+namespace {
+
+/// How often waits for the queue end until a stop is requested.
+int count_wakes(store_type store, const std::string& queue, const std::stop_token& stop) {
+    int out = 0;
+    for (auto seen = store.wakes(queue); !stop.stop_requested();) {
+        const auto now = store.wait(queue, seen, 10s, stop);
+        out += now != seen && !stop.stop_requested() ? 1 : 0;
+        seen = now;
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("wakes: a commit of another process is heard soon, however rarely the store looks") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    const store_type store(path, {.watch_every = 10min});
+    application app(path);
+    for (std::uint64_t n = 1; n <= 5; ++n) {
+        const auto after = woken_after(store, "q", [&] { put_from_elsewhere(app, n); });
+        REQUIRE(after);
+        CHECK(*after < 2s);
+    }
+}
+
+TEST_CASE("wakes: commits of another process wake those whose queue has another first entry, and hardly any others") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    const store_type store(path, {.watch_every = 10min});
+    application app(path);
+    put_from_elsewhere(app, 100, "r"); // stays first in its queue
+    std::stop_source stop;
+    const auto count = [&](const std::string& queue) {
+        return std::async(std::launch::async, [&store, queue, token = stop.get_token()] {
+            return count_wakes(store, queue, token);
+        });
+    };
+    auto busy = count("q");
+    auto idle = count("r");
+    for (std::uint64_t n = 1; n <= 20; ++n) {
+        std::this_thread::sleep_for(20ms);
+        put_from_elsewhere(app, n);
+    }
+    std::this_thread::sleep_for(50ms);
+    stop.request_stop();
+    const int woken = busy.get();
+    CHECK(woken > 5); // several commits may be one wake-up
+    CHECK(idle.get() * 2 < woken);
+}
+#endif
+
 TEST_CASE("wakes: what was committed between looking and waiting is not slept through") {
     const folder folder;
     const auto path = folder.fresh_path();
@@ -122,7 +186,8 @@ TEST_CASE("wakes: what was committed between looking and waiting is not slept th
     for (const bool abroad : {false, true}) {
         const auto seen = store.wakes("q");
         if (abroad) {
-            application(path).execute("CREATE TABLE orders (id)");
+            application app(path);
+            put_from_elsewhere(app, 2);
         } else {
             put_one(store, 1);
         }
@@ -130,6 +195,21 @@ TEST_CASE("wakes: what was committed between looking and waiting is not slept th
         CHECK(store.wait("q", seen, 3s, {}) != seen);
         CHECK(clock::now() - begun < 2s);
     }
+}
+
+TEST_CASE("wakes: a commit of another process that makes nothing due sooner leaves the number as it is") {
+    const folder folder;
+    const auto path = folder.fresh_path();
+    const store_type store(path);
+    application app(path);
+    put_from_elsewhere(app, 5);
+    const auto seen = store.wakes("q");
+    app.execute("CREATE TABLE orders (id)");
+    put_from_elsewhere(app, 4); // due behind the first
+    put_from_elsewhere(app, 6, "r");
+    CHECK(store.wakes("q") == seen);
+    put_from_elsewhere(app, 7);
+    CHECK(store.wakes("q") == seen + 1);
 }
 
 TEST_CASE("wakes: a rollback, a claim and another queue's work wake no waiter") {
@@ -187,12 +267,11 @@ TEST_CASE("wakes: a commit of others right behind one of this process is heard")
     const auto path = folder.fresh_path();
     store_type store(path);
     application app(path);
-    app.execute("CREATE TABLE orders (id)");
     auto seen = store.wakes("q");
     for (std::uint64_t n = 1; n <= 20; ++n) {
         CAPTURE(n);
         put_one(store, n, "r");
-        app.execute("INSERT INTO orders VALUES (1)");
+        put_from_elsewhere(app, 1000 + n);
         if (n % 2 == 0) {
             put_one(store, 100 + n, "r");
         }

@@ -123,7 +123,7 @@ template <class Store>
         return store.enqueue(drafts, now);
     } else {
         typename Store::transaction tx = store.begin();
-        return enqueue_and_commit(tx, drafts, now);
+        return detail::enqueue_and_commit(tx, drafts, now);
     }
 }
 

@@ -182,12 +182,11 @@ class store : public validated_reader<store> {
         });
     }
 
-    /// A number that grows with every commit of this process that may have made work in the queue due sooner, and with
-    /// every commit of other processes.
+    /// A number that grows with every commit that may have made work in the queue due sooner.
     [[nodiscard]] std::uint64_t wakes(std::string_view queue) const {
         validate_queue(queue, detail::supported.limits);
         const auto now = look(queue);
-        return now.count + now.commits;
+        return now.count + now.foreign;
     }
 
     /// Waits until the queue's `wakes` differs from `seen`, `at_most` has passed, or a stop is requested. Returns
@@ -202,7 +201,7 @@ class store : public validated_reader<store> {
         validate_queue(queue, detail::supported.limits);
         for (;;) {
             const auto now = look(queue);
-            const auto present = now.count + now.commits;
+            const auto present = now.count + now.foreign;
             if (present != seen || clock::now() >= until || stop.stop_requested()) {
                 return present;
             }
@@ -231,7 +230,10 @@ class store : public validated_reader<store> {
 
     [[nodiscard]] detail::wake_ups::start look(std::string_view queue) const {
         return detail::translate_bad_alloc([&] {
-            return detail::wake_ups::start{file_->registry().wake_ups().count_of(queue), file_->commits()};
+            detail::wake_ups::start out{.count = file_->registry().wake_ups().count_of(queue),
+                                        .commits = file_->commits()};
+            out.foreign = file_->count_foreign(queue);
+            return out;
         });
     }
 

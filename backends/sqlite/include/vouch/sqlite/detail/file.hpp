@@ -22,6 +22,7 @@
 #include <vouch/sqlite/detail/file_registry.hpp>
 #include <vouch/sqlite/detail/lock_wait.hpp>
 #include <vouch/sqlite/detail/migration.hpp>
+#include <vouch/sqlite/detail/queue_heads.hpp>
 #include <vouch/sqlite/detail/result_codes.hpp>
 #include <vouch/sqlite/detail/session.hpp>
 #include <vouch/sqlite/detail/shared_commit.hpp>
@@ -180,12 +181,14 @@ class file {
     /// A number that grows when another process has committed since the last look.
     [[nodiscard]] std::uint64_t commits() { return registry_->watch().look(path_, options_); }
 
-    /// Reads what is committed.
-    [[nodiscard]] first_due first(const std::string& queue) {
-        auto reader = take_reader();
-        const auto found = find_first_due(*reader, queue);
-        give_back(std::move(reader));
-        return found;
+    /// A number that grows when another process has committed something that concerns the queue.
+    [[nodiscard]] std::uint64_t count_foreign(std::string_view queue) {
+        return heads_.count_changes(queue, commits(), [&] {
+            auto reader = take_reader();
+            const auto first = find_first_due(*reader, queue);
+            give_back(std::move(reader));
+            return first;
+        });
     }
 
     /// If the system tells of commits, a look is only for those of which it did not.
@@ -319,6 +322,7 @@ class file {
     std::unique_ptr<connection> writer_;       // used by the transaction that has the turn
 
     detail::shared_commit shared_commit_{};
+    queue_heads heads_{};
 
     std::mutex mutex_{};
     std::vector<std::unique_ptr<connection>> idle_{};

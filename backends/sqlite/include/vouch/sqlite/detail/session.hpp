@@ -16,9 +16,9 @@
 #include <vouch/contract/time.hpp>
 #include <vouch/sqlite/detail/connection.hpp>
 #include <vouch/sqlite/detail/partition.hpp>
+#include <vouch/sqlite/detail/queue_heads.hpp>
 #include <vouch/sqlite/detail/sql.hpp>
 #include <vouch/sqlite/detail/statement.hpp>
-#include <vouch/sqlite/detail/wake_ups.hpp>
 
 namespace vouch {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The threads of this process that wait for work in a file, and the numbers that end their waits. A commit of this process
 // wakes the threads that wait for one of its queues. To notice commits of other processes, one of the waiting threads, the
-// watcher, also looks at the file; it wakes those in whose queues another entry is first in turn now.
+// watcher, also looks at the file, and wakes those whose queues they concern.
 //
 // Safe for any number of threads.
 #pragma once
@@ -20,15 +20,11 @@
 #include <utility>
 #include <vector>
 
-#include <vouch/contract/time.hpp>
 #include <vouch/sqlite/detail/file_events.hpp>
 
 namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
-
-/// The entry that is first in turn in a queue: its gate and its sequence. None if no entry has a gate.
-using first_due = std::optional<std::pair<time_point, std::uint64_t>>;
 
 class wake_ups {
   public:
@@ -59,17 +55,18 @@ class wake_ups {
     struct start {
         std::uint64_t count = 0;   ///< `count_of` its queue
         std::uint64_t commits = 0; ///< `commits` of its source
+        std::uint64_t foreign = 0; ///< `count_foreign` of its source
     };
 
-    /// Waits until `count_of` the queue has changed, another process has committed something that concerns it, `until`, or
-    /// a stop is requested. May also return earlier. `Source` says what is in the file:
-    ///  1. `std::uint64_t commits()` grows with commits of other processes;
-    ///  2. `detail::first_due first(const std::string& queue)`;
+    /// Waits until `count_of` the queue or `count_foreign` has changed, until `until`, or a stop is requested. May also
+    /// return earlier. `Source` says what other processes have done:
+    ///  1. `std::uint64_t commits()` grows with their commits;
+    ///  2. `std::uint64_t count_foreign(const std::string& queue)` grows with those that concern the queue;
     ///  3. `clock::duration look_every(bool is_told)` is how often to look, if the system tells of commits or not.
     template <class Source>
     void wait(Source& of, std::string_view queue, const start& from, clock::time_point until,
               const std::stop_token& stop) {
-        waiter me{.source = &of, .queue = queue};
+        waiter me{.source = &of, .queue = queue, .foreign = from.foreign};
         const std::stop_callback on_stop(stop, [&] {
             const std::lock_guard lock(mutex_);
             me.is_woken = true;
@@ -83,7 +80,6 @@ class wake_ups {
         while (!me.is_woken && count(queue) == from.count && clock::now() < until) {
             if (watcher_ == nullptr) {
                 watcher_ = &me;
-                known_.clear(); // commits may have been missed while no thread was watching
             }
             if (watcher_ == &me) {
                 watch(lock, of, until);
@@ -98,6 +94,7 @@ class wake_ups {
     struct waiter {
         const void* source = nullptr;
         std::string_view queue{};
+        std::uint64_t foreign = 0;
         bool is_woken = false;
         std::condition_variable changed{};
         waiter* next = nullptr;
@@ -188,36 +185,32 @@ class wake_ups {
         return since < slowest_disk ? std::clamp<clock::duration>(since, soonest, usual) : usual;
     }
 
-    /// Wakes the threads in whose queues another entry is first now.
+    /// Wakes the threads whose queues the commits of other processes concern.
     template <class Source>
     void wake_changed(std::unique_lock<std::mutex>& lock, Source& of) {
         try {
-            std::map<std::string, first_due, std::less<>> firsts;
+            std::map<std::string, std::uint64_t, std::less<>> foreign;
             for (auto* one = first_; one != nullptr; one = one->next) {
                 if (one->source == &of) {
-                    firsts.try_emplace(std::string(one->queue));
+                    foreign.try_emplace(std::string(one->queue));
                 }
             }
             lock.unlock();
-            for (auto& [queue, first] : firsts) {
-                first = of.first(queue);
+            for (auto& [queue, count] : foreign) {
+                count = of.count_foreign(queue);
             }
             lock.lock();
             for (auto* one = first_; one != nullptr; one = one->next) {
-                const auto now = firsts.find(one->queue);
-                const auto before = known_.find(one->queue);
-                if (one->source == &of && now != firsts.end() &&
-                    (before == known_.end() || before->second != now->second)) {
+                const auto now = foreign.find(one->queue);
+                if (one->source == &of && now != foreign.end() && now->second != one->foreign) {
                     one->is_woken = true;
                     notify(*one);
                 }
             }
-            known_ = std::move(firsts);
         } catch (...) {
             if (!lock.owns_lock()) {
                 lock.lock();
             }
-            known_.clear();
             wake_all_but_of(nullptr);
         }
     }
@@ -229,7 +222,6 @@ class wake_ups {
     waiter* first_ = nullptr;
     waiter* watcher_ = nullptr;
     std::uint64_t commits_ = 0; ///< of other processes, as far as a watcher has noticed them
-    std::map<std::string, first_due, std::less<>> known_{}; ///< of the watcher's source, at its last look
 };
 
 } // namespace sqlite::detail
