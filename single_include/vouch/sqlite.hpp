@@ -906,6 +906,7 @@ enum class sql : std::uint8_t {
     counts,
     next_due,
     first_due,
+    new_since,
     last_sequence,
     raise_floor,
     insert,
@@ -1032,6 +1033,9 @@ inline constexpr std::array statements{
 
     sql_text{sql::first_due, R"(SELECT gate, sequence FROM @entries INDEXED BY @entries_gate
  WHERE partition = ?1 AND gate >= -9223372036854775808 ORDER BY gate, sequence LIMIT 1)"},
+    // Whether the live partition ?1 has rows above ?2. Reads these rows only.
+    sql_text{sql::new_since, R"(SELECT ifnull((SELECT max(sequence) FROM @entries), 0),
+ EXISTS (SELECT 1 FROM @entries e WHERE e.sequence > ?2 AND +e.partition = ?1))"},
 
     // Enqueue. Sequences are never reused: the floor is the highest sequence that was purged from the end.
     sql_text{sql::last_sequence, R"(SELECT max(ifnull((SELECT max(sequence) FROM @entries), 0),
@@ -1579,9 +1583,9 @@ inline void read_entry(const run& row, entry& e, bool has_payload = true) {
 } // namespace vouch
 
 // ---- vouch/sqlite/detail/queue_heads.hpp
-// Which queues the commits of other processes concern. A commit can make work in a queue due sooner only if another entry
-// is first in turn after it. So the first entry of each queue that a thread waits for is remembered, and compared when
-// another process has committed.
+// Which queues the commits of other processes concern. A commit can make work in a queue due sooner if the queue has a new
+// entry, or another entry is first in turn. So both are remembered for each queue that a thread waits for, and compared
+// when another process has committed.
 //
 // Safe for any number of threads.
 
@@ -1589,41 +1593,49 @@ namespace vouch {
 inline namespace v0 {
 namespace sqlite::detail {
 
-/// The entry that is first in turn in a queue: its gate and its sequence. None if no entry has a gate.
-using first_due = std::optional<std::pair<time_point, std::uint64_t>>;
+/// What is stored in a queue, as far as it matters to a thread that waits.
+struct queue_head {
+    std::optional<std::pair<time_point, std::uint64_t>>
+        first{};            ///< gate and sequence of the entry that is first in turn
+    std::uint64_t last = 0; ///< the highest sequence of the file
+    bool has_new = false;   ///< a live entry has a higher sequence than was asked for
+};
 
 class queue_heads {
   public:
-    /// How often the queue was found with another first entry after a commit. `commits` is the present number of commits of
-    /// other processes; `read()` returns the queue's present first entry.
+    /// How often a commit was found to concern the queue. `commits` is the present number of commits of other processes;
+    /// `read(after)` returns the queue's present head, with `has_new` for sequences above `after`.
     template <class Read>
     [[nodiscard]] std::uint64_t count_changes(std::string_view queue, std::uint64_t commits, const Read& read) {
+        std::uint64_t after = INT64_MAX; // the first time, nothing counts as new
         {
             const std::lock_guard lock(mutex_);
-            const auto known = heads_.find(queue);
-            if (known != heads_.end() && known->second.commits >= commits) {
-                return known->second.changes;
+            if (const auto found = heads_.find(queue); found != heads_.end()) {
+                if (found->second.commits >= commits) {
+                    return found->second.changes;
+                }
+                after = found->second.head.last;
             }
         }
-        const first_due first = read();
+        const queue_head now = read(after);
         const std::lock_guard lock(mutex_);
-        auto& known = heads_[std::string(queue)];
-        if (known.commits < commits || known.changes == 0) { // no other thread was faster
-            known.changes += known.changes == 0 || known.first != first ? 1U : 0U;
-            known.first = first;
-            known.commits = commits;
+        auto& k = heads_[std::string(queue)];
+        if (k.commits < commits || k.changes == 0) { // no other thread was faster
+            k.changes += k.changes == 0 || now.has_new || now.first != k.head.first ? 1U : 0U;
+            k.head = now;
+            k.commits = commits;
         }
-        return known.changes;
+        return k.changes;
     }
 
   private:
-    struct head {
-        first_due first{};
+    struct known {
+        queue_head head{};
         std::uint64_t commits = 0;
         std::uint64_t changes = 0; ///< 0: not read yet
     };
     std::mutex mutex_{};
-    std::map<std::string, head, std::less<>> heads_{};
+    std::map<std::string, known, std::less<>> heads_{};
 };
 
 } // namespace sqlite::detail
@@ -1652,16 +1664,21 @@ namespace sqlite::detail {
     return expect_number(row.integer(0));
 }
 
-/// The entry of the queue that is first in turn.
-[[nodiscard]] inline first_due find_first_due(connection& on, std::string_view queue) {
+[[nodiscard]] inline queue_head find_head(connection& on, std::string_view queue, std::uint64_t after) {
+    queue_head out;
     const auto number = find_queue(on, queue);
-    run row(on.prepared(sql::first_due));
-    if (!number || !row.bind(number->partition(state::pending)).step()) {
-        return std::nullopt;
+    const auto partition = number ? number->partition(state::pending) : -1;
+    {
+        run row(on.prepared(sql::new_since));
+        row.bind(partition, after).step();
+        row.read_all(out.last, out.has_new);
     }
-    std::pair<time_point, std::uint64_t> found;
-    row.read_all(found.first, found.second);
-    return found;
+    run row(on.prepared(sql::first_due));
+    if (row.bind(partition).step()) {
+        out.first.emplace();
+        row.read_all(out.first->first, out.first->second);
+    }
+    return out;
 }
 
 /// Returns 0 if there is no such entry.
@@ -2857,11 +2874,11 @@ class file {
 
     /// A number that grows when another process has committed something that concerns the queue.
     [[nodiscard]] std::uint64_t count_foreign(std::string_view queue) {
-        return heads_.count_changes(queue, commits(), [&] {
+        return heads_.count_changes(queue, commits(), [&](std::uint64_t after) {
             auto reader = take_reader();
-            const auto first = find_first_due(*reader, queue);
+            const auto head = find_head(*reader, queue, after);
             give_back(std::move(reader));
-            return first;
+            return head;
         });
     }
 

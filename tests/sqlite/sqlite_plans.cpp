@@ -306,7 +306,7 @@ void use_everything(const std::string& path) {
     std::ignore = store.wakes("q");
     vouch::transact(store, [](auto& tx) { tx.enqueue(std::array{draft_of(99)}, t0); });
     sqlite::detail::connection reader(path, sqlite::detail::connection::role::reader, {});
-    CHECK(sqlite::detail::find_first_due(reader, "q")); // as a thread does that waits for work
+    CHECK(sqlite::detail::find_head(reader, "q", 0).first); // as a thread does that waits for work
     vouch::transact(store, [](auto& tx) {
         tx.enqueue(due(20), t0);
         std::ignore = tx.claim(request(t0, {.limit = 10}));

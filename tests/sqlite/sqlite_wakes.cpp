@@ -161,9 +161,8 @@ TEST_CASE("wakes: commits of another process wake those whose queue has another 
     put_from_elsewhere(app, 100, "r"); // stays first in its queue
     std::stop_source stop;
     const auto count = [&](const std::string& queue) {
-        return std::async(std::launch::async, [&store, queue, token = stop.get_token()] {
-            return count_wakes(store, queue, token);
-        });
+        return std::async(std::launch::async,
+                          [&store, queue, token = stop.get_token()] { return count_wakes(store, queue, token); });
     };
     auto busy = count("q");
     auto idle = count("r");
@@ -203,12 +202,18 @@ TEST_CASE("wakes: a commit of another process that makes nothing due sooner leav
     const store_type store(path);
     application app(path);
     put_from_elsewhere(app, 5);
-    const auto seen = store.wakes("q");
+    auto seen = store.wakes("q");
     app.execute("CREATE TABLE orders (id)");
-    put_from_elsewhere(app, 4); // due behind the first
     put_from_elsewhere(app, 6, "r");
     CHECK(store.wakes("q") == seen);
+    put_from_elsewhere(app, 4); // due behind the first
+    CHECK(store.wakes("q") == seen + 1);
     put_from_elsewhere(app, 7);
+    CHECK(store.wakes("q") == seen + 2);
+    put_from_elsewhere(app, 8, "r");
+    CHECK(store.wakes("q") == seen + 2);
+    seen = store.wakes("q");
+    app.execute("UPDATE vouch_entries SET gate = gate - 100 WHERE sequence = 1"); // as a nudge does
     CHECK(store.wakes("q") == seen + 1);
 }
 

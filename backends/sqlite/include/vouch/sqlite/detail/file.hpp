@@ -183,11 +183,11 @@ class file {
 
     /// A number that grows when another process has committed something that concerns the queue.
     [[nodiscard]] std::uint64_t count_foreign(std::string_view queue) {
-        return heads_.count_changes(queue, commits(), [&] {
+        return heads_.count_changes(queue, commits(), [&](std::uint64_t after) {
             auto reader = take_reader();
-            const auto first = find_first_due(*reader, queue);
+            const auto head = find_head(*reader, queue, after);
             give_back(std::move(reader));
-            return first;
+            return head;
         });
     }
 

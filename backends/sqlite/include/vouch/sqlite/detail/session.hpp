@@ -39,16 +39,21 @@ namespace sqlite::detail {
     return expect_number(row.integer(0));
 }
 
-/// The entry of the queue that is first in turn.
-[[nodiscard]] inline first_due find_first_due(connection& on, std::string_view queue) {
+[[nodiscard]] inline queue_head find_head(connection& on, std::string_view queue, std::uint64_t after) {
+    queue_head out;
     const auto number = find_queue(on, queue);
-    run row(on.prepared(sql::first_due));
-    if (!number || !row.bind(number->partition(state::pending)).step()) {
-        return std::nullopt;
+    const auto partition = number ? number->partition(state::pending) : -1;
+    {
+        run row(on.prepared(sql::new_since));
+        row.bind(partition, after).step();
+        row.read_all(out.last, out.has_new);
     }
-    std::pair<time_point, std::uint64_t> found;
-    row.read_all(found.first, found.second);
-    return found;
+    run row(on.prepared(sql::first_due));
+    if (row.bind(partition).step()) {
+        out.first.emplace();
+        row.read_all(out.first->first, out.first->second);
+    }
+    return out;
 }
 
 /// Returns 0 if there is no such entry.

@@ -40,6 +40,7 @@ enum class sql : std::uint8_t {
     counts,
     next_due,
     first_due,
+    new_since,
     last_sequence,
     raise_floor,
     insert,
@@ -166,6 +167,9 @@ inline constexpr std::array statements{
 
     sql_text{sql::first_due, R"(SELECT gate, sequence FROM @entries INDEXED BY @entries_gate
  WHERE partition = ?1 AND gate >= -9223372036854775808 ORDER BY gate, sequence LIMIT 1)"},
+    // Whether the live partition ?1 has rows above ?2. Reads these rows only.
+    sql_text{sql::new_since, R"(SELECT ifnull((SELECT max(sequence) FROM @entries), 0),
+ EXISTS (SELECT 1 FROM @entries e WHERE e.sequence > ?2 AND +e.partition = ?1))"},
 
     // Enqueue. Sequences are never reused: the floor is the highest sequence that was purged from the end.
     sql_text{sql::last_sequence, R"(SELECT max(ifnull((SELECT max(sequence) FROM @entries), 0),
