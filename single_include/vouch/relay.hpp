@@ -759,24 +759,27 @@ struct made_messages {
     std::vector<std::optional<outcome>> failed{};
 };
 
-[[nodiscard]] inline outcome failed_attempt(delivery& d, const caught_exception& why, const retry_policy& retry) {
+/// The retry has no time: when, and whether at all, is for the policy to say.
+[[nodiscard]] inline outcome failed_attempt(delivery& d, const caught_exception& why) {
     d.explain(why.text);
     if (why.is_permanent) {
         return bury{.error = why.code};
     }
-    return after_failure(d.entry(), why.code, retry, d.time());
+    return retry{.error = why.code};
 }
 
 template <class Make>
-[[nodiscard]] made_messages make_messages(delivery_batch& batch, const Make& make, const retry_policy& retry) {
+[[nodiscard]] made_messages make_messages(delivery_batch& batch, const Make& make) {
     made_messages out;
     out.failed.resize(batch.size());
+    out.messages.reserve(batch.size()); // both, so that memory that runs out leaves no message without its sender
+    out.senders.reserve(batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
         try {
             out.messages.push_back(make(batch[i].entry()));
             out.senders.push_back(i);
         } catch (...) {
-            out.failed[i] = failed_attempt(batch[i], caught_exception::current(), retry);
+            out.failed[i] = failed_attempt(batch[i], caught_exception::current());
         }
     }
     return out;
@@ -804,11 +807,12 @@ template <publisher Publisher>
     }
 }
 
-/// Publishes, and returns one outcome per entry: `confirmed(delivery)` for what the broker has confirmed.
-template <publisher Publisher, class Make, class Confirmed>
+/// Publishes, and returns one outcome per entry: `confirmed(delivery)` for what the broker has confirmed,
+/// `unconfirmed(delivery, code)` for what it may have or not, a bury for what it refuses.
+template <publisher Publisher, class Make, class Confirmed, class Unconfirmed>
 [[nodiscard]] std::vector<outcome> publish_batch(Publisher& to, delivery_batch& batch, const Make& make,
-                                                 const retry_policy& retry, const Confirmed& confirmed) {
-    auto made = make_messages(batch, make, retry);
+                                                 const Confirmed& confirmed, const Unconfirmed& unconfirmed) {
+    auto made = make_messages(batch, make);
     const auto answers = made.messages.empty() ? std::vector<confirmation>{} : confirmations_of(to, made, batch);
     auto& outcomes = made.failed;
     for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -818,9 +822,7 @@ template <publisher Publisher, class Make, class Confirmed>
         switch (answers[i].what) {
         case confirmation::kind::confirmed: out = confirmed(d); break;
         case confirmation::kind::refused: out = bury{.error = code.empty() ? "refused" : code}; break;
-        case confirmation::kind::unknown:
-            out = after_failure(d.entry(), code.empty() ? "unconfirmed" : code, retry, d.time());
-            break;
+        case confirmation::kind::unknown: out = unconfirmed(d, code.empty() ? "unconfirmed" : code); break;
         }
     }
     std::vector<outcome> out;
@@ -855,7 +857,8 @@ struct relay_options {
     std::string pattern = "#";  ///< the topics of the entries that are sent
     std::size_t size_max = 500; ///< messages per call of the publisher
     duration wait{};            ///< how long a worker's thread waits for more messages to send with the first
-    /// When to send again. By default there is no last attempt: a broker that is away for days loses nothing.
+    /// When to send again. By default there is no last attempt: a broker that is away for days loses nothing. What a
+    /// policy of yours leaves unset is the runner's to decide.
     retry_policy retry{.backoff = exponential{.base = std::chrono::seconds{1}, .max = std::chrono::minutes{1}},
                        .attempts_max = std::numeric_limits<std::uint32_t>::max()};
     /// What to send for an entry. An exception is that entry's failure; `reject` makes it dead.
@@ -871,8 +874,9 @@ class relay {
     [[nodiscard]] const relay_options& options() const noexcept { return options_; }
 
     [[nodiscard]] std::vector<outcome> operator()(delivery_batch& batch) const {
-        return detail::publish_batch(*to_, batch, options_.make, options_.retry,
-                                     [](const delivery&) -> outcome { return succeed{}; });
+        return detail::publish_batch(
+            *to_, batch, options_.make, [](const delivery&) -> outcome { return succeed{}; },
+            [](const delivery&, std::string code) -> outcome { return retry{.error = std::move(code)}; });
     }
 
   private:

@@ -180,8 +180,12 @@ class command_relay {
 
     [[nodiscard]] std::vector<outcome> operator()(delivery_batch& batch) const {
         auto out = detail::publish_batch(
-            *to_, batch, [&](const entry& e) { return message_for(e); }, {},
-            [&](delivery& d) { return after_confirmation(d); });
+            *to_, batch, [&](const entry& e) { return message_for(e); },
+            [&](delivery& d) { return sent(d, options_.resend_after); },
+            [&](delivery& d, std::string code) {
+                d.tag(std::move(code));
+                return sent(d, options_.retry_in);
+            });
         for (std::size_t i = 0; i < out.size(); ++i) {
             adapt(out[i], batch[i]);
         }
@@ -205,16 +209,18 @@ class command_relay {
         return out;
     }
 
-    [[nodiscard]] outcome after_confirmation(const delivery& d) const {
-        const auto again = later(d.time(), options_.resend_after);
+    /// The command has been sent, and may have arrived. It is marked as such, and stays open.
+    [[nodiscard]] static outcome sent(const delivery& d, duration again_in) {
+        const auto again = later(d.time(), again_in);
         if (detail::is_relayed(d.entry())) {
             return release{.at = again};
         }
         return advance{.progress = std::string(detail::relayed_progress), .at = again};
     }
 
-    /// A command has the attempts of its participant, so a broker that does not answer must not spend them. One that was
-    /// sent before may have arrived, even if the broker refuses it now.
+    /// A command has the attempts of its participant, so one that could not be sent must not spend them. One that was
+    /// sent before may have arrived, even if the broker refuses it now. Only what is refused at once had no effect: the
+    /// empty result says so.
     void adapt(outcome& o, delivery& d) const {
         if (const auto* const unsent = std::get_if<vouch::retry>(&o)) {
             d.tag(unsent->error);

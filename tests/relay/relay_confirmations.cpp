@@ -136,6 +136,17 @@ TEST_CASE("relay: a limit of attempts is the caller's choice") {
     CHECK(s.entry(id).last_error == "unconfirmed");
 }
 
+TEST_CASE("relay: what its policy leaves unset is the runner's to decide") {
+    scripted_publisher to;
+    to.answer = [](std::span<const message> m) { return std::vector<confirmation>(m.size()); };
+    vouch::relay_options options;
+    options.retry = {.attempts_max = 5};
+    sender s(to, options);
+    const auto id = s.put("p");
+    vouch::runner(s.outbox, s.router, {.queue = "out", .retry = {.backoff = vouch::fixed{7s}}}).run_once();
+    CHECK(s.entry(id).due_at == s.clock() + 7s);
+}
+
 TEST_CASE("relay: a publisher that throws says unknown of every message, with the code of its error") {
     struct fault {
         std::function<void()> act;

@@ -3,6 +3,7 @@
 // that are late, lost or copied, and random faults and deaths.
 #include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -177,6 +178,43 @@ TEST_CASE("command relay: a broker that does not answer costs a command no attem
     CHECK(command.state == vouch::state::pending);
     CHECK(command.attempts == 0);
     CHECK(command.epoch == 20);
+}
+
+TEST_CASE("command relay: a lost confirmation is no refusal, even if the command has one attempt") {
+    world w({.lost_confirmation = 1}, {}, vouch::retry_policy{.attempts_max = 1});
+    const auto saga = w.start();
+    w.orders_runner("sagas").run_until_idle();
+    w.orders_runner("inventory").run_once();
+    const auto command = command_of_step(w, "inventory");
+    CHECK(command.state == vouch::state::pending);
+    CHECK(command.attempts_max == 1);
+    REQUIRE(w.settle(saga));
+    CAPTURE(end_of(w, saga));
+    CHECK(w.done.calls == calls{"inventory.reserve", "payment.charge", "shipping.ship"});
+    CHECK(vouch::inspect(w.orders->stored, saga)->reason.empty());
+}
+
+TEST_CASE("command relay: a command that the broker refuses after a lost confirmation may have arrived") {
+    struct forgetful { // confirms nothing, then refuses
+        std::size_t calls = 0;
+        std::vector<vouch::confirmation> publish(std::span<const vouch::message> m) {
+            using kind = vouch::confirmation::kind;
+            return std::vector<vouch::confirmation>(m.size(), {++calls == 1 ? kind::unknown : kind::refused, "why"});
+        }
+    } to;
+    world w;
+    static_cast<void>(w.start());
+    w.orders_runner("sagas").run_until_idle();
+    vouch::router commands(w.orders->outbox);
+    commands.on(vouch::command_relay(to));
+    const vouch::runner_options of_inventory{.queue = "inventory"};
+    services::runner(w.orders->outbox, commands, of_inventory).run_once();
+    w.clock.pass(1s);
+    services::runner(w.orders->outbox, commands, of_inventory).run_once();
+    const auto command = command_of_step(w, "inventory");
+    CHECK(command.state == vouch::state::dead);
+    CHECK(command.last_error == "why");
+    CHECK_FALSE(command.result.has_value());
 }
 
 TEST_CASE("command relay: a command that the broker refuses at once is a known failure, and its step is not undone") {

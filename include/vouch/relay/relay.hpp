@@ -40,7 +40,8 @@ struct relay_options {
     std::string pattern = "#";  ///< the topics of the entries that are sent
     std::size_t size_max = 500; ///< messages per call of the publisher
     duration wait{};            ///< how long a worker's thread waits for more messages to send with the first
-    /// When to send again. By default there is no last attempt: a broker that is away for days loses nothing.
+    /// When to send again. By default there is no last attempt: a broker that is away for days loses nothing. What a
+    /// policy of yours leaves unset is the runner's to decide.
     retry_policy retry{.backoff = exponential{.base = std::chrono::seconds{1}, .max = std::chrono::minutes{1}},
                        .attempts_max = std::numeric_limits<std::uint32_t>::max()};
     /// What to send for an entry. An exception is that entry's failure; `reject` makes it dead.
@@ -56,8 +57,9 @@ class relay {
     [[nodiscard]] const relay_options& options() const noexcept { return options_; }
 
     [[nodiscard]] std::vector<outcome> operator()(delivery_batch& batch) const {
-        return detail::publish_batch(*to_, batch, options_.make, options_.retry,
-                                     [](const delivery&) -> outcome { return succeed{}; });
+        return detail::publish_batch(
+            *to_, batch, options_.make, [](const delivery&) -> outcome { return succeed{}; },
+            [](const delivery&, std::string code) -> outcome { return retry{.error = std::move(code)}; });
     }
 
   private:
