@@ -2,9 +2,12 @@
 // Publishes the messages of a batch of entries, and turns the broker's confirmations into outcomes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,26 +56,82 @@ template <class Make>
     return out;
 }
 
+/// One call of a publisher.
+struct publish_call {
+    std::vector<confirmation> answers{};
+    std::string text{}; ///< of what it has thrown
+    bool has_thrown = false;
+    bool may_be_a_message = false; ///< it has thrown, and not because the broker is away
+};
+
 /// A publisher that throws says `unknown` of every message. Its error's own code tells an operator more than its kind.
+template <publisher Publisher>
+[[nodiscard]] publish_call publish_together(Publisher& to, std::span<const message> messages) {
+    publish_call out;
+    const auto unknown = [&](std::string code) {
+        out.answers.assign(messages.size(), confirmation{confirmation::kind::unknown, std::move(code)});
+    };
+    try {
+        out.answers = to.publish(messages);
+        if (out.answers.size() != messages.size()) {
+            unknown("wrong_confirmation_count");
+        }
+    } catch (const error& e) {
+        const auto own = e.text_code();
+        unknown(own.empty() ? "broker_" + std::string(name_of(e.kind())) : std::string(own));
+        out.text = caught_exception::text_of(e);
+        out.has_thrown = true;
+        out.may_be_a_message = !e.is_transient();
+    } catch (...) {
+        auto why = caught_exception::current();
+        unknown(std::move(why.code));
+        out.text = std::move(why.text);
+        out.has_thrown = out.may_be_a_message = true;
+    }
+    return out;
+}
+
+/// After so many messages in a row for which the publisher throws, the fault is taken for the broker's.
+inline constexpr int throwing_messages_max = 5;
+
+/// A publisher that throws because of one message would throw for as long as that is in the batch. So the messages are
+/// sent again, each alone, and only those that it throws for stay unknown. If the broker is away, the rest is not tried.
+/// A message is not sent after one of its lane that may not have arrived.
+template <publisher Publisher>
+void publish_one_by_one(Publisher& to, const made_messages& made, delivery_batch& batch,
+                        std::vector<confirmation>& answers) {
+    std::vector<std::string_view> waiting; // lanes
+    int throwing = 0;                      // in a row
+    for (std::size_t i = 0; i < made.messages.size() && !batch.stop().stop_requested(); ++i) {
+        const auto& one = made.messages[i];
+        if (!one.lane.empty() && std::find(waiting.begin(), waiting.end(), one.lane) != waiting.end()) {
+            answers[i].code = "lane_waits";
+            continue;
+        }
+        auto call = publish_together(to, std::span(&one, 1));
+        answers[i] = std::move(call.answers.front());
+        batch[made.senders[i]].explain(std::move(call.text));
+        if (answers[i].what == confirmation::kind::unknown) {
+            waiting.push_back(one.lane);
+        }
+        throwing = call.has_thrown ? throwing + 1 : 0;
+        if (throwing == throwing_messages_max || (call.has_thrown && !call.may_be_a_message)) {
+            return;
+        }
+    }
+}
+
 template <publisher Publisher>
 [[nodiscard]] std::vector<confirmation> confirmations_of(Publisher& to, const made_messages& made,
                                                          delivery_batch& batch) {
-    const auto unknown = [&](std::string code) {
-        return std::vector<confirmation>(made.messages.size(),
-                                         confirmation{confirmation::kind::unknown, std::move(code)});
-    };
-    try {
-        auto answers = to.publish(made.messages);
-        return answers.size() == made.messages.size() ? std::move(answers) : unknown("wrong_confirmation_count");
-    } catch (const error& e) {
-        for (const auto i : made.senders) {
-            batch[i].explain(caught_exception::text_of(e));
-        }
-        const auto own = e.text_code();
-        return unknown(own.empty() ? "broker_" + std::string(name_of(e.kind())) : std::string(own));
-    } catch (...) {
-        return unknown(caught_exception::current().code);
+    auto all = publish_together(to, made.messages);
+    for (const auto i : made.senders) {
+        batch[i].explain(all.text);
     }
+    if (all.may_be_a_message && made.messages.size() > 1) {
+        publish_one_by_one(to, made, batch, all.answers);
+    }
+    return std::move(all.answers);
 }
 
 /// Publishes, and returns one outcome per entry: `confirmed(delivery)` for what the broker has confirmed,
