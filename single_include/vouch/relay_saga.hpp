@@ -172,9 +172,13 @@ struct command_relay_options {
 template <publisher Publisher>
 class command_relay {
   public:
-    /// The publisher must outlive the relay.
-    explicit command_relay(Publisher& to, command_relay_options options = {})
-        : to_(&to), options_(std::move(options)) {}
+    /// The publisher must outlive the relay. Throws `invalid_argument` if a time is not positive, or if the topic of the
+    /// replies is none.
+    explicit command_relay(Publisher& to, command_relay_options options = {}) : to_(&to), options_(std::move(options)) {
+        detail::check_required_name({"command_relay", "reply_topic"}, options_.reply_topic, limits{}.name_max);
+        check_positive("retry_in", options_.retry_in);
+        check_positive("resend_after", options_.resend_after);
+    }
 
     [[nodiscard]] const command_relay_options& options() const noexcept { return options_; }
 
@@ -193,6 +197,14 @@ class command_relay {
     }
 
   private:
+    /// Otherwise a command would be sent again at once, without an end.
+    static void check_positive(std::string_view option, duration given) {
+        if (given <= duration::zero()) {
+            detail::refuse({"command_relay", option},
+                           "is " + std::to_string(given.count()) + " us, it must be at least 1 us");
+        }
+    }
+
     /// The lane keeps the commands of one order in order, and the participant from handling two of them at a time.
     [[nodiscard]] message message_for(const entry& e) const {
         const auto command = command_of(e);

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <vouch/relay_saga.hpp>
@@ -215,6 +216,25 @@ TEST_CASE("command relay: a command that the broker refuses after a lost confirm
     CHECK(command.state == vouch::state::dead);
     CHECK(command.last_error == "why");
     CHECK_FALSE(command.result.has_value());
+}
+
+TEST_CASE("command relay: times that would send without an end, and a topic that is none, are refused") {
+    vouch::testing::broker broker;
+    vouch::testing::broker_publisher to(broker);
+    const auto is_refused = [&](vouch::command_relay_options how) {
+        try {
+            vouch::command_relay(to, std::move(how));
+        } catch (const vouch::error& e) {
+            return e.kind() == vouch::error_kind::invalid_argument;
+        }
+        return false;
+    };
+    CHECK(is_refused({.retry_in = 0us}));
+    CHECK(is_refused({.retry_in = -1us}));
+    CHECK(is_refused({.resend_after = 0us}));
+    CHECK(is_refused({.reply_topic = ""}));
+    CHECK(is_refused({.reply_topic = std::string(300, 't')}));
+    CHECK_FALSE(is_refused({.retry_in = 1us, .resend_after = vouch::duration::max()}));
 }
 
 TEST_CASE("command relay: a command that the broker refuses at once is a known failure, and its step is not undone") {
