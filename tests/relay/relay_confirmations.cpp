@@ -137,6 +137,34 @@ TEST_CASE("relay: a limit of attempts is the caller's choice") {
     CHECK(s.entry(id).last_error == "unconfirmed");
 }
 
+TEST_CASE("relay: a requeued entry is sent under the id of the first, which may have arrived") {
+    scripted_publisher to;
+    to.answer = [](std::span<const message> m) { return std::vector<confirmation>(m.size()); };
+    vouch::relay_options options;
+    options.retry.attempts_max = 1;
+    options.make = [](const vouch::entry& e) {
+        auto m = vouch::message_of(e);
+        m.id = e.payload == "own" ? "own id" : m.id;
+        return m;
+    };
+    sender s(to, options);
+    const auto first = s.put("p");
+    s.put("own");
+    s.runner.run_once();
+    for (int i = 0; i < 3; ++i) {
+        for (const auto& dead : s.store.list(vouch::query::dead("out"))) {
+            static_cast<void>(s.outbox.requeue(dead.id)); // of those that have a successor, nothing comes
+        }
+        s.runner.run_once();
+    }
+    REQUIRE(to.calls.size() == 4);
+    for (const auto& call : to.calls) {
+        REQUIRE(call.size() == 2);
+        CHECK(call[0].id == to_string(first));
+        CHECK(call[1].id == "own id");
+    }
+}
+
 TEST_CASE("relay: what its policy leaves unset is the runner's to decide") {
     scripted_publisher to;
     to.answer = [](std::span<const message> m) { return std::vector<confirmation>(m.size()); };
