@@ -347,7 +347,8 @@ class intake {
     static_assert(explain_store<Store>());
 
   public:
-    /// Consumer and outbox must outlive the intake. Throws `invalid_argument` for options that no message would fit.
+    /// Consumer and outbox must outlive the intake. Throws `invalid_argument` for options that no message would fit, and
+    /// for waits that are negative or longer than the store's longest lease; those of the backoff must not be 0.
     intake(Consumer& from, const outbox<Store>& into, intake_options options)
         : from_(from), outbox_(into), options_(std::move(options)), can_(into.store().capabilities()) {
         check();

@@ -318,7 +318,7 @@ inline namespace v0 {
 struct participant_options {
     std::string replies = "replies";        ///< the queue of the replies, in the participant's store
     std::string reply_topic = "saga.reply"; ///< for commands that do not name one
-    std::string marks = "undone";           ///< the queue of the marks; the same for all participants of a store
+    std::string marks = "undone";           ///< the queue of the marks of undone steps; no worker serves it
 };
 
 template <class Store>
