@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -39,7 +40,9 @@ namespace vouch {
 inline namespace v0 {
 
 struct message {
-    std::string id{};      ///< the same each time the message is sent; of a relay: the entry's id as text
+    /// The same each time the message is sent. Of a relay: as text the id of the entry, or of the first one if the entry
+    /// replaces a dead one.
+    std::string id{};
     std::string topic{};   ///< words joined by dots; brokers with routing keys route by it
     std::string payload{}; ///< bytes
     std::string key{};     ///< the entry's dedup key; empty: none
@@ -95,8 +98,8 @@ struct received {
 ///  3. `acknowledge` says that these messages are stored. It has no effect for messages of a connection that is lost:
 ///     they are delivered again.
 ///  4. `give_back` returns messages to the broker, to be delivered again soon.
-///  5. `set_aside` says that these messages can never be stored. A broker with dead-letter queues moves them there; for
-///     others it is `acknowledge`.
+///  5. `set_aside` says that these messages can never be stored whole. A broker with dead-letter queues moves them there;
+///     for others it is `acknowledge`.
 ///  6. `cancel` ends the delivery. Messages that have arrived and that `receive` has not returned go back to the broker.
 ///     After it `receive` returns nothing; what was received before may still be acknowledged or given back.
 ///  7. The number of messages that have arrived and are not acknowledged is bounded.
@@ -182,9 +185,10 @@ namespace detail {
 
 struct intake_plan {
     std::vector<draft> drafts{};
-    std::string refusal{};       ///< not empty: the one draft is buried with this code
-    bool leaves_payload = false; ///< the store cannot hold the payload; the broker should keep the message
-    std::string key{};           ///< of an expired message: its dedup key
+    std::size_t count = 0;      ///< of its drafts, once they are among those of the batch
+    std::string refusal{};      ///< not empty: the one draft is buried with this code
+    bool is_incomplete = false; ///< the draft lacks a part that broke a limit; the broker should keep the message
+    std::string key{};          ///< of an expired message: its dedup key
     /// Of an expired message: the other queues that have it if it has arrived in time before.
     std::vector<std::string> elsewhere{};
 };
@@ -196,7 +200,9 @@ class intake_planner {
 
     [[nodiscard]] intake_plan operator()(const received& r, time_point now) const {
         if (!r.malformed.empty()) {
-            return refused(r.message, error_code(r.malformed), now);
+            auto out = refused(r.message, error_code(r.malformed), now);
+            out.is_incomplete |= r.malformed != no_id; // the consumer could not read a part that is there
+            return out;
         }
         if (const auto wrong = wrong_id(r.message.id); !wrong.empty()) {
             return refused(r.message, std::string(wrong), now);
@@ -223,12 +229,14 @@ class intake_planner {
     }
 
   private:
+    static constexpr std::string_view no_id = "no_message_id";
+
     [[nodiscard]] std::string key_of(const message& m) const { return options_.source + '/' + m.id; }
 
     /// The code of what is wrong with a message's id; empty if it can be part of a dedup key.
     [[nodiscard]] std::string_view wrong_id(const std::string& id) const {
         if (id.empty()) {
-            return "no_message_id";
+            return no_id;
         }
         if (options_.source.size() + 1 + id.size() > can_.limits.name_max) {
             return "message_id_too_long";
@@ -251,7 +259,7 @@ class intake_planner {
         if (what.queue.empty()) {
             what.queue = options_.queue;
         }
-        auto drafts = emitter_.drafts_of(std::span(&what, 1), now);
+        auto drafts = emitter_.drafts_of(std::move(what), now);
         validate(drafts, can_);
         return drafts;
     }
@@ -273,15 +281,20 @@ class intake_planner {
         return out;
     }
 
-    /// Keeps as much of the message as the store takes.
+    /// Whether a part of the message is there and breaks the rules of names, so that a draft cannot have it.
+    [[nodiscard]] bool is_lost(const std::string& name) const { return !name.empty() && !is_name(name); }
+
+    /// Keeps as much of the message as the store takes. A mapping may reject without a code.
     [[nodiscard]] intake_plan refused(const message& m, std::string code, time_point now) const {
-        intake_plan out{.refusal = std::move(code)};
-        out.leaves_payload = m.payload.size() > can_.limits.payload_max;
+        intake_plan out{.refusal = code.empty() ? "rejected" : std::move(code)};
+        const bool is_too_large = m.payload.size() > can_.limits.payload_max;
+        const bool has_key = wrong_id(m.id).empty();
+        out.is_incomplete = is_too_large || (!has_key && !m.id.empty()) || is_lost(m.topic) || is_lost(m.lane);
         draft d{.id = emitter_.fresh_id(),
                 .queue = dead_queue(),
                 .topic = is_name(m.topic) ? m.topic : "malformed",
-                .payload = out.leaves_payload ? std::string{} : m.payload,
-                .key = wrong_id(m.id).empty() ? key_of(m) : std::string{},
+                .payload = is_too_large ? std::string{} : m.payload,
+                .key = has_key ? key_of(m) : std::string{},
                 .due_at = now,
                 .trail = m.trail,
                 .headers = m.headers};
@@ -290,6 +303,7 @@ class intake_planner {
         } catch (const error&) {
             d.trail.clear();
             d.headers.clear();
+            out.is_incomplete = true;
         }
         out.drafts.push_back(std::move(d));
         return out;
@@ -333,7 +347,8 @@ class intake {
     static_assert(explain_store<Store>());
 
   public:
-    /// Consumer and outbox must outlive the intake. Throws `invalid_argument` for options that no message would fit.
+    /// Consumer and outbox must outlive the intake. Throws `invalid_argument` for options that no message would fit, and
+    /// for waits that are negative or longer than the store's longest lease; those of the backoff must not be 0.
     intake(Consumer& from, const outbox<Store>& into, intake_options options)
         : from_(from), outbox_(into), options_(std::move(options)), can_(into.store().capabilities()) {
         check();
@@ -347,27 +362,41 @@ class intake {
         return out;
     }
 
-    /// Calls `run_once` until a stop is requested, and waits while the store or the broker fails. Then ends the delivery;
-    /// what has arrived by then and is not stored goes back to the broker. Throws errors that waiting cannot mend.
+    /// Calls `run_once` until a stop is requested, and waits while the store or the broker fails or memory runs out. Then
+    /// ends the delivery; what has arrived by then and is not stored goes back to the broker. Throws errors that waiting
+    /// cannot mend, after the end of the delivery. A delivery that has ended does not begin again, so `run` is called
+    /// once: the second call throws `misuse`.
     intake_report run(const std::stop_token& stop) {
+        if (std::exchange(has_run_, true)) {
+            throw error(error_kind::misuse, "intake: run was called before, which has ended the delivery to its "
+                                            "consumer; make another consumer and another intake");
+        }
+        const struct ended { // on every way out
+            intake& of;
+            ~ended() { of.cancel(); }
+        } at_end{*this};
         intake_report total;
         std::uint32_t failures = 0;
         while (!stop.stop_requested()) {
+            std::optional<error_kind> fault;
             try {
                 pass(stop, total);
                 failures = 0;
             } catch (const error& e) {
                 if (!e.is_transient()) {
-                    cancel();
                     throw;
                 }
+                fault = e.kind();
+            } catch (const std::bad_alloc&) {
+                fault = error_kind::full;
+            }
+            if (fault) {
                 total.errors += 1;
                 failures += 1;
-                report_error(e);
+                report_error(*fault);
                 wait(*delay_after(backoff(options_.backoff), {}, failures), stop);
             }
         }
-        cancel();
         return total;
     }
 
@@ -378,17 +407,21 @@ class intake {
         if (arrived.empty()) {
             return;
         }
-        std::vector<detail::intake_plan> plans;
+        endings ends;
         try {
             const auto now = outbox_.now(); // once: a claim at an earlier time would not find what is due at this one
-            plans = plans_of(arrived, now);
+            auto plans = plans_of(arrived, now);
+            ends = endings_of(arrived, plans); // before the commit: nothing may fail between that and the end
             total += stored(plans, now);
         } catch (...) {
             give_back(arrived);
             throw;
         }
         total.received += arrived.size();
-        end(arrived, plans);
+        if (!ends.incomplete.empty()) {
+            from_.set_aside(ends.incomplete);
+        }
+        from_.acknowledge(ends.complete);
     }
 
     void check() const {
@@ -403,8 +436,20 @@ class intake {
             detail::refuse({"intake", "batch_size"}, "is " + std::to_string(options_.batch_size) +
                                                          ", it must be from 1 to " + std::to_string(limit.batch_max));
         }
+        check_wait("wait", options_.wait, duration::zero());
+        check_wait("backoff.base", options_.backoff.base, duration{1}); // 0 would be no wait at all
+        check_wait("backoff.max", options_.backoff.max, duration{1});
         if (!options_.map) {
             detail::refuse({"intake", "map"}, "is empty");
+        }
+    }
+
+    void check_wait(std::string_view option, duration given, duration least) const {
+        const auto most = can_.limits.lease_max; // a time that can be added to any other
+        if (given < least || given > most) {
+            detail::refuse({"intake", option}, "is " + std::to_string(given.count()) + " us, it must be from " +
+                                                   std::to_string(least.count()) + " to " +
+                                                   std::to_string(most.count()) + " us");
         }
     }
 
@@ -421,30 +466,31 @@ class intake {
 
     /// Stores all plans in one commit. A commit in doubt is repeated with the same ids.
     [[nodiscard]] intake_report stored(std::vector<detail::intake_plan>& plans, time_point now) const {
-        std::vector<draft> drafts;
+        forget_known(plans);
+        std::vector<draft> drafts; // those of all plans; a plan keeps their number
+        for (auto& p : plans) {
+            p.count = p.drafts.size();
+            std::move(p.drafts.begin(), p.drafts.end(), std::back_inserter(drafts));
+        }
         auto [receipts, in_doubt] = detail::transact_in_doubt(outbox_.store(), [&](auto& tx) {
-            forget_known(tx, plans);
-            drafts.clear();
-            for (const auto& p : plans) {
-                drafts.insert(drafts.end(), p.drafts.begin(), p.drafts.end());
-            }
             auto got = enqueue_all(tx, drafts, now);
-            bury_refused(tx, plans, got, now);
+            bury_refused(tx, plans, drafts, got, now);
             return got;
         });
         for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
             receipts[i] = detail::resolved(receipts[i], drafts[i].id);
         }
-        return counted(plans, receipts, now);
+        return counted(plans, drafts, receipts, now);
     }
 
     /// A message that was stored in time, and is expired when it comes again, is a duplicate and not a dead entry. Its
     /// dedup key sees that within one queue only.
-    template <class Reader>
-    static void forget_known(const Reader& tx, std::vector<detail::intake_plan>& plans) {
+    void forget_known(std::vector<detail::intake_plan>& plans) const {
+        const auto& store = outbox_.store();
         for (auto& p : plans) {
-            if (std::any_of(p.elsewhere.begin(), p.elsewhere.end(),
-                            [&](const std::string& queue) { return !tx.list(query::keyed(queue, p.key)).empty(); })) {
+            if (std::any_of(p.elsewhere.begin(), p.elsewhere.end(), [&](const std::string& queue) {
+                    return !store.list(query::keyed(queue, p.key)).empty();
+                })) {
                 p.drafts.clear();
             }
         }
@@ -463,16 +509,16 @@ class intake {
 
     /// Only a claim can be buried, so each of these entries is claimed first. Nobody else sees it before the commit.
     template <class Writer>
-    void bury_refused(Writer& tx, const std::vector<detail::intake_plan>& plans, const std::vector<receipt>& receipts,
-                      time_point now) const {
+    void bury_refused(Writer& tx, const std::vector<detail::intake_plan>& plans, const std::vector<draft>& drafts,
+                      const std::vector<receipt>& receipts, time_point now) const {
         std::size_t at = 0;
         for (const auto& p : plans) {
             const auto first = at;
-            at += p.drafts.size();
-            if (p.refusal.empty() || p.drafts.empty() || receipts[first].what != receipt::kind::inserted) {
+            at += p.count;
+            if (p.refusal.empty() || p.count == 0 || receipts[first].what != receipt::kind::inserted) {
                 continue;
             }
-            const auto& d = p.drafts.front();
+            const auto& d = drafts[first];
             const auto claimed = tx.claim({.queue = d.queue, .now = now, .worker = "intake", .only = d.id});
             const settle end{claimed.empty() ? ticket{} : ticket_of(claimed.front()), bury{.error = p.refusal}};
             if (claimed.empty() || tx.settle(std::span(&end, 1), now).front().verdict != verdict::applied) {
@@ -482,16 +528,16 @@ class intake {
         }
     }
 
-    [[nodiscard]] intake_report counted(const std::vector<detail::intake_plan>& plans,
+    [[nodiscard]] intake_report counted(const std::vector<detail::intake_plan>& plans, const std::vector<draft>& drafts,
                                         const std::vector<receipt>& receipts, time_point now) const {
         intake_report out;
         std::size_t at = 0;
         for (const auto& p : plans) {
             bool is_new = false;
-            for (const auto& d : p.drafts) {
-                if (receipts[at++].what == receipt::kind::inserted) {
+            for (const auto end = at + p.count; at < end; ++at) {
+                if (receipts[at].what == receipt::kind::inserted) {
                     is_new = true;
-                    report_stored(p, d, now);
+                    report_stored(p, drafts[at], now);
                 }
             }
             (!is_new ? out.duplicates : p.refusal.empty() ? out.stored : out.dead) += 1;
@@ -499,17 +545,20 @@ class intake {
         return out;
     }
 
-    /// Those of which the store holds everything are acknowledged.
-    void end(const std::vector<received>& arrived, const std::vector<detail::intake_plan>& plans) {
-        std::vector<received> kept;
-        std::vector<received> left;
+    /// Messages as their consumer knows them, for the end of their delivery.
+    struct endings {
+        std::vector<received> complete{};   ///< acknowledged
+        std::vector<received> incomplete{}; ///< set aside: the broker keeps what the store cannot
+    };
+
+    [[nodiscard]] static endings endings_of(const std::vector<received>& arrived,
+                                            const std::vector<detail::intake_plan>& plans) {
+        endings out;
         for (std::size_t i = 0; i < arrived.size(); ++i) {
-            (plans[i].leaves_payload ? left : kept).push_back({.source = arrived[i].source, .tag = arrived[i].tag});
+            (plans[i].is_incomplete ? out.incomplete : out.complete)
+                .push_back({.source = arrived[i].source, .tag = arrived[i].tag});
         }
-        if (!left.empty()) {
-            from_.set_aside(left);
-        }
-        from_.acknowledge(kept);
+        return out;
     }
 
     /// A broker that fails as well delivers them again by itself.
@@ -550,18 +599,19 @@ class intake {
         }
     }
 
-    void report_error(const error& e) const {
+    void report_error(error_kind fault) const {
         outbox_.observers().on({.what = event_kind::store_error,
                                 .at = outbox_.now(),
                                 .queue = options_.queue,
                                 .worker = "intake",
-                                .error = name_of(e.kind())});
+                                .error = name_of(fault)});
     }
 
     Consumer& from_;
     const outbox<Store>& outbox_;
     intake_options options_;
     capabilities can_;
+    bool has_run_ = false;
 };
 
 } // namespace v0
@@ -726,7 +776,9 @@ struct confirmation {
 ///     that no queue takes is `refused`.
 ///  3. `refused` is said only of a message that was not delivered, and that would be refused again.
 ///  4. Everything else is `unknown`: a lost connection, a time-out, a broker that is starting or has no room. A call that
-///     throws says `unknown` of all messages; a wrong password, for example, throws `vouch::error`.
+///     throws says `unknown` of all messages; a wrong password, for example, throws `vouch::error`. After an error that
+///     `is_transient` the broker is taken to be away. After any other exception, which may be about one message, the
+///     relay sends the messages again one by one, until several in a row throw.
 ///  5. A refused message does not change what is said of the others.
 ///  6. Messages of one lane that are confirmed are kept in the order of their publication, within a call and from one call
 ///     to the next.
@@ -759,56 +811,116 @@ struct made_messages {
     std::vector<std::optional<outcome>> failed{};
 };
 
-[[nodiscard]] inline outcome failed_attempt(delivery& d, const caught_exception& why, const retry_policy& retry) {
+/// The retry has no time: when, and whether at all, is for the policy to say.
+[[nodiscard]] inline outcome failed_attempt(delivery& d, const caught_exception& why) {
     d.explain(why.text);
     if (why.is_permanent) {
         return bury{.error = why.code};
     }
-    return after_failure(d.entry(), why.code, retry, d.time());
+    return retry{.error = why.code};
 }
 
 template <class Make>
-[[nodiscard]] made_messages make_messages(delivery_batch& batch, const Make& make, const retry_policy& retry) {
+[[nodiscard]] made_messages make_messages(delivery_batch& batch, const Make& make) {
     made_messages out;
     out.failed.resize(batch.size());
+    out.messages.reserve(batch.size()); // both, so that memory that runs out leaves no message without its sender
+    out.senders.reserve(batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
         try {
             out.messages.push_back(make(batch[i].entry()));
             out.senders.push_back(i);
         } catch (...) {
-            out.failed[i] = failed_attempt(batch[i], caught_exception::current(), retry);
+            out.failed[i] = failed_attempt(batch[i], caught_exception::current());
         }
     }
     return out;
 }
 
+/// One call of a publisher.
+struct publish_call {
+    std::vector<confirmation> answers{};
+    std::string text{}; ///< of what it has thrown
+    bool has_thrown = false;
+    bool may_be_a_message = false; ///< it has thrown, and not because the broker is away
+};
+
 /// A publisher that throws says `unknown` of every message. Its error's own code tells an operator more than its kind.
 template <publisher Publisher>
-[[nodiscard]] std::vector<confirmation> confirmations_of(Publisher& to, const made_messages& made,
-                                                         delivery_batch& batch) {
+[[nodiscard]] publish_call publish_together(Publisher& to, std::span<const message> messages) {
+    publish_call out;
     const auto unknown = [&](std::string code) {
-        return std::vector<confirmation>(made.messages.size(),
-                                         confirmation{confirmation::kind::unknown, std::move(code)});
+        out.answers.assign(messages.size(), confirmation{confirmation::kind::unknown, std::move(code)});
     };
     try {
-        auto answers = to.publish(made.messages);
-        return answers.size() == made.messages.size() ? std::move(answers) : unknown("wrong_confirmation_count");
-    } catch (const error& e) {
-        for (const auto i : made.senders) {
-            batch[i].explain(caught_exception::text_of(e));
+        out.answers = to.publish(messages);
+        if (out.answers.size() != messages.size()) {
+            unknown("wrong_confirmation_count");
         }
+    } catch (const error& e) {
         const auto own = e.text_code();
-        return unknown(own.empty() ? "broker_" + std::string(name_of(e.kind())) : std::string(own));
+        unknown(own.empty() ? "broker_" + std::string(name_of(e.kind())) : std::string(own));
+        out.text = caught_exception::text_of(e);
+        out.has_thrown = true;
+        out.may_be_a_message = !e.is_transient();
     } catch (...) {
-        return unknown(caught_exception::current().code);
+        auto why = caught_exception::current();
+        unknown(std::move(why.code));
+        out.text = std::move(why.text);
+        out.has_thrown = out.may_be_a_message = true;
+    }
+    return out;
+}
+
+/// After so many messages in a row for which the publisher throws, the fault is taken for the broker's.
+inline constexpr int throwing_messages_max = 5;
+
+/// A publisher that throws because of one message would throw for as long as that is in the batch. So the messages are
+/// sent again, each alone, and only those that it throws for stay unknown. If the broker is away, the rest is not tried.
+/// A message is not sent after one of its lane that may not have arrived.
+template <publisher Publisher>
+void publish_one_by_one(Publisher& to, const made_messages& made, delivery_batch& batch,
+                        std::vector<confirmation>& answers) {
+    std::vector<std::string_view> waiting; // lanes
+    int throwing = 0;                      // in a row
+    for (std::size_t i = 0; i < made.messages.size() && !batch.stop().stop_requested(); ++i) {
+        const auto& one = made.messages[i];
+        if (!one.lane.empty() && std::find(waiting.begin(), waiting.end(), one.lane) != waiting.end()) {
+            answers[i].code = "lane_waits";
+            continue;
+        }
+        auto call = publish_together(to, std::span(&one, 1));
+        answers[i] = std::move(call.answers.front());
+        batch[made.senders[i]].explain(std::move(call.text));
+        if (answers[i].what == confirmation::kind::unknown) {
+            waiting.push_back(one.lane);
+        }
+        throwing = call.has_thrown ? throwing + 1 : 0;
+        if (throwing == throwing_messages_max || (call.has_thrown && !call.may_be_a_message)) {
+            return;
+        }
     }
 }
 
-/// Publishes, and returns one outcome per entry: `confirmed(delivery)` for what the broker has confirmed.
-template <publisher Publisher, class Make, class Confirmed>
+template <publisher Publisher>
+[[nodiscard]] std::vector<confirmation> confirmations_of(Publisher& to, const made_messages& made,
+                                                         delivery_batch& batch) {
+    auto all = publish_together(to, made.messages);
+    for (const auto i : made.senders) {
+        batch[i].explain(all.text);
+    }
+    if (all.may_be_a_message && made.messages.size() > 1) {
+        publish_one_by_one(to, made, batch, all.answers);
+    }
+    return std::move(all.answers);
+}
+
+/// Publishes, and returns one outcome per entry: `confirmed(delivery)` for what the broker has confirmed,
+/// `unconfirmed(delivery, code)` for what it may have or not, a bury for what it refuses.
+template <publisher Publisher, class Make, class Confirmed, class Unconfirmed>
 [[nodiscard]] std::vector<outcome> publish_batch(Publisher& to, delivery_batch& batch, const Make& make,
-                                                 const retry_policy& retry, const Confirmed& confirmed) {
-    auto made = make_messages(batch, make, retry);
+                                                 const Confirmed& confirmed, const Unconfirmed& unconfirmed) {
+    auto made = make_messages(batch, make);
     const auto answers = made.messages.empty() ? std::vector<confirmation>{} : confirmations_of(to, made, batch);
     auto& outcomes = made.failed;
     for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -818,9 +930,7 @@ template <publisher Publisher, class Make, class Confirmed>
         switch (answers[i].what) {
         case confirmation::kind::confirmed: out = confirmed(d); break;
         case confirmation::kind::refused: out = bury{.error = code.empty() ? "refused" : code}; break;
-        case confirmation::kind::unknown:
-            out = after_failure(d.entry(), code.empty() ? "unconfirmed" : code, retry, d.time());
-            break;
+        case confirmation::kind::unknown: out = unconfirmed(d, code.empty() ? "unconfirmed" : code); break;
         }
     }
     std::vector<outcome> out;
@@ -843,6 +953,9 @@ template <publisher Publisher, class Make, class Confirmed>
 //   router.on(vouch::relay(broker));
 //   worker.serve(router, {.queue = "outgoing"});
 //
+// An entry that replaces a dead one (`requeue`) is sent under the id of the first entry: that one may have arrived, even
+// if it is dead because the broker did not confirm it, and the intake on the other side stores the message once.
+//
 // A store hands out one entry of a lane at a time, and the next one only after the first has ended. So messages of one
 // lane are published in order, whatever fails in between.
 //
@@ -855,12 +968,28 @@ struct relay_options {
     std::string pattern = "#";  ///< the topics of the entries that are sent
     std::size_t size_max = 500; ///< messages per call of the publisher
     duration wait{};            ///< how long a worker's thread waits for more messages to send with the first
-    /// When to send again. By default there is no last attempt: a broker that is away for days loses nothing.
+    /// When to send again. By default there is no last attempt: a broker that is away for days loses nothing. What a
+    /// policy of yours leaves unset is the runner's to decide.
     retry_policy retry{.backoff = exponential{.base = std::chrono::seconds{1}, .max = std::chrono::minutes{1}},
                        .attempts_max = std::numeric_limits<std::uint32_t>::max()};
-    /// What to send for an entry. An exception is that entry's failure; `reject` makes it dead.
+    /// What to send for an entry. An exception is that entry's failure; `reject` makes it dead. An id that is not the
+    /// entry's is left as it is, also if the entry replaces a dead one.
     std::function<message(const entry&)> make = message_of;
 };
+
+namespace detail {
+
+/// The id of the first entry that `e` continues. A predecessor is not purged before its successor.
+template <class Reader>
+[[nodiscard]] id first_of_family(const Reader& from, const entry& e) {
+    auto first = e.predecessor;
+    for (auto before = from.find(first); before && !before->predecessor.is_nil(); before = from.find(first)) {
+        first = before->predecessor;
+    }
+    return first;
+}
+
+} // namespace detail
 
 template <publisher Publisher>
 class relay {
@@ -870,12 +999,29 @@ class relay {
 
     [[nodiscard]] const relay_options& options() const noexcept { return options_; }
 
-    [[nodiscard]] std::vector<outcome> operator()(delivery_batch& batch) const {
-        return detail::publish_batch(*to_, batch, options_.make, options_.retry,
-                                     [](const delivery&) -> outcome { return succeed{}; });
+    /// Sends a batch, whose entries are in the store that `from` reads.
+    template <class Reader>
+    [[nodiscard]] std::vector<outcome> send(const Reader& from, delivery_batch& batch) const {
+        return publish(batch, [&](const entry& e) {
+            auto out = options_.make(e);
+            if (!e.predecessor.is_nil() && out.id == to_string(e.id)) {
+                out.id = to_string(detail::first_of_family(from, e));
+            }
+            return out;
+        });
     }
 
+    /// The same without a store, for `on_batch`: an entry that replaces a dead one is sent under its own id.
+    [[nodiscard]] std::vector<outcome> operator()(delivery_batch& batch) const { return publish(batch, options_.make); }
+
   private:
+    template <class Make>
+    [[nodiscard]] std::vector<outcome> publish(delivery_batch& batch, const Make& make) const {
+        return detail::publish_batch(
+            *to_, batch, make, [](const delivery&) -> outcome { return succeed{}; },
+            [](const delivery&, std::string code) -> outcome { return retry{.error = std::move(code)}; });
+    }
+
     Publisher* to_;
     relay_options options_;
 };
@@ -884,7 +1030,10 @@ class relay {
 template <class Store, publisher Publisher>
 void add_route(router<Store>& to, const relay<Publisher>& added) {
     const auto& how = added.options();
-    to.on_batch(how.pattern, added, {.size_max = how.size_max, .wait = how.wait}, how.retry);
+    const auto* const store = &to.outbox().store();
+    to.on_batch(
+        how.pattern, [added, store](delivery_batch& batch) { return added.send(*store, batch); },
+        {.size_max = how.size_max, .wait = how.wait}, how.retry);
 }
 
 } // namespace v0

@@ -172,16 +172,24 @@ struct command_relay_options {
 template <publisher Publisher>
 class command_relay {
   public:
-    /// The publisher must outlive the relay.
-    explicit command_relay(Publisher& to, command_relay_options options = {})
-        : to_(&to), options_(std::move(options)) {}
+    /// The publisher must outlive the relay. Throws `invalid_argument` if a time is not positive, or if the topic of the
+    /// replies is none.
+    explicit command_relay(Publisher& to, command_relay_options options = {}) : to_(&to), options_(std::move(options)) {
+        detail::check_required_name({"command_relay", "reply_topic"}, options_.reply_topic, limits{}.name_max);
+        check_positive("retry_in", options_.retry_in);
+        check_positive("resend_after", options_.resend_after);
+    }
 
     [[nodiscard]] const command_relay_options& options() const noexcept { return options_; }
 
     [[nodiscard]] std::vector<outcome> operator()(delivery_batch& batch) const {
         auto out = detail::publish_batch(
-            *to_, batch, [&](const entry& e) { return message_for(e); }, {},
-            [&](delivery& d) { return after_confirmation(d); });
+            *to_, batch, [&](const entry& e) { return message_for(e); },
+            [&](delivery& d) { return sent(d, options_.resend_after); },
+            [&](delivery& d, std::string code) {
+                d.tag(std::move(code));
+                return sent(d, options_.retry_in);
+            });
         for (std::size_t i = 0; i < out.size(); ++i) {
             adapt(out[i], batch[i]);
         }
@@ -189,6 +197,14 @@ class command_relay {
     }
 
   private:
+    /// Otherwise a command would be sent again at once, without an end.
+    static void check_positive(std::string_view option, duration given) {
+        if (given <= duration::zero()) {
+            detail::refuse({"command_relay", option},
+                           "is " + std::to_string(given.count()) + " us, it must be at least 1 us");
+        }
+    }
+
     /// The lane keeps the commands of one order in order, and the participant from handling two of them at a time.
     [[nodiscard]] message message_for(const entry& e) const {
         const auto command = command_of(e);
@@ -205,16 +221,18 @@ class command_relay {
         return out;
     }
 
-    [[nodiscard]] outcome after_confirmation(const delivery& d) const {
-        const auto again = later(d.time(), options_.resend_after);
+    /// The command has been sent, and may have arrived. It is marked as such, and stays open.
+    [[nodiscard]] static outcome sent(const delivery& d, duration again_in) {
+        const auto again = later(d.time(), again_in);
         if (detail::is_relayed(d.entry())) {
             return release{.at = again};
         }
         return advance{.progress = std::string(detail::relayed_progress), .at = again};
     }
 
-    /// A command has the attempts of its participant, so a broker that does not answer must not spend them. One that was
-    /// sent before may have arrived, even if the broker refuses it now.
+    /// A command has the attempts of its participant, so one that could not be sent must not spend them. One that was
+    /// sent before may have arrived, even if the broker refuses it now. Only what is refused at once had no effect: the
+    /// empty result says so.
     void adapt(outcome& o, delivery& d) const {
         if (const auto* const unsent = std::get_if<vouch::retry>(&o)) {
             d.tag(unsent->error);
@@ -267,13 +285,18 @@ struct recorded_outcome {
 //   replies.on(vouch::relay(publisher));                                  // a router for the queue `replies`
 //
 // The handler is any that a router takes. When it succeeds, its result is the reply. When it rejects in its first
-// attempt, the saga knows that nothing was done. When it rejects later, or runs out of attempts or time, the saga undoes
-// the step. In all these cases the command is answered, and its entry succeeds: what to do next is the saga's business.
+// attempt, the saga knows that nothing was done. When it rejects later, runs out of attempts or time, or does what the
+// store cannot keep (a result or a follow-up over a limit), the saga undoes the step. In all these cases the command is
+// answered, and its entry succeeds: what to do next is the saga's business. Follow-ups and records of the handler are
+// committed with a success only.
 //
 // A compensating command may arrive while the command that it undoes waits here, and even before that arrives: a copy may
 // wait somewhere in a network. So a compensation first leaves a mark, then cancels the forward command, or waits for its
 // handler to end, and only then calls its own handler. A forward command that finds the mark is rejected without a call.
-// Keep the entries of commands, and with them the marks, for longer than a copy may wait.
+//
+// A mark is an entry that has succeeded, in the queue `marks`, which no worker serves: nothing is purged there unless
+// the application does it. Purge marks that are older than a copy of a command may wait anywhere: in the saga's store, in
+// the broker, in its dead-letter queue, here. A forward command that arrives after its mark is gone is handled.
 
 namespace vouch {
 inline namespace v0 {
@@ -295,6 +318,7 @@ inline namespace v0 {
 struct participant_options {
     std::string replies = "replies";        ///< the queue of the replies, in the participant's store
     std::string reply_topic = "saga.reply"; ///< for commands that do not name one
+    std::string marks = "undone";           ///< the queue of the marks of undone steps; no worker serves it
 };
 
 template <class Store>
@@ -303,39 +327,48 @@ class participant {
     using answer = detail::recorded_outcome<transaction>;
 
   public:
-    /// The outbox must outlive the participant.
+    /// The runner asks `buried` before it buries a command, whatever the reason.
+    static constexpr bool answers_burials = true;
+
+    /// The outbox must outlive the participant. Throws `invalid_argument` for options that no reply would fit.
     template <class Handler>
     participant(const outbox<Store>& of, Handler&& handler, participant_options options = {})
-        : outbox_(&of), options_(std::move(options)), handler_(made(std::forward<Handler>(handler))) {}
+        : outbox_(&of), options_(std::move(options)), handler_(made(std::forward<Handler>(handler))) {
+        const auto limit = outbox_->store().capabilities().limits;
+        detail::check_required_name({"participant", "replies"}, options_.replies, limit.name_max);
+        detail::check_required_name({"participant", "reply_topic"}, options_.reply_topic, limit.name_max);
+        detail::check_required_name({"participant", "marks"}, options_.marks, limit.name_max);
+        result_max_ = std::min(limit.result_max, limit.payload_max); // a result is the payload of the reply, too
+    }
 
     answer work(delivery& d) const {
         const auto command = checked(d);
-        if (command.is_compensation) {
-            leave_mark(d, command);
-            if (const auto held = stop_forward(d, command)) {
-                return {release{.at = std::min(*held, later(d.time(), recheck_interval))}};
-            }
-        } else if (is_marked(d, command)) {
-            return {answered(d, {.command = command.id, .what = rejected, .error = "undone_before"})};
+        if (auto early = before_handler(d, command)) {
+            return {std::move(*early)};
         }
-        try {
-            auto worked = handler_.work(d);
-            return {after(d, command, std::move(worked.outcome)), std::move(worked.record)};
-        } catch (const reject& e) {
-            return {answered(d, refusal(d, command, e.code()))};
-        }
+        auto worked = handler_.work(d);
+        return {after(d, command, std::move(worked.outcome)), std::move(worked.record)};
     }
 
     void record(transaction& tx, const answer& of) const { of.record ? of.record(tx) : void(); }
 
+    /// Without an `ended` of the handler's, the runner buries with the code of the failure, and asks `buried`.
     outcome ended(delivery& d, ending why) const {
         const auto command = checked(d);
-        if (handler_.ended) {
-            return after(d, command, handler_.ended(d, why));
+        return handler_.ended ? after(d, command, handler_.ended(d, why)) : outcome{bury{}};
+    }
+
+    /// The reply to a command that would be dead. An empty result says that the handler has rejected it, which says
+    /// nothing about earlier claims.
+    outcome buried(delivery& d, const bury& dead) const {
+        const auto command = command_in(d);
+        if (!command) {
+            return dead;
         }
-        const auto& last = d.entry().last_error;
-        const auto code = why == ending::expired ? "expired" : last.empty() ? "attempts_exhausted" : last;
-        return answered(d, {.command = command.id, .what = failed, .error = code});
+        const auto what = dead.result && d.entry().epoch == 1 ? rejected : failed;
+        const auto& code = dead.error;
+        return answered(
+            d, {.command = command->id, .what = what, .error = code.empty() ? std::string(name_of(what)) : code});
     }
 
   private:
@@ -348,30 +381,51 @@ class participant {
     static constexpr auto rejected = saga_reply::status::rejected;
     static constexpr auto failed = saga_reply::status::failed;
 
-    [[nodiscard]] static saga_command checked(const delivery& d) {
+    /// Nothing if the entry is no command, or if its intake does not use `command_emission_of`.
+    [[nodiscard]] static std::optional<saga_command> command_in(const delivery& d) {
         auto command = command_of(d.entry());
-        if (!command || d.entry().parent != command->saga) {
-            throw reject("no_command"); // or its intake does not use `command_emission_of`
+        return command && d.entry().parent == command->saga ? std::move(command) : std::nullopt;
+    }
+
+    [[nodiscard]] static saga_command checked(const delivery& d) {
+        auto command = command_in(d);
+        if (!command) {
+            throw reject("no_command");
         }
         return std::move(*command);
     }
 
-    /// A rejection says nothing about earlier claims.
-    [[nodiscard]] static saga_reply refusal(const delivery& d, const saga_command& command, std::string code) {
-        return {.command = command.id, .what = d.entry().epoch == 1 ? rejected : failed, .error = std::move(code)};
+    /// The outcome of a command whose handler is not to be called now. A fault of the store says nothing about the
+    /// command, and costs it no attempt.
+    [[nodiscard]] std::optional<outcome> before_handler(delivery& d, const saga_command& command) const {
+        const auto again = later(d.time(), recheck_interval);
+        try {
+            if (!command.is_compensation) {
+                return is_marked(command) ? std::optional(answered(
+                                                d, {.command = command.id, .what = rejected, .error = "undone_before"}))
+                                          : std::nullopt;
+            }
+            leave_mark(d, command);
+            const auto held = stop_forward(d, command);
+            return held ? std::optional<outcome>(release{.at = std::min(*held, again)}) : std::nullopt;
+        } catch (const error& e) {
+            d.tag(std::string(name_of(e.kind())));
+            d.explain(detail::caught_exception::text_of(e));
+            return release{.at = again};
+        }
     }
 
-    /// The outcome of a command whose handler has decided. One that is not over yet has no reply.
+    /// The outcome of a command whose handler has decided. One that is not over yet has no reply. One that is buried gets
+    /// its reply from `buried`.
     [[nodiscard]] outcome after(delivery& d, const saga_command& command, outcome decided) const {
-        if (auto* const done = std::get_if<succeed>(&decided)) {
-            return answered(d, {.command = command.id, .what = succeeded, .result = std::move(done->result)});
+        auto* const done = std::get_if<succeed>(&decided);
+        if (done == nullptr) {
+            return decided;
         }
-        if (auto* const dead = std::get_if<bury>(&decided)) {
-            auto reply = refusal(d, command, error_code(dead->error));
-            reply.what = dead->result ? reply.what : failed;
-            return answered(d, std::move(reply));
+        if (done->result.size() > result_max_) {
+            return bury{.error = "result_too_large"};
         }
-        return decided;
+        return answered(d, {.command = command.id, .what = succeeded, .result = std::move(done->result)});
     }
 
     [[nodiscard]] outcome answered(delivery& d, saga_reply reply) const {
@@ -386,23 +440,21 @@ class participant {
     }
 
     // Compensations against forward commands. The mark is committed before the forward command is looked for, and a
-    // forward command looks for the mark after it is claimed. So either it finds the mark, or it is found here.
+    // forward command looks for the mark after it is claimed. So either it finds the mark, or it is found here. The two
+    // may be in different queues, so the mark is found by its id.
 
-    [[nodiscard]] static std::string mark_of(const saga_command& command) {
-        return "undone/" + to_string(saga_key(command.saga, command.step, true));
+    [[nodiscard]] static id mark_of(const saga_command& command) {
+        return derive(saga_key(command.saga, command.step, true), "undone");
     }
 
-    [[nodiscard]] bool is_marked(const delivery& d, const saga_command& command) const {
-        return !outbox_->store().list(query::keyed(d.queue(), mark_of(command))).empty();
+    [[nodiscard]] bool is_marked(const saga_command& command) const {
+        return outbox_->store().find(mark_of(command)).has_value();
     }
 
     void leave_mark(const delivery& d, const saga_command& command) const {
-        if (!is_marked(d, command)) {
-            const draft mark{.id = derive(d.id(), "undone"),
-                             .queue = d.queue(),
-                             .topic = "saga.undone",
-                             .key = mark_of(command),
-                             .result = std::string{}};
+        if (!is_marked(command)) {
+            const draft mark{
+                .id = mark_of(command), .queue = options_.marks, .topic = "saga.undone", .result = std::string{}};
             enqueue(outbox_->store(), std::span(&mark, 1), d.now());
         }
     }
@@ -433,6 +485,7 @@ class participant {
     const outbox<Store>* outbox_;
     participant_options options_;
     detail::handler<transaction> handler_;
+    std::size_t result_max_ = 0;
 };
 
 } // namespace v0
@@ -446,7 +499,8 @@ class participant {
 //   worker.serve(router, {.queue = "replies"}); // the queue into which the intake stores replies
 //
 // A reply to a command that has ended changes nothing: the saga has given it up, and undoes it. While the relay holds the
-// command, which takes as long as a confirmation, the reply waits.
+// command, which takes as long as a confirmation, the reply waits. So does the reply to a command that is not marked as
+// sent. A reply that names something else, or a command that was never claimed, is dead with the code `no_command`.
 
 namespace vouch {
 inline namespace v0 {
@@ -475,29 +529,41 @@ class reply_handler {
     void record(transaction& tx, const answer& of) const { of.record(tx); }
 
   private:
+    /// A reply comes from another service, so it is not trusted to name a command that it may answer.
     void apply(transaction& tx, const saga_reply& reply) const {
         const auto now = outbox_->now();
-        const auto command = tx.find(reply.command);
-        if (!command || !is_live(command->state)) {
+        const auto named = tx.find(reply.command);
+        if (!named) {
             return;
         }
-        auto held = claimed(tx, *command, now);
-        if (reply.what == saga_reply::status::rejected && !detail::is_relayed(held)) {
-            // The relay has sent the command and died before it could say so. Only a command that is marked as sent can
-            // be rejected by its participant.
-            settle(tx, held, advance{.progress = std::string(detail::relayed_progress), .at = now}, now);
-            held = claimed(tx, held, now);
+        const auto command = command_of(*named);
+        const bool is_ours = command && command->id == named->id && !named->parent.is_nil();
+        if (!is_ours || (is_live(named->state) && named->epoch == 0)) {
+            throw reject("no_command");
         }
-        settle(tx, held, outcome_of(reply), now);
+        if (!is_live(named->state)) {
+            return;
+        }
+        if (!detail::is_relayed(*named)) {
+            // The relay has died before it could mark the command as sent, and will send it again; or the command is for
+            // a participant in this store, and the reply changes nothing when that has ended it.
+            throw failure("command_not_sent");
+        }
+        settle(tx, claimed(tx, *named, now), outcome_of(reply), now);
     }
 
-    [[nodiscard]] static outcome outcome_of(const saga_reply& reply) {
+    [[nodiscard]] outcome outcome_of(const saga_reply& reply) const {
+        const auto code = error_code(reply.error.empty() ? name_of(reply.what) : reply.error);
         switch (reply.what) {
-        case saga_reply::status::succeeded: return succeed{.result = reply.result};
-        case saga_reply::status::rejected: return bury{.error = error_code(reply.error), .result = std::string{}};
+        case saga_reply::status::succeeded:
+            if (reply.result.size() > outbox_->store().capabilities().limits.result_max) {
+                return bury{.error = "result_too_large"};
+            }
+            return succeed{.result = reply.result};
+        case saga_reply::status::rejected: return bury{.error = code, .result = std::string{}};
         case saga_reply::status::failed: break;
         }
-        return bury{.error = error_code(reply.error)};
+        return bury{.error = code};
     }
 
     /// A command that waits to be sent again is due from now on. One that the relay holds is not nudged: it would be sent

@@ -860,8 +860,9 @@ template <decodable Context>
 // command was claimed only once, that is a known failure, and the step is not undone. In every other case a dead command
 // may have had an effect, and the step is undone.
 //
-// A participant in another service has a store of its own (`relay/saga/`). There the command arrives as a message; its
-// entry has no parent, and the header `saga-command` names the command's id in the saga's store.
+// A participant in another service has a store of its own (`relay/saga/`). There the command arrives as a message;
+// its entry's parent is the saga, which is not in that store, and the header `saga-command` names the command's id in the
+// saga's store.
 
 namespace vouch {
 inline namespace v0 {
@@ -887,7 +888,7 @@ inline constexpr std::string_view compensation_header = "saga-compensation";
 inline constexpr std::string_view key_header = "saga-key";
 inline constexpr std::string_view remote_header = "saga-command";
 
-/// The progress of a command that was sent to another service. Its claims are those of the relay and of the reply, so
+/// The progress of a command that was sent to another service, and may have arrived there. Its claims are those of the relay and of the reply, so
 /// their number says nothing about the participant's attempts.
 inline constexpr std::string_view relayed_progress = "vouch:relayed";
 

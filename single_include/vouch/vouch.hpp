@@ -5553,6 +5553,14 @@ class emitter {
         }
         return out;
     }
+    /// The same for one emission, whose payload is not copied.
+    [[nodiscard]] std::vector<draft> drafts_of(emission&& e, time_point at) const {
+        const id_list none;
+        const auto& trail = detail::trail_here == nullptr ? none : *detail::trail_here;
+        std::vector<draft> out;
+        append_drafts(out, std::move(e), {.emission = fresh_id(), .at = at}, trail);
+        return out;
+    }
 
   protected:
     friend class delivery;
@@ -5565,34 +5573,36 @@ class emitter {
 
     /// An emission that goes to one queue gives its id to the entry. If it goes to several, each entry's id is derived
     /// from it and the queue's name.
-    void append_drafts(std::vector<draft>& out, const emission& e, const stamp& s, const id_list& trail) const {
-        auto d = draft_of(e, s.at);
-        d.trail = trail_below(e.trail.empty() ? trail : e.trail, s.emission);
+    void append_drafts(std::vector<draft>& out, emission e, const stamp& s, const id_list& trail) const {
         const auto queues = e.queue.empty() ? options_.bindings.queues_for(e.topic) : std::vector{e.queue};
+        auto own_trail = trail_below(e.trail.empty() ? trail : e.trail, s.emission);
+        auto d = draft_of(std::move(e), s.at);
         if (queues.empty()) {
             throw error(error_kind::unrouted, "emission: it names no queue and no binding fits its topic");
         }
-        for (const auto& queue : queues) {
-            d.id = queues.size() == 1 ? s.emission : derive(s.emission, queue);
-            d.queue = queue;
-            out.push_back(d);
+        d.trail = std::move(own_trail);
+        for (std::size_t i = 0; i < queues.size(); ++i) {
+            d.id = queues.size() == 1 ? s.emission : derive(s.emission, queues[i]);
+            d.queue = queues[i];
+            out.push_back(i + 1 < queues.size() ? d : std::move(d));
         }
     }
 
   private:
-    [[nodiscard]] draft draft_of(const emission& e, time_point at) const {
+    [[nodiscard]] draft draft_of(emission e, time_point at) const {
         const auto due = either("due", e.due_at, e.due_in, at);
-        return {.topic = e.topic,
-                .payload = e.payload,
-                .key = e.key,
-                .group = e.group,
-                .lane = e.lane,
+        const auto expires = expiry(e, std::max(due.value_or(at), at));
+        return {.topic = std::move(e.topic),
+                .payload = std::move(e.payload),
+                .key = std::move(e.key),
+                .group = std::move(e.group),
+                .lane = std::move(e.lane),
                 .parent = e.parent,
                 .due_at = due,
-                .expires_at = expiry(e, std::max(due.value_or(at), at)),
+                .expires_at = expires,
                 .attempts_max = e.attempts_max,
-                .headers = e.headers,
-                .progress = e.progress};
+                .headers = std::move(e.headers),
+                .progress = std::move(e.progress)};
     }
 
     /// An entry that expires before its first attempt could only die, so such an emission is refused.
@@ -6345,8 +6355,8 @@ class delivery_batch {
 // attempt of each. If there are more or fewer outcomes than entries, each has failed with `wrong_outcome_count`.
 //
 // `record` and `ended` may be left out, overloaded or templates. A member of one of these names that cannot be called
-// is a compile error. An expired entry is given to `ended` only, never to `work`. `record` is called again if its
-// transaction was rolled back.
+// is a compile error. An expired entry is given to `ended` only, never to `work`. If `ended` buries without a code, the
+// entry has the code of the failure that ended it. `record` is called again if its transaction was rolled back.
 
 namespace vouch {
 inline namespace v0 {
@@ -6451,7 +6461,9 @@ template <class Transaction>
 struct handler {
     std::function<work_result<Transaction>(delivery&)> work;
     std::function<outcome(delivery&, ending)> ended; ///< empty: bury
-    bool runs_sagas = false;                         ///< its entries have a saga's progress
+    /// Decides instead of every burial, for handlers that owe an answer even for a dead entry; empty: bury.
+    std::function<outcome(delivery&, const bury&)> buried;
+    bool runs_sagas = false; ///< its entries have a saga's progress
     /// Set for batch handlers only; their `work` is a batch of one.
     std::function<std::vector<outcome>(delivery_batch&)> work_together;
     batch_options batch{};
@@ -6607,6 +6619,9 @@ template <class Transaction, class T = void, class H>
         out.work = [h](delivery& d) { return run_work<Transaction, T>(*h, d); };
     }
     add_ended(out, h);
+    if constexpr (requires { type::answers_burials; }) {
+        out.buried = [h](delivery& d, const bury& dead) -> outcome { return h->buried(d, dead); };
+    }
     if constexpr (requires { type::runs_sagas; }) {
         out.runs_sagas = type::runs_sagas;
     }
@@ -7065,9 +7080,10 @@ class dispatcher {
             spent = work(h, *route, d);
         }
         if (spent) {
+            keep_text(h, d);
             end(h, *route, *spent, std::move(stop));
         } else {
-            finish(h, d);
+            finish(h, *route, d);
         }
         return h;
     }
@@ -7082,6 +7098,8 @@ class dispatcher {
         const auto* const route = route_of(h.entry);
         if (const auto spent = fail(h, *route, why)) {
             end(h, *route, *spent, {});
+        } else {
+            answer_burial(h, *route);
         }
     }
 
@@ -7200,7 +7218,8 @@ class dispatcher {
     }
 
     /// Buries the entry, unless the handler has an `ended`, which decides. `ended` gets a delivery of its own, so nothing
-    /// of the failed attempt remains. Beyond twice attempts_max no handler is called.
+    /// of the failed attempt remains. If it buries without a code, the entry has the code of the failure that ended it.
+    /// Beyond twice attempts_max no `ended` is called.
     void end(completion<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
         h.record = nullptr;
         h.reason = spent.why == ending::expired ? death::expired : death::exhausted;
@@ -7208,12 +7227,16 @@ class dispatcher {
         const std::uint64_t claims = h.entry.attempts;
         if (!route.handler.ended || claims > 2 * most) {
             h.outcome = bury{.error = error_code(spent.code)};
+            answer_burial(h, route);
             return;
         }
         delivery d(h.entry, emitter_, emitter_.now(), std::move(stop));
         const trail_scope scope(d.trail());
         try {
             h.outcome = route.handler.ended(d, spent.why);
+            if (auto* const dead = std::get_if<bury>(&h.outcome); dead != nullptr && dead->error.empty()) {
+                dead->error = spent.code;
+            }
         } catch (...) {
             const auto error = caught_exception::current();
             h.text = error.text;
@@ -7226,14 +7249,49 @@ class dispatcher {
                 h.outcome = retry{.error = error.code, .at = later(emitter_.now(), *delay)};
             }
         }
-        finish(h, d);
+        finish(h, route, d);
+    }
+
+    /// An explanation of the handler's tells more than the text of the exception that it leads to.
+    static void keep_text(completion<Store>& h, const delivery& d) {
+        h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
+    }
+
+    void finish(completion<Store>& h, const route_type& route, const delivery& d) const {
+        make_acceptable(h, d);
+        answer_burial(h, route);
+    }
+
+    /// Lets a handler that owes an answer give it instead of the burial, with a delivery of its own, so nothing of the
+    /// failed attempt remains. An answer that the store would refuse leaves the burial as it is. If the handler throws,
+    /// the entry is handled again later.
+    void answer_burial(completion<Store>& h, const route_type& route) const {
+        const auto* const dead = std::get_if<bury>(&h.outcome);
+        if (dead == nullptr || !route.handler.buried) {
+            return;
+        }
+        const auto burial = *dead;
+        const auto reason = h.reason;
+        delivery d(h.entry, emitter_, emitter_.now());
+        try {
+            h.outcome = route.handler.buried(d, burial);
+        } catch (...) {
+            h.outcome = release{.at = later(emitter_.now(), look_again_in)};
+            h.tag = "unanswered";
+            return;
+        }
+        make_acceptable(h, d);
+        if (std::holds_alternative<bury>(h.outcome)) {
+            h.outcome = burial;
+            h.reason = reason;
+        }
     }
 
     /// Emissions and records belong to succeed and advance only. Replaces whatever the store would refuse.
-    void finish(completion<Store>& h, const delivery& d) const {
+    void make_acceptable(completion<Store>& h, const delivery& d) const {
         const auto meant = h.outcome.index();
         make_valid(h.outcome, can_.limits);
-        h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
+        keep_text(h, d);
         const bool is_as_meant = h.outcome.index() == meant;
         h.tag = is_as_meant ? d.tag() : std::string{};
         h.reason = !is_as_meant ? death::invalid : h.reason == death::none ? death::buried : h.reason;
@@ -7303,9 +7361,10 @@ class batch_dispatcher {
         work(done, parts, route, stop, started);
         for (std::size_t i = 0; i < claimed.size(); ++i) {
             if (parts[i].spent) {
+                rules_.keep_text(done[i], *parts[i].with);
                 rules_.end(done[i], route, *parts[i].spent, std::move(claimed[i].stop));
             } else {
-                rules_.finish(done[i], *parts[i].with);
+                rules_.finish(done[i], route, *parts[i].with);
             }
         }
         return done;

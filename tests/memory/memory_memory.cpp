@@ -14,24 +14,13 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
+#include "memory/shortage.hpp"
 #include "unit/support.hpp"
-
-namespace memory_memory_test {
-
-/// Allocations of this thread fail from the `left`-th on, one or all of them; 0: none does.
-struct shortage {
-    long left = 0;
-    bool lasting = false;
-    bool fired = false;
-};
-inline thread_local shortage lack;
-
-} // namespace memory_memory_test
 
 // These replace the global ones of the whole program, which is why they do nothing special until told. Inlined, GCC 12
 // would see through one half of a pair and warn that the halves do not match.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-    auto& lack = memory_memory_test::lack;
+    auto& lack = support::lack;
     if (lack.left > 0 && --lack.left == 0) {
         lack.fired = true;
         lack.left = lack.lasting ? 1 : 0;

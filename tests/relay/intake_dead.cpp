@@ -3,7 +3,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -85,9 +87,59 @@ TEST_CASE("intake: a payload that the store cannot hold is set aside at the brok
     CHECK(r.broker.set_aside("mailer").front() == big);
 }
 
+TEST_CASE("intake: a message of which the store cannot hold a part is set aside at the broker") {
+    const std::vector<std::function<void(message&)>> wrongs{
+        [](message& m) { m.id.assign(300, 'i'); },
+        [](message& m) { m.id = "\xff"; },
+        [](message& m) { m.topic.assign(300, 't'); },
+        [](message& m) { m.lane.assign(300, 'l'); },
+        [](message& m) { m.headers.emplace_back("cookie", std::string(5000, 'c')); },
+        [](message& m) {
+            m.trail.assign(vouch::limits{}.trail_max + 1, vouch::id{1, 1});
+        },
+    };
+    for (const auto& wrong : wrongs) {
+        receiver r;
+        auto bad = good();
+        wrong(bad);
+        auto how = r.options();
+        how.map = [](const message& m) -> vouch::emission {
+            return m.id == "before" || m.id == "after" ? vouch::emission_of(m) : throw vouch::reject("unwanted");
+        };
+        static_cast<void>(dead_of(r, bad, how));
+        CHECK(r.broker.set_aside("mailer") == std::vector{bad});
+    }
+}
+
+TEST_CASE("intake: a message of which the consumer could not read a part is set aside at the broker") {
+    for (const bool has_id : {true, false}) {
+        struct one_message {
+            received what;
+            std::size_t acknowledged = 0;
+            std::size_t set_aside_count = 0;
+            std::vector<received> receive(std::size_t, vouch::duration, const std::stop_token&) { return {what}; }
+            void acknowledge(std::span<const received> some) { acknowledged += some.size(); }
+            void give_back(std::span<const received>) {}
+            void set_aside(std::span<const received> some) { set_aside_count += some.size(); }
+            void cancel() {}
+        } from{.what = {.message = {.id = has_id ? "m1" : "", .topic = "t"},
+                        .malformed = has_id ? "message_too_large" : "no_message_id"}};
+        receiver r;
+        CHECK(vouch::intake(from, r.outbox, r.options()).run_once().dead == 1);
+        CHECK(from.set_aside_count == (has_id ? 1U : 0U));
+        CHECK(from.acknowledged == (has_id ? 0U : 1U));
+    }
+}
+
 TEST_CASE("intake: only what the store cannot hold is set aside at the broker") {
+    receiver nameless;
+    (void)dead_of(nameless, good(""));
+    CHECK(nameless.broker.set_aside("mailer").empty());
     receiver r;
-    (void)dead_of(r, good(""));
+    auto late = good();
+    late.expires_at = t0;
+    late.lane = "lane";
+    (void)dead_of(r, late);
     CHECK(r.broker.set_aside("mailer").empty());
 }
 
@@ -153,6 +205,8 @@ TEST_CASE("intake: a mapping that throws makes the message dead, with a code and
     };
     const std::vector<fault> faults{{[] { throw vouch::reject("no_address"); }, "no_address"},
                                     {[] { throw vouch::failure("later"); }, "later"},
+                                    {[] { throw vouch::reject(""); }, "rejected"},
+                                    {[] { throw vouch::failure(""); }, "rejected"},
                                     {[] { throw std::out_of_range("secret"); }, "std::out_of_range"},
                                     {[] { throw vouch::error(vouch::error_kind::io, "secret"); }, "io"},
                                     {[] { throw 7; }, "unknown_exception"}};

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // An intake that runs until it is stopped.
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <future>
+#include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -116,6 +119,53 @@ TEST_CASE("intake: faults of the broker and the store are waited for") {
     CHECK(total.errors == 4);
     CHECK(total.stored == 2);
     CHECK(r.store.counts("mail").total() == 2);
+}
+
+TEST_CASE("intake: memory that runs out is waited for like a store without room") {
+    running r;
+    const auto lacks = []() -> std::vector<received> { throw std::bad_alloc(); };
+    r.from.script = {lacks, arrives("m1")};
+    const auto total = r.run();
+    CHECK(r.from.log == lines{"receive", "receive", "acknowledge 1", "cancel"});
+    CHECK(total.errors == 1);
+    CHECK(total.stored == 1);
+}
+
+TEST_CASE("intake: the delivery ends on every way out of a run") {
+    running r;
+    r.from.script = {[]() -> std::vector<received> { throw std::out_of_range("a consumer's mistake"); }};
+    CHECK_THROWS_AS(r.run(), std::out_of_range);
+    CHECK(r.from.log == lines{"receive", "cancel"});
+}
+
+TEST_CASE("intake: a second run is refused, because its consumer delivers nothing any more") {
+    running r;
+    vouch::intake in(r.from, r.outbox, {.source = "shop", .queue = "mail"});
+    r.from.stop.request_stop();
+    in.run(r.from.stop.get_token());
+    const auto before = r.from.log;
+    CHECK(kind_of([&] { in.run({}); }) == vouch::error_kind::misuse);
+    CHECK(r.from.log == before);
+}
+
+TEST_CASE("intake: waits that cannot be added to a time, or that are none, are refused") {
+    running r;
+    const auto most = vouch::limits{}.lease_max;
+    const auto make = [&](vouch::duration wait, vouch::duration base, vouch::duration max) {
+        return [&r, wait, base, max] {
+            vouch::intake(
+                r.from, r.outbox,
+                {.source = "shop", .queue = "mail", .wait = wait, .backoff = {.base = base, .max = max, .jitter = 0}});
+        };
+    };
+    make(0us, 1us, 1us)();
+    make(most, most, most)();
+    using given = std::array<vouch::duration, 3>;
+    for (const auto& [wait, base, max] :
+         {given{vouch::duration::max(), 1us, 1us}, given{-1us, 1us, 1us}, given{1us, 0us, 1us},
+          given{1us, vouch::duration::max(), 1us}, given{1us, 1us, 0us}, given{1us, 1us, vouch::duration::max()}}) {
+        CHECK(kind_of(make(wait, base, max)) == vouch::error_kind::invalid_argument);
+    }
 }
 
 TEST_CASE("intake: what is stored is counted, even if its acknowledgement fails") {

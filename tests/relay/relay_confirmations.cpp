@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What becomes of an entry when the broker confirms, refuses, or does not answer.
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -136,18 +137,58 @@ TEST_CASE("relay: a limit of attempts is the caller's choice") {
     CHECK(s.entry(id).last_error == "unconfirmed");
 }
 
+TEST_CASE("relay: a requeued entry is sent under the id of the first, which may have arrived") {
+    scripted_publisher to;
+    to.answer = [](std::span<const message> m) { return std::vector<confirmation>(m.size()); };
+    vouch::relay_options options;
+    options.retry.attempts_max = 1;
+    options.make = [](const vouch::entry& e) {
+        auto m = vouch::message_of(e);
+        m.id = e.payload == "own" ? "own id" : m.id;
+        return m;
+    };
+    sender s(to, options);
+    const auto first = s.put("p");
+    s.put("own");
+    s.runner.run_once();
+    for (int i = 0; i < 3; ++i) {
+        for (const auto& dead : s.store.list(vouch::query::dead("out"))) {
+            static_cast<void>(s.outbox.requeue(dead.id)); // of those that have a successor, nothing comes
+        }
+        s.runner.run_once();
+    }
+    REQUIRE(to.calls.size() == 4);
+    for (const auto& call : to.calls) {
+        REQUIRE(call.size() == 2);
+        CHECK(call[0].id == to_string(first));
+        CHECK(call[1].id == "own id");
+    }
+}
+
+TEST_CASE("relay: what its policy leaves unset is the runner's to decide") {
+    scripted_publisher to;
+    to.answer = [](std::span<const message> m) { return std::vector<confirmation>(m.size()); };
+    vouch::relay_options options;
+    options.retry = {.attempts_max = 5};
+    sender s(to, options);
+    const auto id = s.put("p");
+    vouch::runner(s.outbox, s.router, {.queue = "out", .retry = {.backoff = vouch::fixed{7s}}}).run_once();
+    CHECK(s.entry(id).due_at == s.clock() + 7s);
+}
+
 TEST_CASE("relay: a publisher that throws says unknown of every message, with the code of its error") {
     struct fault {
         std::function<void()> act;
         std::string code;
+        std::size_t calls; // three: together, then each alone
     };
     const std::vector<fault> faults{
-        {[] { throw vouch::error(vouch::error_kind::io, "secret", {.text_code = "ACCESS_REFUSED"}); },
-         "ACCESS_REFUSED"},
-        {[] { throw vouch::error(vouch::error_kind::busy, "secret"); }, "broker_busy"},
-        {[] { throw vouch::error(vouch::error_kind::misuse, "secret"); }, "broker_misuse"},
-        {[] { throw std::out_of_range("secret"); }, "std::out_of_range"},
-        {[] { throw 7; }, "unknown_exception"}};
+        {[] { throw vouch::error(vouch::error_kind::io, "secret", {.text_code = "ACCESS_REFUSED"}); }, "ACCESS_REFUSED",
+         1},
+        {[] { throw vouch::error(vouch::error_kind::busy, "secret"); }, "broker_busy", 1},
+        {[] { throw vouch::error(vouch::error_kind::misuse, "secret"); }, "broker_misuse", 3},
+        {[] { throw std::out_of_range("secret"); }, "std::out_of_range", 3},
+        {[] { throw 7; }, "unknown_exception", 3}};
     for (const auto& f : faults) {
         INFO(f.code);
         scripted_publisher to;
@@ -161,8 +202,79 @@ TEST_CASE("relay: a publisher that throws says unknown of every message, with th
         CHECK(s.runner.run_once().retried == 2);
         CHECK(s.entry(one).last_error == f.code);
         CHECK(s.entry(two).last_error == f.code);
-        CHECK(to.calls.size() == 1);
+        CHECK(to.calls.size() == f.calls);
     }
+}
+
+namespace {
+
+/// Confirms, but throws for a call with the payload "bad".
+struct choosy_publisher : scripted_publisher {
+    choosy_publisher() {
+        answer = [](std::span<const message> m) {
+            if (std::any_of(m.begin(), m.end(), [](const message& one) { return one.payload == "bad"; })) {
+                throw vouch::error(vouch::error_kind::invalid_argument, "cannot be encoded");
+            }
+            return std::vector<confirmation>(m.size(), {kind::confirmed});
+        };
+    }
+};
+
+} // namespace
+
+TEST_CASE("relay: a message for which the publisher throws does not keep the others of its batch") {
+    choosy_publisher to;
+    sender s(to);
+    s.put("1");
+    const auto bad = s.put("bad");
+    s.put("2");
+    const auto done = s.runner.run_once();
+    CHECK(done.succeeded == 2);
+    CHECK(done.retried == 1);
+    CHECK(s.entry(bad).last_error == "broker_invalid_argument");
+    CHECK(to.calls.size() == 4);
+}
+
+TEST_CASE("relay: if the publisher throws for message after message, the rest is not tried") {
+    choosy_publisher to;
+    sender s(to);
+    for (int i = 0; i < 20; ++i) {
+        s.put("bad");
+    }
+    CHECK(s.runner.run_once().retried == 20);
+    CHECK(to.calls.size() == 1 + 5);
+}
+
+TEST_CASE("relay: one by one, messages stay in the order of their lanes, and a lost connection ends the attempt") {
+    choosy_publisher to;
+    vouch::relay_options options;
+    options.make = [](const vouch::entry& e) { // the entries have no lanes, so a batch may have several of one
+        auto m = vouch::message_of(e);
+        m.lane = e.payload == "other" ? "other" : "same";
+        return m;
+    };
+    sender s(to, options);
+    s.put("1");
+    s.put("bad");
+    const auto next = s.put("2");
+    const auto other = s.put("other");
+    CHECK(s.runner.run_once().succeeded == 2);
+    CHECK(s.entry(next).last_error == "lane_waits");
+    CHECK(s.entry(other).state == state::succeeded);
+
+    scripted_publisher lost;
+    lost.answer = [&](std::span<const message> m) -> std::vector<confirmation> {
+        if (m.size() > 1) {
+            throw std::length_error("too many");
+        }
+        throw vouch::error(vouch::error_kind::io, "away");
+    };
+    sender t(lost);
+    t.put("1");
+    const auto last = t.put("2");
+    CHECK(t.runner.run_once().retried == 2);
+    CHECK(lost.calls.size() == 2);
+    CHECK(t.entry(last).last_error == "std::length_error");
 }
 
 TEST_CASE("relay: a wrong number of confirmations says nothing of any message") {

@@ -3,7 +3,9 @@
 // that are late, lost or copied, and random faults and deaths.
 #include <cstddef>
 #include <map>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <vouch/relay_saga.hpp>
@@ -179,6 +181,62 @@ TEST_CASE("command relay: a broker that does not answer costs a command no attem
     CHECK(command.epoch == 20);
 }
 
+TEST_CASE("command relay: a lost confirmation is no refusal, even if the command has one attempt") {
+    world w({.lost_confirmation = 1}, {}, vouch::retry_policy{.attempts_max = 1});
+    const auto saga = w.start();
+    w.orders_runner("sagas").run_until_idle();
+    w.orders_runner("inventory").run_once();
+    const auto command = command_of_step(w, "inventory");
+    CHECK(command.state == vouch::state::pending);
+    CHECK(command.attempts_max == 1);
+    REQUIRE(w.settle(saga));
+    CAPTURE(end_of(w, saga));
+    CHECK(w.done.calls == calls{"inventory.reserve", "payment.charge", "shipping.ship"});
+    CHECK(vouch::inspect(w.orders->stored, saga)->reason.empty());
+}
+
+TEST_CASE("command relay: a command that the broker refuses after a lost confirmation may have arrived") {
+    struct forgetful { // confirms nothing, then refuses
+        std::size_t calls = 0;
+        std::vector<vouch::confirmation> publish(std::span<const vouch::message> m) {
+            using kind = vouch::confirmation::kind;
+            return std::vector<vouch::confirmation>(m.size(), {++calls == 1 ? kind::unknown : kind::refused, "why"});
+        }
+    } to;
+    world w;
+    static_cast<void>(w.start());
+    w.orders_runner("sagas").run_until_idle();
+    vouch::router commands(w.orders->outbox);
+    commands.on(vouch::command_relay(to));
+    const vouch::runner_options of_inventory{.queue = "inventory"};
+    services::runner(w.orders->outbox, commands, of_inventory).run_once();
+    w.clock.pass(1s);
+    services::runner(w.orders->outbox, commands, of_inventory).run_once();
+    const auto command = command_of_step(w, "inventory");
+    CHECK(command.state == vouch::state::dead);
+    CHECK(command.last_error == "why");
+    CHECK_FALSE(command.result.has_value());
+}
+
+TEST_CASE("command relay: times that would send without an end, and a topic that is none, are refused") {
+    vouch::testing::broker broker;
+    vouch::testing::broker_publisher to(broker);
+    const auto is_refused = [&](vouch::command_relay_options how) {
+        try {
+            vouch::command_relay(to, std::move(how));
+        } catch (const vouch::error& e) {
+            return e.kind() == vouch::error_kind::invalid_argument;
+        }
+        return false;
+    };
+    CHECK(is_refused({.retry_in = 0us}));
+    CHECK(is_refused({.retry_in = -1us}));
+    CHECK(is_refused({.resend_after = 0us}));
+    CHECK(is_refused({.reply_topic = ""}));
+    CHECK(is_refused({.reply_topic = std::string(300, 't')}));
+    CHECK_FALSE(is_refused({.retry_in = 1us, .resend_after = vouch::duration::max()}));
+}
+
 TEST_CASE("command relay: a command that the broker refuses at once is a known failure, and its step is not undone") {
     vouch::manual_clock clock;
     vouch::memory::store store;
@@ -236,7 +294,7 @@ TEST_CASE("reply handler: while the relay holds the command, the reply waits") {
     CHECK(command_of_step(w, "inventory").state == vouch::state::succeeded);
 }
 
-TEST_CASE("reply handler: a rejection is known even if the relay has died before it could mark the command as sent") {
+TEST_CASE("reply handler: a reply waits until the relay, which has died before it could, marks the command as sent") {
     world w({}, {{"inventory", behaviour::rejects}});
     const auto saga = w.start();
     w.orders_runner("sagas").run_until_idle();
@@ -247,9 +305,122 @@ TEST_CASE("reply handler: a rejection is known even if the relay has died before
     w.participant_runner("inventory", "replies").run_once();
     w.orders->take_in();
     w.clock.pass(world::lease);
+    CHECK(w.orders_runner("replies").run_once().retried == 1);
+    CHECK(w.orders_runner("inventory").run_once().advanced == 1); // sent again; the participant's intake drops it
+    w.clock.pass(1s);
     CHECK(w.orders_runner("replies").run_once().succeeded == 1);
     REQUIRE(w.settle(saga));
     CHECK(w.done.calls == calls{"inventory.reserve"});
+}
+
+namespace {
+
+/// Stores a reply in the service that runs the saga, and handles it.
+vouch::entry take_reply(world& w, const vouch::saga_reply& reply) {
+    auto e = vouch::emission_of(reply);
+    e.queue = "replies";
+    e.topic = "saga.reply";
+    const auto id = w.orders->outbox.emit(e).front().id;
+    w.orders_runner("replies").run_once();
+    return w.orders->stored.find(id).value();
+}
+
+} // namespace
+
+TEST_CASE("reply handler: a reply ends nothing but a command that was sent") {
+    world w;
+    const auto saga = w.start();
+    const auto mail = w.orders->outbox.emit({.queue = "mail", .topic = "mail.send"}).front().id;
+    w.orders_runner("sagas").run_until_idle();
+    const auto command = command_of_step(w, "inventory").id;
+    for (const auto& named : {saga, mail, command}) { // the command was never claimed
+        for (const auto what : {vouch::saga_reply::status::succeeded, vouch::saga_reply::status::rejected}) {
+            const auto before = w.orders->stored.find(named);
+            const auto reply = take_reply(w, {.command = named, .what = what});
+            CHECK(reply.state == vouch::state::dead);
+            CHECK(reply.last_error == "no_command");
+            CHECK(w.orders->stored.find(named) == before);
+        }
+    }
+}
+
+TEST_CASE("reply handler: a reply does not end the command of a participant in the saga's own store") {
+    world w;
+    static_cast<void>(w.start());
+    w.orders_runner("sagas").run_until_idle();
+    const auto command = command_of_step(w, "inventory").id;
+    const auto now = w.clock();
+    const auto held = vouch::claim(w.orders->stored, {.queue = "inventory", .now = now, .worker = "local"});
+    REQUIRE(held.size() == 1);
+    const vouch::settle again{vouch::ticket_of(held.front()), vouch::retry{.error = "down", .at = now + 1h}};
+    REQUIRE(vouch::transact(w.orders->stored, [&](auto& tx) { return tx.settle(std::span(&again, 1), now); }).size() ==
+            1);
+    const auto before = w.orders->stored.find(command);
+    const auto reply = take_reply(w, {.command = command, .what = vouch::saga_reply::status::succeeded});
+    CHECK(reply.state == vouch::state::retrying);
+    CHECK(reply.last_error == "command_not_sent");
+    CHECK(w.orders->stored.find(command) == before);
+}
+
+TEST_CASE("reply handler: a command received from another service is not one that was sent") {
+    world w;
+    const vouch::id foreign{7, 7};
+    const auto id = w.orders->outbox
+                        .emit({.queue = "work",
+                               .topic = "t",
+                               .parent = foreign,
+                               .headers = {{"saga", to_string(foreign)},
+                                           {"saga-step", "s"},
+                                           {"saga-step-number", "1"},
+                                           {"saga-compensation", "false"},
+                                           {"saga-command", to_string(vouch::id{8, 8})}}})
+                        .front()
+                        .id;
+    const auto reply = take_reply(w, {.command = id, .what = vouch::saga_reply::status::succeeded});
+    CHECK(reply.last_error == "no_command");
+    CHECK(w.orders->stored.find(id)->state == vouch::state::pending);
+}
+
+namespace {
+
+/// A store that holds smaller results than payloads.
+struct narrow_store : vouch::memory::store {
+    [[nodiscard]] vouch::capabilities capabilities() const {
+        auto out = vouch::memory::store::capabilities();
+        out.limits.result_max = 10;
+        return out;
+    }
+};
+
+} // namespace
+
+TEST_CASE("reply handler: a result that the saga's store cannot hold ends the command, and its step is undone") {
+    vouch::manual_clock clock;
+    narrow_store store;
+    const vouch::outbox outbox(store, {.clock = clock});
+    const auto saga = vouch::define_saga<std::string>("order")
+                          .command("charge", {.queue = "payment", .topic = "charge", .undo = "refund"})
+                          .build();
+    vouch::testing::broker broker;
+    broker.bind("#", "payment");
+    vouch::testing::broker_publisher to(broker);
+    vouch::router router(outbox);
+    router.on(saga).on(vouch::reply_handler(outbox));
+    vouch::router commands(outbox);
+    commands.on(vouch::command_relay(to));
+    static_cast<void>(outbox.start(saga, "sagas", std::string("7")));
+    vouch::runner(outbox, router, {.queue = "sagas"}).run_until_idle();
+    vouch::runner(outbox, commands, {.queue = "payment"}).run_once();
+    const auto command = store.list(vouch::query::all("payment")).front().id;
+    auto reply = vouch::emission_of(vouch::saga_reply{
+        .command = command, .what = vouch::saga_reply::status::succeeded, .result = std::string(11, 'x')});
+    reply.queue = "replies";
+    reply.topic = "saga.reply";
+    outbox.emit(reply);
+    CHECK(vouch::runner(outbox, router, {.queue = "replies"}).run_once().succeeded == 1);
+    CHECK(store.find(command)->state == vouch::state::dead);
+    CHECK(store.find(command)->last_error == "result_too_large");
+    CHECK_FALSE(store.find(command)->result.has_value());
 }
 
 TEST_CASE("reply handler: an entry that is no reply is dead") {

@@ -88,8 +88,9 @@ class service {
 
 class world {
   public:
-    explicit world(vouch::testing::broker_faults faults = {}, std::map<std::string, behaviour> behaviours = {})
-        : broker(faults), behaviours_(std::move(behaviours)) {
+    explicit world(vouch::testing::broker_faults faults = {}, std::map<std::string, behaviour> behaviours = {},
+                   std::optional<vouch::retry_policy> of_commands = {})
+        : broker(faults), saga(order_saga(of_commands)), behaviours_(std::move(behaviours)) {
         for (const auto& channel : vouch::channels_of(saga, {.replies = "orders"})) {
             for (const auto& topic : channel.topics) {
                 broker.bind(topic, channel.name);
@@ -155,12 +156,7 @@ class world {
     vouch::manual_clock clock{};
     vouch::testing::broker broker;
     ledger done{};
-    const vouch::saga_definition saga =
-        vouch::define_saga<std::string>("order")
-            .command("reserve", {.queue = "inventory", .topic = "inventory.reserve", .undo = "inventory.release"})
-            .command("charge", {.queue = "payment", .topic = "payment.charge", .undo = "payment.refund"})
-            .command("ship", {.queue = "shipping", .topic = "shipping.ship", .undo = "shipping.cancel"})
-            .build();
+    const vouch::saga_definition saga;
     std::unique_ptr<service> orders{};
 
     struct part {
@@ -171,6 +167,16 @@ class world {
     std::map<std::string, part> parts{};
 
   private:
+    [[nodiscard]] static vouch::saga_definition order_saga(const std::optional<vouch::retry_policy>& retry) {
+        return vouch::define_saga<std::string>("order")
+            .command("reserve",
+                     {.queue = "inventory", .topic = "inventory.reserve", .undo = "inventory.release", .retry = retry})
+            .command("charge",
+                     {.queue = "payment", .topic = "payment.charge", .undo = "payment.refund", .retry = retry})
+            .command("ship", {.queue = "shipping", .topic = "shipping.ship", .undo = "shipping.cancel", .retry = retry})
+            .build();
+    }
+
     void add_participant(const std::string& name) {
         auto& p = parts[name];
         p.service = std::make_unique<service>(broker, clock, name, "work", "orders");

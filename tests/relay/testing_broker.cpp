@@ -96,4 +96,12 @@ TEST_CASE("broker: a lost connection of an acknowledgement leaves everything to 
     CHECK(again[0].tag != arrived[0].tag);
 }
 
+TEST_CASE("broker in memory: a consumer of a queue that nothing is bound to is refused") {
+    vouch::testing::broker broker;
+    CHECK(kind_of([&] { vouch::testing::broker_consumer(broker, "typo"); }) == vouch::error_kind::invalid_argument);
+    broker.bind("#", "typo");
+    vouch::testing::broker_consumer from(broker, "typo");
+    CHECK(from.receive(1, vouch::duration::zero(), {}).empty());
+}
+
 } // namespace testing_broker_test

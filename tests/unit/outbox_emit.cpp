@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <vouch/testing.hpp>
@@ -67,6 +68,15 @@ TEST_CASE("emit: fills in id, time and trail, and keeps the other fields") {
     CHECK(e.created_at == t0);
     CHECK(e.due_at == t0);
     CHECK_FALSE(e.expires_at);
+}
+
+TEST_CASE("emit: the payload of an emission that is given away is not copied") {
+    const vouch::emitter from;
+    emission e{.queue = "q", .topic = "t", .payload = std::string(1000, 'x')};
+    const auto* const bytes = e.payload.data();
+    const auto drafts = from.drafts_of(std::move(e), t0);
+    REQUIRE(drafts.size() == 1);
+    CHECK(drafts.front().payload.data() == bytes);
 }
 
 TEST_CASE("emit: due and expiry can be a time or a duration") {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Every failure of a handler, and the outcome it becomes.
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <vouch/testing.hpp>
@@ -297,6 +299,61 @@ TEST_CASE("failure: the backoff counts from the end of the attempt") {
 TEST_CASE("failure: a vouch::error is stored as its kind") {
     const auto e = entry_after([](delivery&) { throw vouch::error(vouch::error_kind::busy, "somewhere"); });
     CHECK(e.last_error == "busy");
+}
+
+TEST_CASE("ended: a burial without a code has the code of the failure that ended the entry") {
+    struct handler {
+        std::string code;
+        void work(delivery&) { throw vouch::failure("away"); }
+        vouch::outcome ended(delivery&, vouch::ending) { return vouch::bury{.error = code}; }
+    };
+    const vouch::retry_policy once{.attempts_max = 1};
+    CHECK(entry_after(handler{}, {.topic = "t"}, once).last_error == "away");
+    CHECK(entry_after(handler{"own"}, {.topic = "t"}, once).last_error == "own");
+    CHECK(entry_after(handler{}, {.topic = "t", .expires_in = 1s}, once, 2s).last_error == "expired");
+}
+
+namespace {
+
+/// Owes an answer for every entry, and gives it as `how` says.
+struct answering_handler {
+    static constexpr bool answers_burials = true;
+    std::function<void(delivery&)> act;
+    std::function<vouch::outcome(delivery&, const vouch::bury&)> how;
+
+    void work(delivery& d) { act(d); }
+    vouch::outcome buried(delivery& d, const vouch::bury& dead) { return how(d, dead); }
+};
+
+} // namespace
+
+TEST_CASE("burial: a handler that owes an answer gives it instead, whatever the entry would be buried for") {
+    const auto answers = [](delivery&, const vouch::bury& dead) -> vouch::outcome {
+        return vouch::succeed{.result = "answer to " + dead.error};
+    };
+    const vouch::retry_policy once{.attempts_max = 1};
+    const auto result_of = [&](std::function<void(delivery&)> act) {
+        const auto e = entry_after(answering_handler{std::move(act), answers}, {.topic = "t"}, once);
+        CHECK(e.state == state::succeeded);
+        return e.result.value_or("none");
+    };
+    CHECK(result_of([](delivery&) { throw vouch::reject("no"); }) == "answer to no");
+    CHECK(result_of([](delivery&) { throw vouch::failure("away"); }) == "answer to away");
+    CHECK(result_of([](delivery& d) { d.emit({.queue = "q", .topic = ""}); }) == "answer to invalid_emission");
+}
+
+TEST_CASE("burial: an answer that the store would refuse leaves the burial, and one that throws comes later") {
+    const auto rejects = [](delivery&) { throw vouch::reject("no"); };
+    const auto refused = entry_after(answering_handler{rejects, [](delivery& d, const vouch::bury&) -> vouch::outcome {
+                                                           d.emit({.queue = "q", .topic = ""});
+                                                           return vouch::succeed{};
+                                                       }});
+    CHECK(refused.state == state::dead);
+    CHECK(refused.last_error == "no");
+    const auto thrown = entry_after(answering_handler{
+        rejects, [](delivery&, const vouch::bury&) -> vouch::outcome { throw std::runtime_error("no answer"); }});
+    CHECK(thrown.state == state::pending);
+    CHECK(thrown.attempts == 0);
 }
 
 TEST_CASE("ended: after 2 * attempts_max claims the entry is buried") {

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -151,6 +152,14 @@ class emitter {
         }
         return out;
     }
+    /// The same for one emission, whose payload is not copied.
+    [[nodiscard]] std::vector<draft> drafts_of(emission&& e, time_point at) const {
+        const id_list none;
+        const auto& trail = detail::trail_here == nullptr ? none : *detail::trail_here;
+        std::vector<draft> out;
+        append_drafts(out, std::move(e), {.emission = fresh_id(), .at = at}, trail);
+        return out;
+    }
 
   protected:
     friend class delivery;
@@ -163,34 +172,36 @@ class emitter {
 
     /// An emission that goes to one queue gives its id to the entry. If it goes to several, each entry's id is derived
     /// from it and the queue's name.
-    void append_drafts(std::vector<draft>& out, const emission& e, const stamp& s, const id_list& trail) const {
-        auto d = draft_of(e, s.at);
-        d.trail = trail_below(e.trail.empty() ? trail : e.trail, s.emission);
+    void append_drafts(std::vector<draft>& out, emission e, const stamp& s, const id_list& trail) const {
         const auto queues = e.queue.empty() ? options_.bindings.queues_for(e.topic) : std::vector{e.queue};
+        auto own_trail = trail_below(e.trail.empty() ? trail : e.trail, s.emission);
+        auto d = draft_of(std::move(e), s.at);
         if (queues.empty()) {
             throw error(error_kind::unrouted, "emission: it names no queue and no binding fits its topic");
         }
-        for (const auto& queue : queues) {
-            d.id = queues.size() == 1 ? s.emission : derive(s.emission, queue);
-            d.queue = queue;
-            out.push_back(d);
+        d.trail = std::move(own_trail);
+        for (std::size_t i = 0; i < queues.size(); ++i) {
+            d.id = queues.size() == 1 ? s.emission : derive(s.emission, queues[i]);
+            d.queue = queues[i];
+            out.push_back(i + 1 < queues.size() ? d : std::move(d));
         }
     }
 
   private:
-    [[nodiscard]] draft draft_of(const emission& e, time_point at) const {
+    [[nodiscard]] draft draft_of(emission e, time_point at) const {
         const auto due = either("due", e.due_at, e.due_in, at);
-        return {.topic = e.topic,
-                .payload = e.payload,
-                .key = e.key,
-                .group = e.group,
-                .lane = e.lane,
+        const auto expires = expiry(e, std::max(due.value_or(at), at));
+        return {.topic = std::move(e.topic),
+                .payload = std::move(e.payload),
+                .key = std::move(e.key),
+                .group = std::move(e.group),
+                .lane = std::move(e.lane),
                 .parent = e.parent,
                 .due_at = due,
-                .expires_at = expiry(e, std::max(due.value_or(at), at)),
+                .expires_at = expires,
                 .attempts_max = e.attempts_max,
-                .headers = e.headers,
-                .progress = e.progress};
+                .headers = std::move(e.headers),
+                .progress = std::move(e.progress)};
     }
 
     /// An entry that expires before its first attempt could only die, so such an emission is refused.

@@ -35,8 +35,8 @@ struct received {
 ///  3. `acknowledge` says that these messages are stored. It has no effect for messages of a connection that is lost:
 ///     they are delivered again.
 ///  4. `give_back` returns messages to the broker, to be delivered again soon.
-///  5. `set_aside` says that these messages can never be stored. A broker with dead-letter queues moves them there; for
-///     others it is `acknowledge`.
+///  5. `set_aside` says that these messages can never be stored whole. A broker with dead-letter queues moves them there;
+///     for others it is `acknowledge`.
 ///  6. `cancel` ends the delivery. Messages that have arrived and that `receive` has not returned go back to the broker.
 ///     After it `receive` returns nothing; what was received before may still be acknowledged or given back.
 ///  7. The number of messages that have arrived and are not acknowledged is bounded.

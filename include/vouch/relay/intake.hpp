@@ -20,10 +20,14 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,7 +57,8 @@ class intake {
     static_assert(explain_store<Store>());
 
   public:
-    /// Consumer and outbox must outlive the intake. Throws `invalid_argument` for options that no message would fit.
+    /// Consumer and outbox must outlive the intake. Throws `invalid_argument` for options that no message would fit, and
+    /// for waits that are negative or longer than the store's longest lease; those of the backoff must not be 0.
     intake(Consumer& from, const outbox<Store>& into, intake_options options)
         : from_(from), outbox_(into), options_(std::move(options)), can_(into.store().capabilities()) {
         check();
@@ -67,27 +72,41 @@ class intake {
         return out;
     }
 
-    /// Calls `run_once` until a stop is requested, and waits while the store or the broker fails. Then ends the delivery;
-    /// what has arrived by then and is not stored goes back to the broker. Throws errors that waiting cannot mend.
+    /// Calls `run_once` until a stop is requested, and waits while the store or the broker fails or memory runs out. Then
+    /// ends the delivery; what has arrived by then and is not stored goes back to the broker. Throws errors that waiting
+    /// cannot mend, after the end of the delivery. A delivery that has ended does not begin again, so `run` is called
+    /// once: the second call throws `misuse`.
     intake_report run(const std::stop_token& stop) {
+        if (std::exchange(has_run_, true)) {
+            throw error(error_kind::misuse, "intake: run was called before, which has ended the delivery to its "
+                                            "consumer; make another consumer and another intake");
+        }
+        const struct ended { // on every way out
+            intake& of;
+            ~ended() { of.cancel(); }
+        } at_end{*this};
         intake_report total;
         std::uint32_t failures = 0;
         while (!stop.stop_requested()) {
+            std::optional<error_kind> fault;
             try {
                 pass(stop, total);
                 failures = 0;
             } catch (const error& e) {
                 if (!e.is_transient()) {
-                    cancel();
                     throw;
                 }
+                fault = e.kind();
+            } catch (const std::bad_alloc&) {
+                fault = error_kind::full;
+            }
+            if (fault) {
                 total.errors += 1;
                 failures += 1;
-                report_error(e);
+                report_error(*fault);
                 wait(*delay_after(backoff(options_.backoff), {}, failures), stop);
             }
         }
-        cancel();
         return total;
     }
 
@@ -98,17 +117,21 @@ class intake {
         if (arrived.empty()) {
             return;
         }
-        std::vector<detail::intake_plan> plans;
+        endings ends;
         try {
             const auto now = outbox_.now(); // once: a claim at an earlier time would not find what is due at this one
-            plans = plans_of(arrived, now);
+            auto plans = plans_of(arrived, now);
+            ends = endings_of(arrived, plans); // before the commit: nothing may fail between that and the end
             total += stored(plans, now);
         } catch (...) {
             give_back(arrived);
             throw;
         }
         total.received += arrived.size();
-        end(arrived, plans);
+        if (!ends.incomplete.empty()) {
+            from_.set_aside(ends.incomplete);
+        }
+        from_.acknowledge(ends.complete);
     }
 
     void check() const {
@@ -123,8 +146,20 @@ class intake {
             detail::refuse({"intake", "batch_size"}, "is " + std::to_string(options_.batch_size) +
                                                          ", it must be from 1 to " + std::to_string(limit.batch_max));
         }
+        check_wait("wait", options_.wait, duration::zero());
+        check_wait("backoff.base", options_.backoff.base, duration{1}); // 0 would be no wait at all
+        check_wait("backoff.max", options_.backoff.max, duration{1});
         if (!options_.map) {
             detail::refuse({"intake", "map"}, "is empty");
+        }
+    }
+
+    void check_wait(std::string_view option, duration given, duration least) const {
+        const auto most = can_.limits.lease_max; // a time that can be added to any other
+        if (given < least || given > most) {
+            detail::refuse({"intake", option}, "is " + std::to_string(given.count()) + " us, it must be from " +
+                                                   std::to_string(least.count()) + " to " +
+                                                   std::to_string(most.count()) + " us");
         }
     }
 
@@ -141,30 +176,31 @@ class intake {
 
     /// Stores all plans in one commit. A commit in doubt is repeated with the same ids.
     [[nodiscard]] intake_report stored(std::vector<detail::intake_plan>& plans, time_point now) const {
-        std::vector<draft> drafts;
+        forget_known(plans);
+        std::vector<draft> drafts; // those of all plans; a plan keeps their number
+        for (auto& p : plans) {
+            p.count = p.drafts.size();
+            std::move(p.drafts.begin(), p.drafts.end(), std::back_inserter(drafts));
+        }
         auto [receipts, in_doubt] = detail::transact_in_doubt(outbox_.store(), [&](auto& tx) {
-            forget_known(tx, plans);
-            drafts.clear();
-            for (const auto& p : plans) {
-                drafts.insert(drafts.end(), p.drafts.begin(), p.drafts.end());
-            }
             auto got = enqueue_all(tx, drafts, now);
-            bury_refused(tx, plans, got, now);
+            bury_refused(tx, plans, drafts, got, now);
             return got;
         });
         for (std::size_t i = 0; in_doubt && i < receipts.size(); ++i) {
             receipts[i] = detail::resolved(receipts[i], drafts[i].id);
         }
-        return counted(plans, receipts, now);
+        return counted(plans, drafts, receipts, now);
     }
 
     /// A message that was stored in time, and is expired when it comes again, is a duplicate and not a dead entry. Its
     /// dedup key sees that within one queue only.
-    template <class Reader>
-    static void forget_known(const Reader& tx, std::vector<detail::intake_plan>& plans) {
+    void forget_known(std::vector<detail::intake_plan>& plans) const {
+        const auto& store = outbox_.store();
         for (auto& p : plans) {
-            if (std::any_of(p.elsewhere.begin(), p.elsewhere.end(),
-                            [&](const std::string& queue) { return !tx.list(query::keyed(queue, p.key)).empty(); })) {
+            if (std::any_of(p.elsewhere.begin(), p.elsewhere.end(), [&](const std::string& queue) {
+                    return !store.list(query::keyed(queue, p.key)).empty();
+                })) {
                 p.drafts.clear();
             }
         }
@@ -183,16 +219,16 @@ class intake {
 
     /// Only a claim can be buried, so each of these entries is claimed first. Nobody else sees it before the commit.
     template <class Writer>
-    void bury_refused(Writer& tx, const std::vector<detail::intake_plan>& plans, const std::vector<receipt>& receipts,
-                      time_point now) const {
+    void bury_refused(Writer& tx, const std::vector<detail::intake_plan>& plans, const std::vector<draft>& drafts,
+                      const std::vector<receipt>& receipts, time_point now) const {
         std::size_t at = 0;
         for (const auto& p : plans) {
             const auto first = at;
-            at += p.drafts.size();
-            if (p.refusal.empty() || p.drafts.empty() || receipts[first].what != receipt::kind::inserted) {
+            at += p.count;
+            if (p.refusal.empty() || p.count == 0 || receipts[first].what != receipt::kind::inserted) {
                 continue;
             }
-            const auto& d = p.drafts.front();
+            const auto& d = drafts[first];
             const auto claimed = tx.claim({.queue = d.queue, .now = now, .worker = "intake", .only = d.id});
             const settle end{claimed.empty() ? ticket{} : ticket_of(claimed.front()), bury{.error = p.refusal}};
             if (claimed.empty() || tx.settle(std::span(&end, 1), now).front().verdict != verdict::applied) {
@@ -202,16 +238,16 @@ class intake {
         }
     }
 
-    [[nodiscard]] intake_report counted(const std::vector<detail::intake_plan>& plans,
+    [[nodiscard]] intake_report counted(const std::vector<detail::intake_plan>& plans, const std::vector<draft>& drafts,
                                         const std::vector<receipt>& receipts, time_point now) const {
         intake_report out;
         std::size_t at = 0;
         for (const auto& p : plans) {
             bool is_new = false;
-            for (const auto& d : p.drafts) {
-                if (receipts[at++].what == receipt::kind::inserted) {
+            for (const auto end = at + p.count; at < end; ++at) {
+                if (receipts[at].what == receipt::kind::inserted) {
                     is_new = true;
-                    report_stored(p, d, now);
+                    report_stored(p, drafts[at], now);
                 }
             }
             (!is_new ? out.duplicates : p.refusal.empty() ? out.stored : out.dead) += 1;
@@ -219,17 +255,20 @@ class intake {
         return out;
     }
 
-    /// Those of which the store holds everything are acknowledged.
-    void end(const std::vector<received>& arrived, const std::vector<detail::intake_plan>& plans) {
-        std::vector<received> kept;
-        std::vector<received> left;
+    /// Messages as their consumer knows them, for the end of their delivery.
+    struct endings {
+        std::vector<received> complete{};   ///< acknowledged
+        std::vector<received> incomplete{}; ///< set aside: the broker keeps what the store cannot
+    };
+
+    [[nodiscard]] static endings endings_of(const std::vector<received>& arrived,
+                                            const std::vector<detail::intake_plan>& plans) {
+        endings out;
         for (std::size_t i = 0; i < arrived.size(); ++i) {
-            (plans[i].leaves_payload ? left : kept).push_back({.source = arrived[i].source, .tag = arrived[i].tag});
+            (plans[i].is_incomplete ? out.incomplete : out.complete)
+                .push_back({.source = arrived[i].source, .tag = arrived[i].tag});
         }
-        if (!left.empty()) {
-            from_.set_aside(left);
-        }
-        from_.acknowledge(kept);
+        return out;
     }
 
     /// A broker that fails as well delivers them again by itself.
@@ -270,18 +309,19 @@ class intake {
         }
     }
 
-    void report_error(const error& e) const {
+    void report_error(error_kind fault) const {
         outbox_.observers().on({.what = event_kind::store_error,
                                 .at = outbox_.now(),
                                 .queue = options_.queue,
                                 .worker = "intake",
-                                .error = name_of(e.kind())});
+                                .error = name_of(fault)});
     }
 
     Consumer& from_;
     const outbox<Store>& outbox_;
     intake_options options_;
     capabilities can_;
+    bool has_run_ = false;
 };
 
 } // namespace v0

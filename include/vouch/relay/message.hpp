@@ -16,7 +16,9 @@ namespace vouch {
 inline namespace v0 {
 
 struct message {
-    std::string id{};      ///< the same each time the message is sent; of a relay: the entry's id as text
+    /// The same each time the message is sent. Of a relay: as text the id of the entry, or of the first one if the entry
+    /// replaces a dead one.
+    std::string id{};
     std::string topic{};   ///< words joined by dots; brokers with routing keys route by it
     std::string payload{}; ///< bytes
     std::string key{};     ///< the entry's dedup key; empty: none

@@ -46,7 +46,9 @@ struct confirmation {
 ///     that no queue takes is `refused`.
 ///  3. `refused` is said only of a message that was not delivered, and that would be refused again.
 ///  4. Everything else is `unknown`: a lost connection, a time-out, a broker that is starting or has no room. A call that
-///     throws says `unknown` of all messages; a wrong password, for example, throws `vouch::error`.
+///     throws says `unknown` of all messages; a wrong password, for example, throws `vouch::error`. After an error that
+///     `is_transient` the broker is taken to be away. After any other exception, which may be about one message, the
+///     relay sends the messages again one by one, until several in a row throw.
 ///  5. A refused message does not change what is said of the others.
 ///  6. Messages of one lane that are confirmed are kept in the order of their publication, within a call and from one call
 ///     to the next.

@@ -6,6 +6,9 @@
 //   router.on(vouch::relay(broker));
 //   worker.serve(router, {.queue = "outgoing"});
 //
+// An entry that replaces a dead one (`requeue`) is sent under the id of the first entry: that one may have arrived, even
+// if it is dead because the broker did not confirm it, and the intake on the other side stores the message once.
+//
 // A store hands out one entry of a lane at a time, and the next one only after the first has ended. So messages of one
 // lane are published in order, whatever fails in between.
 //
@@ -23,6 +26,7 @@
 
 #include <vouch/contract/entry.hpp>
 #include <vouch/contract/error.hpp>
+#include <vouch/contract/id.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/policy/backoff.hpp>
@@ -40,12 +44,28 @@ struct relay_options {
     std::string pattern = "#";  ///< the topics of the entries that are sent
     std::size_t size_max = 500; ///< messages per call of the publisher
     duration wait{};            ///< how long a worker's thread waits for more messages to send with the first
-    /// When to send again. By default there is no last attempt: a broker that is away for days loses nothing.
+    /// When to send again. By default there is no last attempt: a broker that is away for days loses nothing. What a
+    /// policy of yours leaves unset is the runner's to decide.
     retry_policy retry{.backoff = exponential{.base = std::chrono::seconds{1}, .max = std::chrono::minutes{1}},
                        .attempts_max = std::numeric_limits<std::uint32_t>::max()};
-    /// What to send for an entry. An exception is that entry's failure; `reject` makes it dead.
+    /// What to send for an entry. An exception is that entry's failure; `reject` makes it dead. An id that is not the
+    /// entry's is left as it is, also if the entry replaces a dead one.
     std::function<message(const entry&)> make = message_of;
 };
+
+namespace detail {
+
+/// The id of the first entry that `e` continues. A predecessor is not purged before its successor.
+template <class Reader>
+[[nodiscard]] id first_of_family(const Reader& from, const entry& e) {
+    auto first = e.predecessor;
+    for (auto before = from.find(first); before && !before->predecessor.is_nil(); before = from.find(first)) {
+        first = before->predecessor;
+    }
+    return first;
+}
+
+} // namespace detail
 
 template <publisher Publisher>
 class relay {
@@ -55,12 +75,29 @@ class relay {
 
     [[nodiscard]] const relay_options& options() const noexcept { return options_; }
 
-    [[nodiscard]] std::vector<outcome> operator()(delivery_batch& batch) const {
-        return detail::publish_batch(*to_, batch, options_.make, options_.retry,
-                                     [](const delivery&) -> outcome { return succeed{}; });
+    /// Sends a batch, whose entries are in the store that `from` reads.
+    template <class Reader>
+    [[nodiscard]] std::vector<outcome> send(const Reader& from, delivery_batch& batch) const {
+        return publish(batch, [&](const entry& e) {
+            auto out = options_.make(e);
+            if (!e.predecessor.is_nil() && out.id == to_string(e.id)) {
+                out.id = to_string(detail::first_of_family(from, e));
+            }
+            return out;
+        });
     }
 
+    /// The same without a store, for `on_batch`: an entry that replaces a dead one is sent under its own id.
+    [[nodiscard]] std::vector<outcome> operator()(delivery_batch& batch) const { return publish(batch, options_.make); }
+
   private:
+    template <class Make>
+    [[nodiscard]] std::vector<outcome> publish(delivery_batch& batch, const Make& make) const {
+        return detail::publish_batch(
+            *to_, batch, make, [](const delivery&) -> outcome { return succeed{}; },
+            [](const delivery&, std::string code) -> outcome { return retry{.error = std::move(code)}; });
+    }
+
     Publisher* to_;
     relay_options options_;
 };
@@ -69,7 +106,10 @@ class relay {
 template <class Store, publisher Publisher>
 void add_route(router<Store>& to, const relay<Publisher>& added) {
     const auto& how = added.options();
-    to.on_batch(how.pattern, added, {.size_max = how.size_max, .wait = how.wait}, how.retry);
+    const auto* const store = &to.outbox().store();
+    to.on_batch(
+        how.pattern, [added, store](delivery_batch& batch) { return added.send(*store, batch); },
+        {.size_max = how.size_max, .wait = how.wait}, how.retry);
 }
 
 } // namespace v0

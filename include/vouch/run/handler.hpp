@@ -22,8 +22,8 @@
 // attempt of each. If there are more or fewer outcomes than entries, each has failed with `wrong_outcome_count`.
 //
 // `record` and `ended` may be left out, overloaded or templates. A member of one of these names that cannot be called
-// is a compile error. An expired entry is given to `ended` only, never to `work`. `record` is called again if its
-// transaction was rolled back.
+// is a compile error. An expired entry is given to `ended` only, never to `work`. If `ended` buries without a code, the
+// entry has the code of the failure that ended it. `record` is called again if its transaction was rolled back.
 #pragma once
 
 #include <cstdint>

@@ -211,9 +211,16 @@ class broker_publisher {
 /// Models `vouch::consumer`. Its destructor loses the connection, as the death of a process does.
 class broker_consumer {
   public:
-    /// At most `prefetch` messages are received and not acknowledged.
+    /// At most `prefetch` messages are received and not acknowledged. Throws `invalid_argument` if nothing is bound to the
+    /// queue.
     broker_consumer(broker& from, std::string queue, std::size_t prefetch = 1000)
-        : from_(from), queue_(std::move(queue)), prefetch_(prefetch) {}
+        : from_(from), queue_(std::move(queue)), prefetch_(prefetch) {
+        const std::lock_guard lock(from_.mutex_);
+        if (!from_.queues_.contains(queue_)) {
+            throw error(error_kind::invalid_argument,
+                        "broker: queue '" + queue_ + "' is bound to no topic; call bind before its consumer is made");
+        }
+    }
     broker_consumer(const broker_consumer&) = delete;
     broker_consumer& operator=(const broker_consumer&) = delete;
     ~broker_consumer() {

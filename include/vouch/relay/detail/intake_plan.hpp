@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <new>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,9 +27,10 @@ namespace detail {
 
 struct intake_plan {
     std::vector<draft> drafts{};
-    std::string refusal{};       ///< not empty: the one draft is buried with this code
-    bool leaves_payload = false; ///< the store cannot hold the payload; the broker should keep the message
-    std::string key{};           ///< of an expired message: its dedup key
+    std::size_t count = 0;      ///< of its drafts, once they are among those of the batch
+    std::string refusal{};      ///< not empty: the one draft is buried with this code
+    bool is_incomplete = false; ///< the draft lacks a part that broke a limit; the broker should keep the message
+    std::string key{};          ///< of an expired message: its dedup key
     /// Of an expired message: the other queues that have it if it has arrived in time before.
     std::vector<std::string> elsewhere{};
 };
@@ -42,7 +42,9 @@ class intake_planner {
 
     [[nodiscard]] intake_plan operator()(const received& r, time_point now) const {
         if (!r.malformed.empty()) {
-            return refused(r.message, error_code(r.malformed), now);
+            auto out = refused(r.message, error_code(r.malformed), now);
+            out.is_incomplete |= r.malformed != no_id; // the consumer could not read a part that is there
+            return out;
         }
         if (const auto wrong = wrong_id(r.message.id); !wrong.empty()) {
             return refused(r.message, std::string(wrong), now);
@@ -69,12 +71,14 @@ class intake_planner {
     }
 
   private:
+    static constexpr std::string_view no_id = "no_message_id";
+
     [[nodiscard]] std::string key_of(const message& m) const { return options_.source + '/' + m.id; }
 
     /// The code of what is wrong with a message's id; empty if it can be part of a dedup key.
     [[nodiscard]] std::string_view wrong_id(const std::string& id) const {
         if (id.empty()) {
-            return "no_message_id";
+            return no_id;
         }
         if (options_.source.size() + 1 + id.size() > can_.limits.name_max) {
             return "message_id_too_long";
@@ -97,7 +101,7 @@ class intake_planner {
         if (what.queue.empty()) {
             what.queue = options_.queue;
         }
-        auto drafts = emitter_.drafts_of(std::span(&what, 1), now);
+        auto drafts = emitter_.drafts_of(std::move(what), now);
         validate(drafts, can_);
         return drafts;
     }
@@ -119,15 +123,20 @@ class intake_planner {
         return out;
     }
 
-    /// Keeps as much of the message as the store takes.
+    /// Whether a part of the message is there and breaks the rules of names, so that a draft cannot have it.
+    [[nodiscard]] bool is_lost(const std::string& name) const { return !name.empty() && !is_name(name); }
+
+    /// Keeps as much of the message as the store takes. A mapping may reject without a code.
     [[nodiscard]] intake_plan refused(const message& m, std::string code, time_point now) const {
-        intake_plan out{.refusal = std::move(code)};
-        out.leaves_payload = m.payload.size() > can_.limits.payload_max;
+        intake_plan out{.refusal = code.empty() ? "rejected" : std::move(code)};
+        const bool is_too_large = m.payload.size() > can_.limits.payload_max;
+        const bool has_key = wrong_id(m.id).empty();
+        out.is_incomplete = is_too_large || (!has_key && !m.id.empty()) || is_lost(m.topic) || is_lost(m.lane);
         draft d{.id = emitter_.fresh_id(),
                 .queue = dead_queue(),
                 .topic = is_name(m.topic) ? m.topic : "malformed",
-                .payload = out.leaves_payload ? std::string{} : m.payload,
-                .key = wrong_id(m.id).empty() ? key_of(m) : std::string{},
+                .payload = is_too_large ? std::string{} : m.payload,
+                .key = has_key ? key_of(m) : std::string{},
                 .due_at = now,
                 .trail = m.trail,
                 .headers = m.headers};
@@ -136,6 +145,7 @@ class intake_planner {
         } catch (const error&) {
             d.trail.clear();
             d.headers.clear();
+            out.is_incomplete = true;
         }
         out.drafts.push_back(std::move(d));
         return out;

@@ -19,13 +19,15 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <vouch/contract/entry.hpp>
+#include <vouch/contract/limits.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/time.hpp>
-#include <vouch/policy/retry.hpp>
+#include <vouch/contract/validate.hpp>
 #include <vouch/relay/detail/publishing.hpp>
 #include <vouch/relay/message.hpp>
 #include <vouch/relay/publisher.hpp>
@@ -49,16 +51,24 @@ struct command_relay_options {
 template <publisher Publisher>
 class command_relay {
   public:
-    /// The publisher must outlive the relay.
-    explicit command_relay(Publisher& to, command_relay_options options = {})
-        : to_(&to), options_(std::move(options)) {}
+    /// The publisher must outlive the relay. Throws `invalid_argument` if a time is not positive, or if the topic of the
+    /// replies is none.
+    explicit command_relay(Publisher& to, command_relay_options options = {}) : to_(&to), options_(std::move(options)) {
+        detail::check_required_name({"command_relay", "reply_topic"}, options_.reply_topic, limits{}.name_max);
+        check_positive("retry_in", options_.retry_in);
+        check_positive("resend_after", options_.resend_after);
+    }
 
     [[nodiscard]] const command_relay_options& options() const noexcept { return options_; }
 
     [[nodiscard]] std::vector<outcome> operator()(delivery_batch& batch) const {
         auto out = detail::publish_batch(
-            *to_, batch, [&](const entry& e) { return message_for(e); }, {},
-            [&](delivery& d) { return after_confirmation(d); });
+            *to_, batch, [&](const entry& e) { return message_for(e); },
+            [&](delivery& d) { return sent(d, options_.resend_after); },
+            [&](delivery& d, std::string code) {
+                d.tag(std::move(code));
+                return sent(d, options_.retry_in);
+            });
         for (std::size_t i = 0; i < out.size(); ++i) {
             adapt(out[i], batch[i]);
         }
@@ -66,6 +76,14 @@ class command_relay {
     }
 
   private:
+    /// Otherwise a command would be sent again at once, without an end.
+    static void check_positive(std::string_view option, duration given) {
+        if (given <= duration::zero()) {
+            detail::refuse({"command_relay", option},
+                           "is " + std::to_string(given.count()) + " us, it must be at least 1 us");
+        }
+    }
+
     /// The lane keeps the commands of one order in order, and the participant from handling two of them at a time.
     [[nodiscard]] message message_for(const entry& e) const {
         const auto command = command_of(e);
@@ -82,16 +100,18 @@ class command_relay {
         return out;
     }
 
-    [[nodiscard]] outcome after_confirmation(const delivery& d) const {
-        const auto again = later(d.time(), options_.resend_after);
+    /// The command has been sent, and may have arrived. It is marked as such, and stays open.
+    [[nodiscard]] static outcome sent(const delivery& d, duration again_in) {
+        const auto again = later(d.time(), again_in);
         if (detail::is_relayed(d.entry())) {
             return release{.at = again};
         }
         return advance{.progress = std::string(detail::relayed_progress), .at = again};
     }
 
-    /// A command has the attempts of its participant, so a broker that does not answer must not spend them. One that was
-    /// sent before may have arrived, even if the broker refuses it now.
+    /// A command has the attempts of its participant, so one that could not be sent must not spend them. One that was
+    /// sent before may have arrived, even if the broker refuses it now. Only what is refused at once had no effect: the
+    /// empty result says so.
     void adapt(outcome& o, delivery& d) const {
         if (const auto* const unsent = std::get_if<vouch::retry>(&o)) {
             d.tag(unsent->error);

@@ -7,17 +7,23 @@
 //   replies.on(vouch::relay(publisher));                                  // a router for the queue `replies`
 //
 // The handler is any that a router takes. When it succeeds, its result is the reply. When it rejects in its first
-// attempt, the saga knows that nothing was done. When it rejects later, or runs out of attempts or time, the saga undoes
-// the step. In all these cases the command is answered, and its entry succeeds: what to do next is the saga's business.
+// attempt, the saga knows that nothing was done. When it rejects later, runs out of attempts or time, or does what the
+// store cannot keep (a result or a follow-up over a limit), the saga undoes the step. In all these cases the command is
+// answered, and its entry succeeds: what to do next is the saga's business. Follow-ups and records of the handler are
+// committed with a success only.
 //
 // A compensating command may arrive while the command that it undoes waits here, and even before that arrives: a copy may
 // wait somewhere in a network. So a compensation first leaves a mark, then cancels the forward command, or waits for its
 // handler to end, and only then calls its own handler. A forward command that finds the mark is rejected without a call.
-// Keep the entries of commands, and with them the marks, for longer than a copy may wait.
+//
+// A mark is an entry that has succeeded, in the queue `marks`, which no worker serves: nothing is purged there unless
+// the application does it. Purge marks that are older than a copy of a command may wait anywhere: in the saga's store, in
+// the broker, in its dead-letter queue, here. A forward command that arrives after its mark is gone is handled.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,12 +31,14 @@
 #include <variant>
 
 #include <vouch/contract/draft.hpp>
+#include <vouch/contract/error.hpp>
 #include <vouch/contract/id.hpp>
 #include <vouch/contract/outcome.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
 #include <vouch/contract/transact.hpp>
+#include <vouch/contract/validate.hpp>
 #include <vouch/contract/verdict.hpp>
 #include <vouch/outbox/emission.hpp>
 #include <vouch/outbox/outbox.hpp>
@@ -39,6 +47,7 @@
 #include <vouch/relay/saga/detail/recorded_outcome.hpp>
 #include <vouch/relay/saga/reply.hpp>
 #include <vouch/run/delivery.hpp>
+#include <vouch/run/detail/caught_exception.hpp>
 #include <vouch/run/detail/handler.hpp>
 #include <vouch/run/failure.hpp>
 #include <vouch/run/handler.hpp>
@@ -64,6 +73,7 @@ inline namespace v0 {
 struct participant_options {
     std::string replies = "replies";        ///< the queue of the replies, in the participant's store
     std::string reply_topic = "saga.reply"; ///< for commands that do not name one
+    std::string marks = "undone";           ///< the queue of the marks of undone steps; no worker serves it
 };
 
 template <class Store>
@@ -72,39 +82,48 @@ class participant {
     using answer = detail::recorded_outcome<transaction>;
 
   public:
-    /// The outbox must outlive the participant.
+    /// The runner asks `buried` before it buries a command, whatever the reason.
+    static constexpr bool answers_burials = true;
+
+    /// The outbox must outlive the participant. Throws `invalid_argument` for options that no reply would fit.
     template <class Handler>
     participant(const outbox<Store>& of, Handler&& handler, participant_options options = {})
-        : outbox_(&of), options_(std::move(options)), handler_(made(std::forward<Handler>(handler))) {}
+        : outbox_(&of), options_(std::move(options)), handler_(made(std::forward<Handler>(handler))) {
+        const auto limit = outbox_->store().capabilities().limits;
+        detail::check_required_name({"participant", "replies"}, options_.replies, limit.name_max);
+        detail::check_required_name({"participant", "reply_topic"}, options_.reply_topic, limit.name_max);
+        detail::check_required_name({"participant", "marks"}, options_.marks, limit.name_max);
+        result_max_ = std::min(limit.result_max, limit.payload_max); // a result is the payload of the reply, too
+    }
 
     answer work(delivery& d) const {
         const auto command = checked(d);
-        if (command.is_compensation) {
-            leave_mark(d, command);
-            if (const auto held = stop_forward(d, command)) {
-                return {release{.at = std::min(*held, later(d.time(), recheck_interval))}};
-            }
-        } else if (is_marked(d, command)) {
-            return {answered(d, {.command = command.id, .what = rejected, .error = "undone_before"})};
+        if (auto early = before_handler(d, command)) {
+            return {std::move(*early)};
         }
-        try {
-            auto worked = handler_.work(d);
-            return {after(d, command, std::move(worked.outcome)), std::move(worked.record)};
-        } catch (const reject& e) {
-            return {answered(d, refusal(d, command, e.code()))};
-        }
+        auto worked = handler_.work(d);
+        return {after(d, command, std::move(worked.outcome)), std::move(worked.record)};
     }
 
     void record(transaction& tx, const answer& of) const { of.record ? of.record(tx) : void(); }
 
+    /// Without an `ended` of the handler's, the runner buries with the code of the failure, and asks `buried`.
     outcome ended(delivery& d, ending why) const {
         const auto command = checked(d);
-        if (handler_.ended) {
-            return after(d, command, handler_.ended(d, why));
+        return handler_.ended ? after(d, command, handler_.ended(d, why)) : outcome{bury{}};
+    }
+
+    /// The reply to a command that would be dead. An empty result says that the handler has rejected it, which says
+    /// nothing about earlier claims.
+    outcome buried(delivery& d, const bury& dead) const {
+        const auto command = command_in(d);
+        if (!command) {
+            return dead;
         }
-        const auto& last = d.entry().last_error;
-        const auto code = why == ending::expired ? "expired" : last.empty() ? "attempts_exhausted" : last;
-        return answered(d, {.command = command.id, .what = failed, .error = code});
+        const auto what = dead.result && d.entry().epoch == 1 ? rejected : failed;
+        const auto& code = dead.error;
+        return answered(
+            d, {.command = command->id, .what = what, .error = code.empty() ? std::string(name_of(what)) : code});
     }
 
   private:
@@ -117,30 +136,51 @@ class participant {
     static constexpr auto rejected = saga_reply::status::rejected;
     static constexpr auto failed = saga_reply::status::failed;
 
-    [[nodiscard]] static saga_command checked(const delivery& d) {
+    /// Nothing if the entry is no command, or if its intake does not use `command_emission_of`.
+    [[nodiscard]] static std::optional<saga_command> command_in(const delivery& d) {
         auto command = command_of(d.entry());
-        if (!command || d.entry().parent != command->saga) {
-            throw reject("no_command"); // or its intake does not use `command_emission_of`
+        return command && d.entry().parent == command->saga ? std::move(command) : std::nullopt;
+    }
+
+    [[nodiscard]] static saga_command checked(const delivery& d) {
+        auto command = command_in(d);
+        if (!command) {
+            throw reject("no_command");
         }
         return std::move(*command);
     }
 
-    /// A rejection says nothing about earlier claims.
-    [[nodiscard]] static saga_reply refusal(const delivery& d, const saga_command& command, std::string code) {
-        return {.command = command.id, .what = d.entry().epoch == 1 ? rejected : failed, .error = std::move(code)};
+    /// The outcome of a command whose handler is not to be called now. A fault of the store says nothing about the
+    /// command, and costs it no attempt.
+    [[nodiscard]] std::optional<outcome> before_handler(delivery& d, const saga_command& command) const {
+        const auto again = later(d.time(), recheck_interval);
+        try {
+            if (!command.is_compensation) {
+                return is_marked(command) ? std::optional(answered(
+                                                d, {.command = command.id, .what = rejected, .error = "undone_before"}))
+                                          : std::nullopt;
+            }
+            leave_mark(d, command);
+            const auto held = stop_forward(d, command);
+            return held ? std::optional<outcome>(release{.at = std::min(*held, again)}) : std::nullopt;
+        } catch (const error& e) {
+            d.tag(std::string(name_of(e.kind())));
+            d.explain(detail::caught_exception::text_of(e));
+            return release{.at = again};
+        }
     }
 
-    /// The outcome of a command whose handler has decided. One that is not over yet has no reply.
+    /// The outcome of a command whose handler has decided. One that is not over yet has no reply. One that is buried gets
+    /// its reply from `buried`.
     [[nodiscard]] outcome after(delivery& d, const saga_command& command, outcome decided) const {
-        if (auto* const done = std::get_if<succeed>(&decided)) {
-            return answered(d, {.command = command.id, .what = succeeded, .result = std::move(done->result)});
+        auto* const done = std::get_if<succeed>(&decided);
+        if (done == nullptr) {
+            return decided;
         }
-        if (auto* const dead = std::get_if<bury>(&decided)) {
-            auto reply = refusal(d, command, error_code(dead->error));
-            reply.what = dead->result ? reply.what : failed;
-            return answered(d, std::move(reply));
+        if (done->result.size() > result_max_) {
+            return bury{.error = "result_too_large"};
         }
-        return decided;
+        return answered(d, {.command = command.id, .what = succeeded, .result = std::move(done->result)});
     }
 
     [[nodiscard]] outcome answered(delivery& d, saga_reply reply) const {
@@ -155,23 +195,21 @@ class participant {
     }
 
     // Compensations against forward commands. The mark is committed before the forward command is looked for, and a
-    // forward command looks for the mark after it is claimed. So either it finds the mark, or it is found here.
+    // forward command looks for the mark after it is claimed. So either it finds the mark, or it is found here. The two
+    // may be in different queues, so the mark is found by its id.
 
-    [[nodiscard]] static std::string mark_of(const saga_command& command) {
-        return "undone/" + to_string(saga_key(command.saga, command.step, true));
+    [[nodiscard]] static id mark_of(const saga_command& command) {
+        return derive(saga_key(command.saga, command.step, true), "undone");
     }
 
-    [[nodiscard]] bool is_marked(const delivery& d, const saga_command& command) const {
-        return !outbox_->store().list(query::keyed(d.queue(), mark_of(command))).empty();
+    [[nodiscard]] bool is_marked(const saga_command& command) const {
+        return outbox_->store().find(mark_of(command)).has_value();
     }
 
     void leave_mark(const delivery& d, const saga_command& command) const {
-        if (!is_marked(d, command)) {
-            const draft mark{.id = derive(d.id(), "undone"),
-                             .queue = d.queue(),
-                             .topic = "saga.undone",
-                             .key = mark_of(command),
-                             .result = std::string{}};
+        if (!is_marked(command)) {
+            const draft mark{
+                .id = mark_of(command), .queue = options_.marks, .topic = "saga.undone", .result = std::string{}};
             enqueue(outbox_->store(), std::span(&mark, 1), d.now());
         }
     }
@@ -202,6 +240,7 @@ class participant {
     const outbox<Store>* outbox_;
     participant_options options_;
     detail::handler<transaction> handler_;
+    std::size_t result_max_ = 0;
 };
 
 } // namespace v0

@@ -6,7 +6,8 @@
 //   worker.serve(router, {.queue = "replies"}); // the queue into which the intake stores replies
 //
 // A reply to a command that has ended changes nothing: the saga has given it up, and undoes it. While the relay holds the
-// command, which takes as long as a confirmation, the reply waits.
+// command, which takes as long as a confirmation, the reply waits. So does the reply to a command that is not marked as
+// sent. A reply that names something else, or a command that was never claimed, is dead with the code `no_command`.
 #pragma once
 
 #include <chrono>
@@ -58,29 +59,41 @@ class reply_handler {
     void record(transaction& tx, const answer& of) const { of.record(tx); }
 
   private:
+    /// A reply comes from another service, so it is not trusted to name a command that it may answer.
     void apply(transaction& tx, const saga_reply& reply) const {
         const auto now = outbox_->now();
-        const auto command = tx.find(reply.command);
-        if (!command || !is_live(command->state)) {
+        const auto named = tx.find(reply.command);
+        if (!named) {
             return;
         }
-        auto held = claimed(tx, *command, now);
-        if (reply.what == saga_reply::status::rejected && !detail::is_relayed(held)) {
-            // The relay has sent the command and died before it could say so. Only a command that is marked as sent can
-            // be rejected by its participant.
-            settle(tx, held, advance{.progress = std::string(detail::relayed_progress), .at = now}, now);
-            held = claimed(tx, held, now);
+        const auto command = command_of(*named);
+        const bool is_ours = command && command->id == named->id && !named->parent.is_nil();
+        if (!is_ours || (is_live(named->state) && named->epoch == 0)) {
+            throw reject("no_command");
         }
-        settle(tx, held, outcome_of(reply), now);
+        if (!is_live(named->state)) {
+            return;
+        }
+        if (!detail::is_relayed(*named)) {
+            // The relay has died before it could mark the command as sent, and will send it again; or the command is for
+            // a participant in this store, and the reply changes nothing when that has ended it.
+            throw failure("command_not_sent");
+        }
+        settle(tx, claimed(tx, *named, now), outcome_of(reply), now);
     }
 
-    [[nodiscard]] static outcome outcome_of(const saga_reply& reply) {
+    [[nodiscard]] outcome outcome_of(const saga_reply& reply) const {
+        const auto code = error_code(reply.error.empty() ? name_of(reply.what) : reply.error);
         switch (reply.what) {
-        case saga_reply::status::succeeded: return succeed{.result = reply.result};
-        case saga_reply::status::rejected: return bury{.error = error_code(reply.error), .result = std::string{}};
+        case saga_reply::status::succeeded:
+            if (reply.result.size() > outbox_->store().capabilities().limits.result_max) {
+                return bury{.error = "result_too_large"};
+            }
+            return succeed{.result = reply.result};
+        case saga_reply::status::rejected: return bury{.error = code, .result = std::string{}};
         case saga_reply::status::failed: break;
         }
-        return bury{.error = error_code(reply.error)};
+        return bury{.error = code};
     }
 
     /// A command that waits to be sent again is due from now on. One that the relay holds is not nudged: it would be sent

@@ -60,9 +60,10 @@ class batch_dispatcher {
         work(done, parts, route, stop, started);
         for (std::size_t i = 0; i < claimed.size(); ++i) {
             if (parts[i].spent) {
+                rules_.keep_text(done[i], *parts[i].with);
                 rules_.end(done[i], route, *parts[i].spent, std::move(claimed[i].stop));
             } else {
-                rules_.finish(done[i], *parts[i].with);
+                rules_.finish(done[i], route, *parts[i].with);
             }
         }
         return done;

@@ -94,9 +94,10 @@ class dispatcher {
             spent = work(h, *route, d);
         }
         if (spent) {
+            keep_text(h, d);
             end(h, *route, *spent, std::move(stop));
         } else {
-            finish(h, d);
+            finish(h, *route, d);
         }
         return h;
     }
@@ -111,6 +112,8 @@ class dispatcher {
         const auto* const route = route_of(h.entry);
         if (const auto spent = fail(h, *route, why)) {
             end(h, *route, *spent, {});
+        } else {
+            answer_burial(h, *route);
         }
     }
 
@@ -229,7 +232,8 @@ class dispatcher {
     }
 
     /// Buries the entry, unless the handler has an `ended`, which decides. `ended` gets a delivery of its own, so nothing
-    /// of the failed attempt remains. Beyond twice attempts_max no handler is called.
+    /// of the failed attempt remains. If it buries without a code, the entry has the code of the failure that ended it.
+    /// Beyond twice attempts_max no `ended` is called.
     void end(completion<Store>& h, const route_type& route, const spending& spent, std::stop_token stop) const {
         h.record = nullptr;
         h.reason = spent.why == ending::expired ? death::expired : death::exhausted;
@@ -237,12 +241,16 @@ class dispatcher {
         const std::uint64_t claims = h.entry.attempts;
         if (!route.handler.ended || claims > 2 * most) {
             h.outcome = bury{.error = error_code(spent.code)};
+            answer_burial(h, route);
             return;
         }
         delivery d(h.entry, emitter_, emitter_.now(), std::move(stop));
         const trail_scope scope(d.trail());
         try {
             h.outcome = route.handler.ended(d, spent.why);
+            if (auto* const dead = std::get_if<bury>(&h.outcome); dead != nullptr && dead->error.empty()) {
+                dead->error = spent.code;
+            }
         } catch (...) {
             const auto error = caught_exception::current();
             h.text = error.text;
@@ -255,14 +263,49 @@ class dispatcher {
                 h.outcome = retry{.error = error.code, .at = later(emitter_.now(), *delay)};
             }
         }
-        finish(h, d);
+        finish(h, route, d);
+    }
+
+    /// An explanation of the handler's tells more than the text of the exception that it leads to.
+    static void keep_text(completion<Store>& h, const delivery& d) {
+        h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
+    }
+
+    void finish(completion<Store>& h, const route_type& route, const delivery& d) const {
+        make_acceptable(h, d);
+        answer_burial(h, route);
+    }
+
+    /// Lets a handler that owes an answer give it instead of the burial, with a delivery of its own, so nothing of the
+    /// failed attempt remains. An answer that the store would refuse leaves the burial as it is. If the handler throws,
+    /// the entry is handled again later.
+    void answer_burial(completion<Store>& h, const route_type& route) const {
+        const auto* const dead = std::get_if<bury>(&h.outcome);
+        if (dead == nullptr || !route.handler.buried) {
+            return;
+        }
+        const auto burial = *dead;
+        const auto reason = h.reason;
+        delivery d(h.entry, emitter_, emitter_.now());
+        try {
+            h.outcome = route.handler.buried(d, burial);
+        } catch (...) {
+            h.outcome = release{.at = later(emitter_.now(), look_again_in)};
+            h.tag = "unanswered";
+            return;
+        }
+        make_acceptable(h, d);
+        if (std::holds_alternative<bury>(h.outcome)) {
+            h.outcome = burial;
+            h.reason = reason;
+        }
     }
 
     /// Emissions and records belong to succeed and advance only. Replaces whatever the store would refuse.
-    void finish(completion<Store>& h, const delivery& d) const {
+    void make_acceptable(completion<Store>& h, const delivery& d) const {
         const auto meant = h.outcome.index();
         make_valid(h.outcome, can_.limits);
-        h.text = d.explanation().empty() ? std::move(h.text) : d.explanation();
+        keep_text(h, d);
         const bool is_as_meant = h.outcome.index() == meant;
         h.tag = is_as_meant ? d.tag() : std::string{};
         h.reason = !is_as_meant ? death::invalid : h.reason == death::none ? death::buried : h.reason;

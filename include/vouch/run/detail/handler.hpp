@@ -35,7 +35,9 @@ template <class Transaction>
 struct handler {
     std::function<work_result<Transaction>(delivery&)> work;
     std::function<outcome(delivery&, ending)> ended; ///< empty: bury
-    bool runs_sagas = false;                         ///< its entries have a saga's progress
+    /// Decides instead of every burial, for handlers that owe an answer even for a dead entry; empty: bury.
+    std::function<outcome(delivery&, const bury&)> buried;
+    bool runs_sagas = false; ///< its entries have a saga's progress
     /// Set for batch handlers only; their `work` is a batch of one.
     std::function<std::vector<outcome>(delivery_batch&)> work_together;
     batch_options batch{};
@@ -191,6 +193,9 @@ template <class Transaction, class T = void, class H>
         out.work = [h](delivery& d) { return run_work<Transaction, T>(*h, d); };
     }
     add_ended(out, h);
+    if constexpr (requires { type::answers_burials; }) {
+        out.buried = [h](delivery& d, const bury& dead) -> outcome { return h->buried(d, dead); };
+    }
     if constexpr (requires { type::runs_sagas; }) {
         out.runs_sagas = type::runs_sagas;
     }
