@@ -24,6 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using tool_test::ask_tool;
+using tool_test::has_row;
 using tool_test::says;
 using vouch::state;
 
@@ -66,13 +67,13 @@ TEST_CASE("postgres tool: an empty store has no entries, and a database without 
 TEST_CASE("postgres tool: stats, list and show say the same as on a SQLite file") {
     const operated o;
     const auto before = o.contents();
-    CHECK(says(ask_tool("stats " + o.at), "q: 6 pending, 0 retrying, 1 claimed, 1 succeeded, 1 dead; next due "));
+    CHECK(has_row(ask_tool("stats " + o.at), "q 6 0 1 1 1 overdue "));
     CHECK(says(ask_tool("stats --json " + o.at),
-               R"([{"queue": "q", "entries": {"pending": 6, "retrying": 0, "claimed": 1, "succeeded": 1, "dead": 1})"));
+               R"([{"queue":"q","entries":{"pending":6,"retrying":0,"claimed":1,"succeeded":1,"dead":1})"));
     const auto dead = ask_tool("list --state dead " + o.at);
-    CHECK(says(dead, to_string(o.dead) + "  q  bad  dead  attempt 1  no_good"));
+    CHECK(has_row(dead, to_string(o.dead) + " q bad dead 1 0."));
     CHECK_FALSE(says(dead, to_string(o.due)));
-    CHECK(says(ask_tool("list --topic now --json " + o.at), R"([{"id": ")" + to_string(o.due) + '"'));
+    CHECK(says(ask_tool("list --topic now --json " + o.at), R"([{"id":")" + to_string(o.due) + '"'));
 
     const auto show = [&](const vouch::id& id, const std::string& more = "") {
         const auto a = ask_tool("show " + o.at + to_string(id) + more);
@@ -80,7 +81,7 @@ TEST_CASE("postgres tool: stats, list and show say the same as on a SQLite file"
         return a;
     };
     CHECK(says(show(o.waits), "(in 9 days)"));
-    CHECK(says(show(o.due), "no worker has claimed it. Is a worker running for queue q?"));
+    CHECK(says(show(o.due), "; workers are busy with other entries of queue q: w-1. "));
     CHECK(says(show(o.due), "header           from: ada"));
     CHECK_FALSE(says(show(o.due), "a \"payload\""));
     CHECK(says(show(o.due, " --payload"), "a \"payload\"\\x0a"));
@@ -148,7 +149,7 @@ TEST_CASE("postgres tool: schema and roles print statements; schema with a store
     CHECK(says(ask_tool("schema --for postgres --prefix billing."), "CREATE SCHEMA IF NOT EXISTS \"billing\""));
     CHECK(says(ask_tool("schema --for oracle"), "--for must be sqlite or postgres"));
     CHECK(ask_tool("schema " + o.at).code == 0);
-    CHECK(ask_tool("schema --json " + o.at).said == R"({"stored": 1, "ours": 1})"
+    CHECK(ask_tool("schema --json " + o.at).said == R"({"stored":1,"ours":1})"
                                                     "\n");
     CHECK(ask_tool("roles").said == vouch::postgres::roles());
     CHECK(ask_tool("roles --prefix billing.").said == vouch::postgres::roles("billing."));
@@ -192,9 +193,9 @@ TEST_CASE("postgres tool: a store of 200,000 entries is answered in pages and wi
                   "NULL, NULL, 'q', 't', NULL, NULL, NULL, '', '', NULL, NULL, NULL, NULL, '' "
                   "FROM generate_series(1, 200000) i");
     o.app.execute("ANALYZE " + o.prefix + "entries");
-    CHECK(says(ask_tool("stats " + o.at), "q: 200006 pending, 0 retrying, 1 claimed, 1 succeeded, 1 dead"));
+    CHECK(has_row(ask_tool("stats " + o.at), "q 200006 0 1 1 1"));
     CHECK(says(ask_tool("list --limit 3 --after 6 " + o.at), to_string(o.parent)));
-    CHECK(ask_tool("list --limit 3 " + o.at).said.size() < 500);
+    CHECK(ask_tool("list --limit 3 " + o.at).said.size() < 600);
     // The head of the lane is behind all of them.
     const auto first = o.emit({.topic = "first", .lane = "lane-2"});
     const auto last = o.emit({.topic = "last", .lane = "lane-2"});

@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 using tool_test::answer;
 using tool_test::ask;
 using tool_test::ask_tool;
+using tool_test::has_row;
 using tool_test::says;
 using vouch::state;
 
