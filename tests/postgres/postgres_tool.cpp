@@ -12,45 +12,13 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
+#include "postgres/operated.hpp"
 #include "postgres/server.hpp"
-#include "tool.hpp"
 #include "unit/support.hpp"
 
 #ifdef VOUCH_TOOL // it is built with these tests, unless it was switched off
 
 namespace postgres_tool_test {
-
-namespace {
-
-using namespace std::chrono_literals;
-using tool_test::ask_tool;
-using tool_test::has_row;
-using tool_test::says;
-using vouch::state;
-
-[[nodiscard]] std::string url() {
-    const char* const folder = std::getenv("VOUCH_POSTGRES_FOLDER");
-    REQUIRE(folder != nullptr);
-    return "'postgres://postgres@/postgres?host=" + std::string(folder) + "&application_name=the_tool' ";
-}
-
-struct operated_tables {
-    std::string prefix = postgres_test::fresh_prefix();
-    std::string at = url() + "--prefix " + prefix + ' ';
-    vouch::postgres::store tables{postgres_test::conninfo(), {.prefix = prefix}};
-    postgres_test::application app{};
-};
-
-struct operated : operated_tables, tool_test::some_of_everything<vouch::postgres::store> {
-    operated() : some_of_everything(tables) {}
-
-    /// All that is stored, as one number.
-    [[nodiscard]] std::string contents() const {
-        return app.text("SELECT md5(string_agg(e::text, ',' ORDER BY sequence)) FROM " + prefix + "entries e");
-    }
-};
-
-} // namespace
 
 TEST_CASE("postgres tool: an empty store has no entries, and a database without tables says so") {
     const operated_tables o;

@@ -26,6 +26,7 @@ using vouch::state;
 struct operated_file {
     sqlite_test::folder in{};
     std::string path = in.fresh_path();
+    std::string at = path + ' ';
     vouch::sqlite::store file{path};
 };
 
