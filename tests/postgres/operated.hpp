@@ -32,6 +32,8 @@ using vouch::state;
 struct operated_tables {
     std::string prefix = postgres_test::fresh_prefix();
     std::string at = url() + "--prefix " + prefix + ' ';
+    std::string quoted_at = '"' + at.substr(1, at.rfind('\'') - 1) + '"' +
+                            at.substr(at.rfind('\'') + 1); ///< for a command inside single quotes
     vouch::postgres::store tables{postgres_test::conninfo(), {.prefix = prefix}};
     postgres_test::application app{};
 };

@@ -27,6 +27,7 @@ struct operated_file {
     sqlite_test::folder in{};
     std::string path = in.fresh_path();
     std::string at = path + ' ';
+    std::string quoted_at = at; ///< for a command inside single quotes
     vouch::sqlite::store file{path};
 };
 
