@@ -42,6 +42,8 @@ class database {
     /// The stored ids from `first` to `last`, at most `limit` of them, ascending.
     [[nodiscard]] virtual std::vector<vouch::id> ids_between(const vouch::id& first, const vouch::id& last,
                                                              std::size_t limit) = 0;
+    /// What the application recorded of the attempts at an entry, oldest first.
+    [[nodiscard]] virtual std::vector<vouch::attempt_line> history_of(const vouch::id& which) = 0;
     /// Copies everything to a new file. Throws `failure` if that is not for this kind of store.
     virtual void back_up(const std::string& to) = 0;
 };

@@ -80,6 +80,10 @@ class postgres_database final : public database {
         return *store_;
     }
 
+    [[nodiscard]] std::vector<vouch::attempt_line> history_of(const vouch::id& which) override {
+        return vouch::postgres::history_of(connection_.get(), which, prefix_);
+    }
+
     void back_up(const std::string&) override {
         throw failure(refused, "backup is for SQLite files; PostgreSQL has pg_dump and pg_basebackup");
     }

@@ -126,6 +126,10 @@ class sqlite_file final : public database {
         return vouch::sqlite::ids_between(reading_.get(), {first, last, limit}, prefix_);
     }
 
+    [[nodiscard]] std::vector<vouch::attempt_line> history_of(const vouch::id& which) override {
+        return vouch::sqlite::history_of(reading_.get(), which, prefix_);
+    }
+
     void back_up(const std::string& to) override { back_up_file(reading_.get(), to); }
 
     /// The store, for a verb that writes; use nothing else after it. Throws `unsupported` if the schema differs.

@@ -11,6 +11,7 @@
 #include "../database.hpp"
 #include "../entry_id.hpp"
 #include "../entry_text.hpp"
+#include "../history_text.hpp"
 #include "../json.hpp"
 #include "../output.hpp"
 #include "../saga_text.hpp"
@@ -27,6 +28,7 @@ inline int show(database& in, const arguments& with) {
     const auto now = vouch::system_now();
     const auto why = why_not_running(in, e, now);
     const auto saga = vouch::is_saga(e) ? saga_line(in.stored(), e, now) : std::string{};
+    const auto history = in.history_of(e.id);
     if (is_json(with)) {
         auto out = json_of(e);
         out["trail"] = json_list(e.trail);
@@ -36,6 +38,7 @@ inline int show(database& in, const arguments& with) {
         }
         out["payload_bytes"] = e.payload.size();
         out["progress_bytes"] = e.progress.size();
+        out["history"] = json_of(history);
         out.update(json_of(why));
         if (!saga.empty()) {
             out["saga"] = saga;
@@ -47,7 +50,8 @@ inline int show(database& in, const arguments& with) {
         print(text_of(out) + "\n");
         return done;
     }
-    print(fields_of(e, now) + (saga.empty() ? "" : "saga             " + saga + "\n") + "\n" + why.sentence + "\n");
+    print(fields_of(e, now) + (saga.empty() ? "" : "saga             " + saga + "\n") + "\n" + why.sentence + "\n" +
+          history_table(history, now));
     if (with.payload) {
         print("\n" + plain(e.payload) + "\n");
     }
