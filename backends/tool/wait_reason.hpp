@@ -79,13 +79,15 @@ struct queue_view {
                 since + "; it expired " + relative(*e.expires_at, now) + ", so the next claim ends it as dead"};
     }
     if (e.attempts_max != 0 && e.attempts >= e.attempts_max) {
-        return {"attempts_spent", since + "; its " + std::to_string(e.attempts_max) +
-                                      " attempts are spent, so the next claim ends it as dead"};
+        return {"attempts_spent", since + "; all attempts are spent (" + std::to_string(e.attempts_max) +
+                                      "), so the next claim ends it as dead"};
     }
     const auto seen = looks_at_queue ? look_at_queue(in.stored(), e, now) : queue_view{};
-    const auto ahead = seen.ahead == 0 ? std::string()
-                                       : "; " + std::to_string(seen.ahead) + (seen.is_cut ? " or more" : "") +
-                                             " entries of the queue are due before it";
+    const auto ahead = seen.ahead == 0
+                           ? std::string()
+                           : "; " + std::to_string(seen.ahead) + (seen.is_cut ? " or more" : "") +
+                                 (seen.ahead == 1 ? " entry of the queue is" : " entries of the queue are") +
+                                 " due before it";
     if (!seen.workers.empty()) {
         return {"queued", since + ahead + "; workers are busy with other entries of queue " + plain(e.queue) + ": " +
                               names_of(seen.workers) + ". If it waits too long, run more of them"};

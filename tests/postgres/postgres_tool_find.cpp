@@ -8,6 +8,11 @@
 
 namespace postgres_tool_test {
 
+TEST_CASE("postgres tool: every command answers for an empty store") {
+    const operated_tables o;
+    tool_test::an_empty_store_is_answered(o.at);
+}
+
 TEST_CASE("postgres tool: every filter selects exactly what it says") {
     operated o;
     tool_test::filters_select_exactly(o);

@@ -8,6 +8,11 @@
 
 namespace sqlite_tool_test {
 
+TEST_CASE("tool: every command answers for an empty store") {
+    const operated_file o;
+    tool_test::an_empty_store_is_answered(o.at);
+}
+
 TEST_CASE("tool: every filter selects exactly what it says") {
     operated o;
     tool_test::filters_select_exactly(o);

@@ -84,6 +84,8 @@ TEST_CASE("tool: a database of an older schema can be looked at, is never change
     CHECK_FALSE(says(list, to_string(o.due)));
     CHECK(says(ask_tool("list --limit 1 --topic now --json " + o.path), R"([{"id":")" + to_string(o.due) + '"'));
 
+    CHECK(ask_tool("list --error no_good " + o.path).code == 1); // it cannot, and does not print others instead
+
     const auto show = ask_tool("show " + o.path + ' ' + to_string(o.due));
     CHECK(show.code == 0);
     CHECK(is_explained(show));

@@ -40,6 +40,14 @@ inline int stats(sqlite_file& in, const arguments& with) {
 }
 
 inline int list(sqlite_file& in, const arguments& with) {
+    auto others = with;
+    others.queue.clear();
+    others.topic.clear();
+    others.state.reset();
+    if (others.has_filter() || (with.state && with.state->is_compensated)) {
+        throw failure(refused,
+                      "of a file with an older schema, `list` finds entries by --queue, --topic and --state only");
+    }
     const statement select(in.read_connection(),
                            with_prefix(R"(SELECT e.sequence, e.id, q.name, e.topic, e.state, e.attempts,
  e.last_error, e.updated_at FROM @entries e JOIN @queues q ON q.number = e.partition >> 2

@@ -2,6 +2,7 @@
 // `vouch running`: which worker holds which entry, since when, and how much of its lease is left.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include <vouch/vouch.hpp>
@@ -9,6 +10,7 @@
 #include "../arguments.hpp"
 #include "../database.hpp"
 #include "../json.hpp"
+#include "../output.hpp"
 #include "../search.hpp"
 #include "../table.hpp"
 #include "../times.hpp"
@@ -46,7 +48,11 @@ inline int running(database& in, const arguments& with) {
                   {"lease_until", json_of(e->lease_until)},
                   {"lease_is_over", is_over}});
     }
+    const bool has_more = rows.size() == with.limit && found.next();
     rows.print_all("no worker holds an entry\n");
+    if (has_more) {
+        say("there are more; --limit prints more of them");
+    }
     found.remark();
     return done;
 }
