@@ -73,10 +73,10 @@ int main() {
     type("list work.db --state dead", file);
     type("show work.db " + id + "2", file);
     type("requeue work.db " + id + "2 | sed 's/is .*/is <id>/'", file);
-    type("show work.db " + id + "4 | tail -1", file);
+    type("why work.db " + id + "4", file);
     type("cancel work.db " + id + "3 < /dev/null", file);
     type("cancel work.db " + id + "3 --yes", file);
-    type("show work.db " + id + "4 | tail -1", file);
+    type("why work.db " + id + "4", file);
     type("purge work.db --queue orders --older-than 2d --state succeeded --yes --json", file);
     std::filesystem::remove_all(folder);
 }

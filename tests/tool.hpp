@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <sstream>
 #include <string>
 
 #include <sys/wait.h>
@@ -81,6 +82,23 @@ struct answer {
 [[nodiscard]] inline bool says(const answer& a, const std::string& what) {
     UNSCOPED_INFO(a.said);
     return a.said.find(what) != std::string::npos;
+}
+
+/// Whether a line begins with these words, with any number of spaces between them.
+[[nodiscard]] inline bool has_row(const answer& a, const std::string& words) {
+    UNSCOPED_INFO(a.said);
+    std::istringstream lines(a.said);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream parts(line);
+        std::string joined;
+        for (std::string part; parts >> part;) {
+            joined += (joined.empty() ? "" : " ") + part;
+        }
+        if (joined.starts_with(words)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 } // namespace tool_test

@@ -22,7 +22,7 @@ namespace tool {
         return true;
     }
     if (isatty(STDIN_FILENO) == 0) {
-        std::fprintf(stderr, "vouch: %s: needs --yes, because stdin is not a terminal\n", what.c_str());
+        say(what + ": needs --yes, because stdin is not a terminal");
         return false;
     }
     std::fprintf(stderr, "%s? [y/N] ", what.c_str());
@@ -30,16 +30,19 @@ namespace tool {
     return answer == 'y' || answer == 'Y';
 }
 
+[[nodiscard]] inline bool is_json(const arguments& with) { return with.json || with.ndjson; }
+
 /// Prints the sentence for the verdict. Returns the exit code.
 [[nodiscard]] inline int report(const arguments& with, vouch::verdict v, std::string_view applied,
                                 std::string_view repeated, std::string_view stale) {
-    if (with.json) {
-        print(json_object{}.text("verdict", name_of(v)).str() + "\n");
+    if (is_json(with)) {
+        print(text_of(json{{"verdict", name_of(v)}}) + "\n");
     } else if (v == vouch::verdict::unknown) {
-        std::fprintf(stderr, "vouch: there is no entry %s\n", with.entry_id.c_str());
+        say("there is no entry " + plain(with.entry_id));
+    } else if (v == vouch::verdict::stale) {
+        say(std::string(stale));
     } else {
-        const auto said = v == vouch::verdict::applied ? applied : v == vouch::verdict::repeated ? repeated : stale;
-        std::fprintf(v == vouch::verdict::stale ? stderr : stdout, "%s\n", std::string(said).c_str());
+        print(std::string(v == vouch::verdict::applied ? applied : repeated) + "\n");
     }
     return v == vouch::verdict::unknown ? not_found : v == vouch::verdict::stale ? refused : done;
 }

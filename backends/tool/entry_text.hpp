@@ -5,40 +5,63 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <vouch/vouch.hpp>
 
 #include "json.hpp"
 #include "output.hpp"
+#include "saga_text.hpp"
+#include "table.hpp"
 #include "times.hpp"
 
 namespace tool {
 
 /// An entry without its payload, result and progress, which may be confidential.
-[[nodiscard]] inline json_object json_of(const vouch::entry& e) {
-    json_object out;
-    out.id("id", e.id).number("sequence", e.sequence).text("queue", e.queue).text("topic", e.topic);
-    out.text("state", name_of(e.state)).number("attempts", e.attempts).number("lapses", e.lapses);
-    out.number("failures", e.failures)
-        .number("epoch", e.epoch)
-        .number("generation", e.generation)
-        .number("attempts_max", e.attempts_max);
-    out.text("last_error", e.last_error).text("worker", e.worker).text("key", e.key).text("group", e.group);
-    out.text("lane", e.lane).id("parent", e.parent).id("predecessor", e.predecessor);
-    out.time("created_at", e.created_at).time("due_at", e.due_at).time("lease_until", e.lease_until);
-    out.time("expires_at", e.expires_at).time("last_attempt_at", e.last_attempt_at).time("updated_at", e.updated_at);
-    return out;
+[[nodiscard]] inline json json_of(const vouch::entry& e) {
+    return {{"id", to_string(e.id)},
+            {"sequence", e.sequence},
+            {"queue", e.queue},
+            {"topic", e.topic},
+            {"state", name_of(e.state)},
+            {"shown_state", shown_state(e)},
+            {"attempts", e.attempts},
+            {"lapses", e.lapses},
+            {"failures", e.failures},
+            {"epoch", e.epoch},
+            {"generation", e.generation},
+            {"attempts_max", e.attempts_max},
+            {"last_error", e.last_error},
+            {"worker", e.worker},
+            {"key", e.key},
+            {"group", e.group},
+            {"lane", e.lane},
+            {"parent", json_of(e.parent)},
+            {"predecessor", json_of(e.predecessor)},
+            {"created_at", json_of(e.created_at)},
+            {"due_at", json_of(e.due_at)},
+            {"lease_until", json_of(e.lease_until)},
+            {"expires_at", json_of(e.expires_at)},
+            {"last_attempt_at", json_of(e.last_attempt_at)},
+            {"updated_at", json_of(e.updated_at)}};
 }
 
+inline const std::vector<std::string> list_titles{"ID", "QUEUE", "TOPIC", "STATE", "ATTEMPTS", "CHANGED", "ERROR"};
+
 /// A line of `list`.
-[[nodiscard]] inline std::string line_of(const vouch::entry& e, vouch::time_point now) {
-    return to_string(e.id) + "  " + plain(e.queue) + "  " + plain(e.topic) + "  " + std::string(name_of(e.state)) +
-           "  attempt " + std::to_string(e.attempts) + (e.last_error.empty() ? "" : "  " + plain(e.last_error)) + "  " +
-           relative(e.updated_at, now) + "\n";
+[[nodiscard]] inline std::vector<table::cell> list_row(const vouch::entry& e, vouch::time_point now) {
+    const auto state = shown_state(e);
+    return {to_string(e.id),
+            cell_text(e.queue),
+            cell_text(e.topic),
+            {std::string(state), colour_of(state)},
+            std::to_string(e.attempts),
+            relative(e.updated_at, now),
+            cell_text(e.last_error)};
 }
 
 /// All fields, one per line.
-[[nodiscard]] inline std::string text_of(const vouch::entry& e, vouch::time_point now) {
+[[nodiscard]] inline std::string fields_of(const vouch::entry& e, vouch::time_point now) {
     std::string out;
     const auto line = [&](std::string_view name, const std::string& value) {
         if (!value.empty()) {
@@ -54,7 +77,7 @@ namespace tool {
     id("id", e.id);
     line("queue", plain(e.queue));
     line("topic", plain(e.topic));
-    line("state", std::string(name_of(e.state)));
+    line("state", std::string(shown_state(e)));
     line("attempts", std::to_string(e.attempts) + (e.attempts_max != 0 ? " of " + std::to_string(e.attempts_max) : "") +
                          ", lapses " + std::to_string(e.lapses) + ", failures " + std::to_string(e.failures) +
                          ", claims ever " + std::to_string(e.epoch));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// JSON, for scripts.
+// JSON, for scripts. What is printed is ASCII, so that stored text can neither break a parser nor command a terminal.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include <vouch/vouch.hpp>
 
@@ -15,46 +15,52 @@
 
 namespace tool {
 
-/// Builds a JSON object.
-class json_object {
-  public:
-    json_object& text(std::string_view name, std::string_view value) { return raw(name, quoted(value)); }
-    json_object& number(std::string_view name, std::uint64_t value) { return raw(name, std::to_string(value)); }
-    json_object& time(std::string_view name, const std::optional<vouch::time_point>& value) {
-        return raw(name, value ? quoted(utc_of(*value)) : "null");
-    }
-    json_object& id(std::string_view name, const vouch::id& value) {
-        return raw(name, value.is_nil() ? "null" : quoted(to_string(value)));
-    }
-    json_object& raw(std::string_view name, std::string_view value) {
-        text_ += text_.empty() ? "" : ", ";
-        text_ += quoted(name) + ": ";
-        text_ += value;
-        return *this;
-    }
-    [[nodiscard]] std::string str() const { return '{' + text_ + '}'; }
+using json = nlohmann::ordered_json;
 
-    /// Bytes that are not text become \u00XX, so that the result is always valid JSON.
-    [[nodiscard]] static std::string quoted(std::string_view value) { return '"' + escaped(value, true) + '"'; }
-
-  private:
-    std::string text_{};
-};
-
-[[nodiscard]] inline std::string json_list(const std::vector<std::string>& items) {
-    std::string out = "[";
-    for (const auto& item : items) {
-        out += (out.size() > 1 ? ", " : "") + item;
-    }
-    return out + ']';
+/// Bytes that are not UTF-8 become U+FFFD.
+[[nodiscard]] inline std::string text_of(const json& value) {
+    return value.dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
-[[nodiscard]] inline std::string json_of(const vouch::state_counts& counts) {
-    json_object out;
-    for (const auto s : vouch::all_states) {
-        out.number(name_of(s), counts[s]);
+[[nodiscard]] inline json json_of(const std::optional<vouch::time_point>& at) {
+    return at ? json(utc_of(*at)) : json(nullptr);
+}
+
+[[nodiscard]] inline json json_of(const vouch::id& which) {
+    return which.is_nil() ? json(nullptr) : json(to_string(which));
+}
+
+template <class Ids>
+[[nodiscard]] json json_list(const Ids& ids) {
+    auto out = json::array();
+    for (const auto& one : ids) {
+        out.push_back(to_string(one));
     }
-    return out.str();
+    return out;
+}
+
+[[nodiscard]] inline json json_of(const vouch::state_counts& counts) {
+    auto out = json::object();
+    for (const auto s : vouch::all_states) {
+        out[std::string(name_of(s))] = counts[s];
+    }
+    return out;
+}
+
+[[nodiscard]] inline bool is_utf8(std::string_view text) {
+    while (!text.empty()) {
+        const auto beyond = vouch::detail::utf8_character_of(text);
+        if (beyond.length == 0 && static_cast<unsigned char>(text.front()) >= 0x80) {
+            return false;
+        }
+        text.remove_prefix(beyond.length > 0 ? beyond.length : 1);
+    }
+    return true;
+}
+
+/// Bytes without loss: a string if they are UTF-8, otherwise `{"hex": "..."}`.
+[[nodiscard]] inline json json_of_bytes(std::string_view bytes) {
+    return is_utf8(bytes) ? json(std::string(bytes)) : json{{"hex", hex_of(bytes)}};
 }
 
 } // namespace tool

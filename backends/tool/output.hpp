@@ -46,30 +46,15 @@ inline void append_hex(std::string& to, std::uint32_t value, unsigned digits) {
     }
 }
 
-/// A JSON escape such as `\u200b`; two of them for a code point above 0xffff.
-inline void append_json_escape(std::string& to, std::uint32_t point) {
-    if (point >= 0x10000) {
-        append_json_escape(to, 0xd800 + ((point - 0x10000) >> 10U));
-        append_json_escape(to, 0xdc00 + ((point - 0x10000) & 0x3ffU));
-        return;
-    }
-    to += "\\u";
-    append_hex(to, point, 4);
-}
-
-/// The text with everything escaped that is not visible: in JSON by character, otherwise byte by byte.
-[[nodiscard]] inline std::string escaped(std::string_view text, bool is_json) {
+/// For a terminal: the text, with every byte escaped that is not part of a visible character.
+[[nodiscard]] inline std::string plain(std::string_view text) {
     std::string out;
     for (std::size_t i = 0; i < text.size();) {
-        const char c = text[i];
-        const auto byte = static_cast<unsigned char>(c);
+        const auto byte = static_cast<unsigned char>(text[i]);
         const auto beyond = vouch::detail::utf8_character_of(text.substr(i));
         const auto length = beyond.length > 0 ? beyond.length : 1;
         if (beyond.length > 0 ? is_visible(beyond.point) : byte >= 0x20 && byte < 0x7f) {
-            out += is_json && (c == '"' || c == '\\') ? "\\" : "";
             out += text.substr(i, length);
-        } else if (is_json) {
-            append_json_escape(out, beyond.length > 0 ? beyond.point : byte);
         } else {
             for (const char hidden : text.substr(i, length)) {
                 out += "\\x";
@@ -81,8 +66,8 @@ inline void append_json_escape(std::string& to, std::uint32_t point) {
     return out;
 }
 
-/// For a terminal.
-[[nodiscard]] inline std::string plain(std::string_view text) { return escaped(text, false); }
+/// A remark on stderr.
+inline void say(const std::string& text) { std::fprintf(stderr, "vouch: %s\n", text.c_str()); }
 
 [[nodiscard]] inline std::string hex_of(std::string_view bytes) {
     std::string out;

@@ -3,20 +3,21 @@
 // library of the store is installed. A kind that is not built in is an error that says so.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include <vouch/vouch.hpp>
 
 #include "arguments.hpp"
-#include "output.hpp"
+#include "database.hpp"
 
 namespace tool {
 
 struct store_kind {
     std::string_view name;
-    /// Executes a verb on the store that the command line names. Returns the exit code.
-    int (*run)(const arguments&);
+    /// Opens the store that the command line names. Throws `vouch::error`.
+    std::unique_ptr<database> (*open)(const arguments&);
     /// The statements that create the tables with this prefix.
     std::string (*schema)(const std::string& prefix);
     /// The statements that create roles for these tables; null if the store has no roles.
@@ -73,17 +74,6 @@ extern const store_kind postgres_kind;
 #else
     return postgres_store();
 #endif
-}
-
-/// Prints the statements that create roles. They need no server.
-inline int roles(const arguments& with) {
-    const auto& kind = with.location.empty() ? store_named(with.store_name.empty() ? "postgres" : with.store_name)
-                                             : store_at(with.location);
-    if (kind.roles == nullptr) {
-        throw bad_usage("roles are for PostgreSQL; who may use a SQLite file is decided by the file's permissions");
-    }
-    print(kind.roles(with.prefix));
-    return done;
 }
 
 } // namespace tool

@@ -13,12 +13,13 @@
 
 namespace tool {
 
-/// "3 min", "2 h": the largest unit that fits.
+/// "0.9 s", "3 min", "2 h": the largest unit that fits.
 [[nodiscard]] inline std::string roughly(vouch::duration d) {
     using namespace std::chrono;
     const auto in = [&](auto unit, const char* name) { return std::to_string(d / unit) + name; };
-    if (d < milliseconds{1000}) {
-        return in(milliseconds{1}, " ms");
+    if (d < seconds{10}) {
+        const auto tenths = d / milliseconds{100};
+        return std::to_string(tenths / 10) + '.' + std::to_string(tenths % 10) + " s";
     }
     if (d < minutes{2}) {
         return in(seconds{1}, " s");
@@ -29,11 +30,21 @@ namespace tool {
     return d < hours{48} ? in(hours{1}, " h") : in(hours{24}, " days");
 }
 
+/// `at - now`, or the longest duration if the difference would overflow.
+[[nodiscard]] inline vouch::duration until(vouch::time_point at, vouch::time_point now) {
+    return std::max(vouch::later(at, -now.time_since_epoch()).time_since_epoch(), -vouch::duration::max());
+}
+
 /// "in 3 min" or "2 h ago".
 [[nodiscard]] inline std::string relative(vouch::time_point at, vouch::time_point now) {
-    const auto left = vouch::later(at, -now.time_since_epoch()).time_since_epoch();
-    return left > vouch::duration::zero() ? "in " + roughly(left)
-                                          : roughly(-std::max(left, -vouch::duration::max())) + " ago";
+    const auto left = until(at, now);
+    return left > vouch::duration::zero() ? "in " + roughly(left) : roughly(-left) + " ago";
+}
+
+/// "in 3 min" or "overdue 2 h": for a time at which something should happen.
+[[nodiscard]] inline std::string due(vouch::time_point at, vouch::time_point now) {
+    const auto left = until(at, now);
+    return left > vouch::duration::zero() ? "in " + roughly(left) : "overdue " + roughly(-left);
 }
 
 /// `2026-11-16T16:13:34.123456Z` for every time there is; years of more than four digits have a sign, as ISO 8601 has

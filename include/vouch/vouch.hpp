@@ -3,6 +3,7 @@
 #pragma once
 
 #include <vouch/version.hpp> // first: it says what the compiler lacks
+#include <vouch/contract/attempt.hpp>
 #include <vouch/contract/bytes.hpp>
 #include <vouch/contract/capability.hpp>
 #include <vouch/contract/draft.hpp>

@@ -3969,9 +3969,124 @@ class audit_table {
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/sqlite/history.hpp
+// A history of attempts in the same file: one row for each settled outcome, retries included. The row is written in the
+// transaction that records the outcome, so both are stored or neither. `vouch show` prints the rows of an entry.
+//
+//   vouch::sqlite::history_table history(store);
+//   worker.history(history);
+//
+// The table stays bounded: an append removes the rows that are too many or too old. Any number of threads may use one
+// object.
+
+namespace vouch {
+inline namespace v0 {
+namespace sqlite {
+
+struct history_options {
+    std::string prefix = std::string(default_prefix);
+    duration keep = std::chrono::hours{24 * 7}; ///< rows older than this are removed by later appends
+    std::uint32_t lines_max = 100;              ///< rows of one entry; the newest are kept
+};
+
+/// A history hook for a runner or worker.
+class history_table {
+  public:
+    /// Creates the table if it does not exist.
+    explicit history_table(store& in, history_options how = {}) : how_(std::move(how)) {
+        const auto sql = schema(how_.prefix);
+        auto tx = in.begin();
+        detail::execute(tx.connection(), sql, "create the history table");
+        tx.commit();
+    }
+
+    /// The statements that create the table, for a migration tool.
+    [[nodiscard]] static std::string schema(std::string_view prefix = default_prefix) {
+        validate_prefix(prefix);
+        return detail::with_prefix(R"(CREATE TABLE IF NOT EXISTS @history (
+  id BLOB NOT NULL,
+  epoch INTEGER NOT NULL,
+  what TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  claimed_at INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  worker TEXT NOT NULL,
+  error TEXT NOT NULL,
+  PRIMARY KEY (id, epoch)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS @history_at ON @history (at);
+)",
+                                   prefix);
+    }
+
+    /// Appends a line. If it throws, the outcome is not stored either; the runner keeps it and settles it again later.
+    void operator()(transaction& tx, const attempt_line& line) const {
+        // An id can only be there with this epoch if its entry was purged and stored again.
+        const detail::statement insert(
+            tx.connection(),
+            detail::with_prefix(
+                R"(INSERT OR REPLACE INTO @history (id, epoch, what, at, claimed_at, attempt, worker, error)
+ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8))",
+                how_.prefix));
+        detail::run(insert)
+            .bind(line.id, line.epoch, name_of(line.what), line.at, line.claimed_at, line.attempt, line.worker,
+                  line.error)
+            .finish();
+        const detail::statement surplus(
+            tx.connection(), detail::with_prefix("DELETE FROM @history WHERE id = ?1 AND epoch <= ?2", how_.prefix));
+        if (line.epoch > how_.lines_max) {
+            detail::run(surplus).bind(line.id, line.epoch - how_.lines_max).finish();
+        }
+        // Two for one, so that the table shrinks after `keep` was made shorter.
+        const detail::statement old(
+            tx.connection(),
+            detail::with_prefix(
+                "DELETE FROM @history WHERE (id, epoch) IN (SELECT id, epoch FROM @history WHERE at < ?1"
+                " ORDER BY at LIMIT 2)",
+                how_.prefix));
+        detail::run(old).bind(later(line.at, -how_.keep)).finish();
+    }
+
+  private:
+    history_options how_;
+};
+
+/// The lines of an entry, oldest first; none if there is no history table.
+[[nodiscard]] inline std::vector<attempt_line> history_of(sqlite3* connection, const id& which,
+                                                          std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement exists(connection,
+                                   "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE");
+    const auto table = detail::with_prefix("@history", prefix);
+    if (!detail::run(exists).bind(table).step()) {
+        return {};
+    }
+    const detail::statement lines(connection, detail::with_prefix(R"(SELECT id, epoch, at, claimed_at, attempt, worker,
+ error, what FROM @history WHERE id = ?1 ORDER BY epoch)",
+                                                                  prefix));
+    std::vector<attempt_line> out;
+    detail::run row(lines);
+    row.bind(which);
+    while (row.step()) {
+        auto& line = out.emplace_back();
+        std::string what;
+        row.read_all(line.id, line.epoch, line.at, line.claimed_at, line.attempt, line.worker, line.error, what);
+        for (const auto kind : all_attempt_kinds) {
+            line.what = name_of(kind) == what ? kind : line.what;
+        }
+        detail::run::expect(name_of(line.what) == what,
+                            "sqlite: the file is damaged: an attempt has an unknown outcome");
+    }
+    return out;
+}
+
+} // namespace sqlite
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/sqlite/inspect.hpp
-// Questions to a database that are not part of the contract: its schema version and its queues. Each function runs on a
-// connection of the caller and changes nothing.
+// Questions to a database that are not part of the contract: its schema version, its queues, its lanes and its ids. Each
+// function runs on a connection of the caller and changes nothing.
 
 namespace vouch {
 inline namespace v0 {
@@ -4022,6 +4137,52 @@ counts_of_any_schema(sqlite3* connection, std::string_view prefix = default_pref
         std::uint64_t number = 0;
         row.read_all(queue, which, number);
         out[queue][which] += number;
+    }
+    return out;
+}
+
+/// A lane of a queue.
+struct lane_name {
+    std::string queue{};
+    std::string lane{};
+};
+
+/// The entry that holds the lane: the first live one. Nothing if the lane is empty.
+[[nodiscard]] inline std::optional<id> head_of_lane(sqlite3* connection, const lane_name& which,
+                                                    std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement head(connection, detail::with_prefix(R"(SELECT e.id FROM @relations r
+ JOIN @entries e ON e.sequence = r.sequence WHERE r.queue = (SELECT number FROM @queues WHERE name = ?1)
+ AND r.lane = ?2 AND r.is_live = 1 ORDER BY r.sequence LIMIT 1)",
+                                                                 prefix));
+    detail::run row(head);
+    if (!row.bind(which.queue, which.lane).step()) {
+        return std::nullopt;
+    }
+    id out;
+    row.read_all(out);
+    return out;
+}
+
+/// Ids from `first` to `last`.
+struct id_range {
+    id first{};
+    id last{};
+    std::size_t limit = 100; ///< at most this many
+};
+
+/// The ids of the range that are stored, ascending. Works with tables of any schema version.
+[[nodiscard]] inline std::vector<id> ids_between(sqlite3* connection, const id_range& range,
+                                                 std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement ids(
+        connection,
+        detail::with_prefix("SELECT id FROM @entries WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3", prefix));
+    detail::run row(ids);
+    row.bind(range.first, range.last, std::uint64_t{range.limit});
+    std::vector<id> out;
+    while (row.step()) {
+        row.read_all(out.emplace_back());
     }
     return out;
 }

@@ -48,6 +48,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -64,6 +65,27 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+// ---- vouch/contract/detail/mix.hpp
+// One step of scrambling for hashes, derived ids and jitter: cheap, the same on every machine, and not a secret.
+
+namespace vouch {
+inline namespace v0 {
+namespace detail {
+
+/// The finaliser of SplitMix64: every input bit affects every output bit.
+[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9U;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebU;
+    x ^= x >> 31;
+    return x;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace vouch
 
 // ---- vouch/contract/text_stream.hpp
 // Printing for tests and logs. Ids, states, verdicts, receipts and entries can be written to any output stream with
@@ -96,112 +118,6 @@ template <text_stream Stream, class Enum>
     }
 Stream& operator<<(Stream& out, Enum e) { return detail::write_text(out, name_of(e)); }
 
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/contract/error.hpp
-// The one exception type of the contract, for faults of a store and for misuse. Facts of the domain, such as a stale
-// ticket or a duplicate, are not errors: they are return values (`verdict.hpp`).
-//
-// A message names fields, limits and sizes. It never contains a payload or the text of another exception.
-
-namespace vouch {
-inline namespace v0 {
-
-/// What went wrong.
-enum class error_kind : std::uint8_t {
-    invalid_argument, ///< an argument breaks a rule; nothing was written and an open transaction stays open
-    unsupported,      ///< the store does not declare the capability that is needed
-    unrouted,         ///< an emission names no queue and no binding matches its topic
-    conflict,  ///< another transaction won and this one is rolled back; repeat it from `begin`, as `transact` does
-    busy,      ///< the store did not become available in time; the caller decides whether to wait longer
-    full,      ///< no room: disk, quota or memory
-    read_only, ///< the store can be read but not written
-    corrupt,   ///< the stored data is damaged
-    io,        ///< the disk or the connection failed
-    misuse,    ///< a call that the contract forbids, such as using a closed transaction
-};
-
-/// The name of the enumerator.
-[[nodiscard]] constexpr std::string_view name_of(error_kind kind) noexcept {
-    switch (kind) {
-    case error_kind::invalid_argument: return "invalid_argument";
-    case error_kind::unsupported: return "unsupported";
-    case error_kind::unrouted: return "unrouted";
-    case error_kind::conflict: return "conflict";
-    case error_kind::busy: return "busy";
-    case error_kind::full: return "full";
-    case error_kind::read_only: return "read_only";
-    case error_kind::corrupt: return "corrupt";
-    case error_kind::io: return "io";
-    case error_kind::misuse: return "misuse";
-    }
-    return "?";
-}
-
-/// Thrown by stores, and by vouch itself.
-class error : public std::runtime_error {
-  public:
-    error(error_kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
-
-    /// What is known besides the kind.
-    struct details {
-        bool in_doubt = false;        ///< see `is_in_doubt`
-        int code = 0;                 ///< see `code`
-        std::string_view text_code{}; ///< see `text_code`; longer ones are cut
-    };
-    error(error_kind kind, const std::string& message, const details& more)
-        : std::runtime_error(message), kind_(kind), is_in_doubt_(more.in_doubt), code_(more.code) {
-        more.text_code.copy(text_code_.data(), text_code_max);
-    }
-
-    [[nodiscard]] error_kind kind() const noexcept { return kind_; }
-
-    /// Whether the same call may succeed later without a change to the program or the data.
-    [[nodiscard]] bool is_transient() const noexcept {
-        return kind_ == error_kind::conflict || kind_ == error_kind::busy || kind_ == error_kind::full ||
-               kind_ == error_kind::io;
-    }
-
-    /// Whether the commit that threw may have taken effect. The caller must forget the claims of that transaction, and
-    /// repeat its settles and enqueues as a whole, with the same tickets and ids.
-    [[nodiscard]] bool is_in_doubt() const noexcept { return is_in_doubt_; }
-
-    /// The backend's own result code; 0 if it has none.
-    [[nodiscard]] int code() const noexcept { return code_; }
-
-    /// The backend's own code if that is a text, such as an SQLSTATE; empty if it has none.
-    [[nodiscard]] std::string_view text_code() const noexcept { return text_code_.data(); }
-    static constexpr std::size_t text_code_max = 15; ///< in bytes
-
-  private:
-    error_kind kind_;
-    bool is_in_doubt_ = false;
-    int code_ = 0;
-    std::array<char, text_code_max + 1> text_code_{}; // not a std::string: copying an exception must not throw
-};
-
-} // namespace v0
-} // namespace vouch
-
-// ---- vouch/contract/detail/mix.hpp
-// One step of scrambling for hashes, derived ids and jitter: cheap, the same on every machine, and not a secret.
-
-namespace vouch {
-inline namespace v0 {
-namespace detail {
-
-/// The finaliser of SplitMix64: every input bit affects every output bit.
-[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t x) noexcept {
-    x ^= x >> 30;
-    x *= 0xbf58476d1ce4e5b9U;
-    x ^= x >> 27;
-    x *= 0x94d049bb133111ebU;
-    x ^= x >> 31;
-    return x;
-}
-
-} // namespace detail
 } // namespace v0
 } // namespace vouch
 
@@ -357,6 +273,138 @@ using time_point = std::chrono::time_point<std::chrono::system_clock, duration>;
     }
     return at + by;
 }
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/attempt.hpp
+// One attempt at an entry and how it ended, for an application that keeps a history. A claim whose lease expires has no
+// line, and neither has one that is handed back in the transaction of the claim; the epochs of the lines then have a gap.
+
+namespace vouch {
+inline namespace v0 {
+
+struct attempt_line {
+    /// The outcome that was settled.
+    enum class kind : std::uint8_t {
+        succeeded,
+        retrying, ///< it failed, and there will be another attempt
+        dead,
+        released, ///< the claim was given back
+        advanced, ///< a checkpoint: a saga finished a step
+    };
+    vouch::id id{};          ///< the entry
+    std::uint64_t epoch = 0; ///< the number of the claim; (id, epoch) is unique
+    attempt_line::kind what{};
+    time_point at{}; ///< when the outcome was settled
+    time_point claimed_at{};
+    std::uint32_t attempt = 0; ///< the entry's attempts, this one included
+    std::string worker{};
+    std::string error{}; ///< a code, never a message; empty unless retrying or dead
+
+    [[nodiscard]] friend bool operator==(const attempt_line&, const attempt_line&) = default;
+};
+
+/// Every kind, in the order of the enumeration.
+inline constexpr std::array<attempt_line::kind, 5> all_attempt_kinds{
+    attempt_line::kind::succeeded, attempt_line::kind::retrying, attempt_line::kind::dead, attempt_line::kind::released,
+    attempt_line::kind::advanced};
+
+[[nodiscard]] constexpr std::string_view name_of(attempt_line::kind kind) noexcept {
+    switch (kind) {
+    case attempt_line::kind::succeeded: return "succeeded";
+    case attempt_line::kind::retrying: return "retrying";
+    case attempt_line::kind::dead: return "dead";
+    case attempt_line::kind::released: return "released";
+    case attempt_line::kind::advanced: return "advanced";
+    }
+    return "?";
+}
+
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/contract/error.hpp
+// The one exception type of the contract, for faults of a store and for misuse. Facts of the domain, such as a stale
+// ticket or a duplicate, are not errors: they are return values (`verdict.hpp`).
+//
+// A message names fields, limits and sizes. It never contains a payload or the text of another exception.
+
+namespace vouch {
+inline namespace v0 {
+
+/// What went wrong.
+enum class error_kind : std::uint8_t {
+    invalid_argument, ///< an argument breaks a rule; nothing was written and an open transaction stays open
+    unsupported,      ///< the store does not declare the capability that is needed
+    unrouted,         ///< an emission names no queue and no binding matches its topic
+    conflict,  ///< another transaction won and this one is rolled back; repeat it from `begin`, as `transact` does
+    busy,      ///< the store did not become available in time; the caller decides whether to wait longer
+    full,      ///< no room: disk, quota or memory
+    read_only, ///< the store can be read but not written
+    corrupt,   ///< the stored data is damaged
+    io,        ///< the disk or the connection failed
+    misuse,    ///< a call that the contract forbids, such as using a closed transaction
+};
+
+/// The name of the enumerator.
+[[nodiscard]] constexpr std::string_view name_of(error_kind kind) noexcept {
+    switch (kind) {
+    case error_kind::invalid_argument: return "invalid_argument";
+    case error_kind::unsupported: return "unsupported";
+    case error_kind::unrouted: return "unrouted";
+    case error_kind::conflict: return "conflict";
+    case error_kind::busy: return "busy";
+    case error_kind::full: return "full";
+    case error_kind::read_only: return "read_only";
+    case error_kind::corrupt: return "corrupt";
+    case error_kind::io: return "io";
+    case error_kind::misuse: return "misuse";
+    }
+    return "?";
+}
+
+/// Thrown by stores, and by vouch itself.
+class error : public std::runtime_error {
+  public:
+    error(error_kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+
+    /// What is known besides the kind.
+    struct details {
+        bool in_doubt = false;        ///< see `is_in_doubt`
+        int code = 0;                 ///< see `code`
+        std::string_view text_code{}; ///< see `text_code`; longer ones are cut
+    };
+    error(error_kind kind, const std::string& message, const details& more)
+        : std::runtime_error(message), kind_(kind), is_in_doubt_(more.in_doubt), code_(more.code) {
+        more.text_code.copy(text_code_.data(), text_code_max);
+    }
+
+    [[nodiscard]] error_kind kind() const noexcept { return kind_; }
+
+    /// Whether the same call may succeed later without a change to the program or the data.
+    [[nodiscard]] bool is_transient() const noexcept {
+        return kind_ == error_kind::conflict || kind_ == error_kind::busy || kind_ == error_kind::full ||
+               kind_ == error_kind::io;
+    }
+
+    /// Whether the commit that threw may have taken effect. The caller must forget the claims of that transaction, and
+    /// repeat its settles and enqueues as a whole, with the same tickets and ids.
+    [[nodiscard]] bool is_in_doubt() const noexcept { return is_in_doubt_; }
+
+    /// The backend's own result code; 0 if it has none.
+    [[nodiscard]] int code() const noexcept { return code_; }
+
+    /// The backend's own code if that is a text, such as an SQLSTATE; empty if it has none.
+    [[nodiscard]] std::string_view text_code() const noexcept { return text_code_.data(); }
+    static constexpr std::size_t text_code_max = 15; ///< in bytes
+
+  private:
+    error_kind kind_;
+    bool is_in_doubt_ = false;
+    int code_ = 0;
+    std::array<char, text_code_max + 1> text_code_{}; // not a std::string: copying an exception must not throw
+};
 
 } // namespace v0
 } // namespace vouch
@@ -2958,6 +3006,62 @@ class validated_writer : public validated_reader<Self> {
     }
 };
 
+} // namespace v0
+} // namespace vouch
+
+// ---- vouch/memory/history.hpp
+// A history of attempts in memory, for tests and for work that may be lost with the process.
+//
+//   vouch::memory::history_log history;
+//   runner.history(std::ref(history));
+//
+// Unlike the tables of the other stores, it is not part of the transaction: if a settle is refused because another worker
+// has taken over, its line remains. A settle that is repeated replaces its line. Any number of threads may use one object.
+
+namespace vouch {
+inline namespace v0 {
+namespace memory {
+
+class history_log {
+  public:
+    /// Keeps at most this many lines of each entry, the newest.
+    explicit history_log(std::size_t lines_max = 100) : lines_max_(lines_max) {}
+
+    template <class Transaction>
+    void operator()(Transaction&, const attempt_line& line) {
+        const std::lock_guard lock(mutex_);
+        auto& lines = lines_[line.id];
+        lines[line.epoch] = line;
+        while (lines.size() > lines_max_) {
+            lines.erase(lines.begin());
+        }
+    }
+
+    /// The lines of an entry, oldest first.
+    [[nodiscard]] std::vector<attempt_line> of(const id& which) const {
+        const std::lock_guard lock(mutex_);
+        std::vector<attempt_line> out;
+        if (const auto found = lines_.find(which); found != lines_.end()) {
+            for (const auto& [epoch, line] : found->second) {
+                out.push_back(line);
+            }
+        }
+        return out;
+    }
+
+    /// Removes lines of entries whose last attempt ended before `before`. Returns the number of entries.
+    std::size_t purge(time_point before) {
+        const std::lock_guard lock(mutex_);
+        return std::erase_if(lines_, [&](const auto& of) { return of.second.rbegin()->second.at < before; });
+    }
+
+  private:
+    mutable std::mutex mutex_{};
+    std::size_t lines_max_;
+    std::map<id, std::map<std::uint64_t, attempt_line>> lines_{};
+};
+
+} // namespace memory
 } // namespace v0
 } // namespace vouch
 
@@ -7495,9 +7599,43 @@ template <class Entries, class BatchOf>
 } // namespace v0
 } // namespace vouch
 
+// ---- vouch/run/history.hpp
+// The history of attempts: one line per settled outcome, retries and releases included, appended inside the settling
+// transaction. So an outcome and its line are committed together or not at all. Without a sink it costs nothing.
+
+namespace vouch {
+inline namespace v0 {
+
+/// Appends a line through the settling transaction. If it throws, the outcome is kept and settled again later, as with an
+/// `audit_sink`.
+template <class Transaction>
+using history_sink = std::function<void(Transaction&, const attempt_line&)>;
+
+/// The line of an outcome for a claimed entry.
+[[nodiscard]] inline attempt_line attempt_line_of(const entry& claimed, const outcome& result, time_point now) {
+    using kind = attempt_line::kind;
+    constexpr kind kinds[]{kind::succeeded, kind::retrying, kind::dead, kind::released, kind::advanced};
+    attempt_line out{.id = claimed.id,
+                     .epoch = claimed.epoch,
+                     .what = kinds[result.index()],
+                     .at = now,
+                     .claimed_at = claimed.last_attempt_at.value_or(now),
+                     .attempt = claimed.attempts,
+                     .worker = claimed.worker};
+    if (const auto* const failed = std::get_if<retry>(&result)) {
+        out.error = failed->error;
+    } else if (const auto* const dead = std::get_if<bury>(&result)) {
+        out.error = dead->error;
+    }
+    return out;
+}
+
+} // namespace v0
+} // namespace vouch
+
 // ---- vouch/run/detail/batch_settler.hpp
-// Settles a batch of completions in one transaction, in a fixed order: records, emissions, audit, settles, group
-// callbacks, the next claim, commit. Every verdict must be `applied`. If one is not, or anything throws, the transaction
+// Settles a batch of completions in one transaction, in a fixed order: records, emissions, history and
+// audit, settles, group callbacks, the next claim, commit. Every verdict must be `applied`. If one is not, or anything throws, the transaction
 // is rolled back, the entry at fault is set apart, and the others are settled together again. No handler is called
 // again. A `record` is called again exactly if its transaction was rolled back.
 
@@ -7510,6 +7648,7 @@ namespace detail {
 template <class Transaction>
 struct settle_hooks {
     audit_sink<Transaction> audit{};
+    history_sink<Transaction> history{};
     std::function<void(Transaction&, const std::string& group, const entry& last)> group_complete{};
 };
 
@@ -7744,6 +7883,10 @@ class batch_settler {
                 h.receipts = tx.enqueue(h.emissions, now);
             }
         });
+        if (hooks_.history) {
+            for_each(unsettled, part::hook,
+                     [&](auto& h) { hooks_.history(tx, attempt_line_of(h.entry, h.outcome, now)); });
+        }
         for_each(unsettled, part::hook, [&](auto& h) { audit_outcome(tx, h, now); });
         std::vector<settle> settles(unsettled.size());
         for (std::size_t i = 0; i < settles.size(); ++i) {
@@ -8319,6 +8462,9 @@ class runner {
     /// Calls `sink` in the settling transaction: before each terminal outcome, and after a settle that completes a
     /// group. If it throws, the outcome is kept, and settled by a later pass.
     void audit(audit_sink<transaction> sink) { phases_.hooks().audit = std::move(sink); }
+    /// Calls `sink` in the settling transaction, before each outcome, retries, releases and checkpoints included. If it
+    /// throws, the outcome is kept, and settled by a later pass.
+    void history(history_sink<transaction> sink) { phases_.hooks().history = std::move(sink); }
     /// Calls `callback` in the settling transaction, once each time the number of unfinished members falls to zero. If
     /// it throws, the outcome is kept, and settled by a later pass.
     void on_group_complete(std::function<void(transaction&, const std::string& group, const entry& last)> callback) {

@@ -46,4 +46,14 @@ TEST_CASE("comments: a worker writes an audit table of PostgreSQL") {
     CHECK(store.counts("mail").total() == 0);
 }
 
+TEST_CASE("comments: a worker writes a history table of PostgreSQL") {
+    vouch::postgres::store store(postgres_test::conninfo(), {.prefix = postgres_test::fresh_prefix()});
+    const vouch::outbox outbox(store);
+    vouch::worker worker(outbox);
+
+    vouch::postgres::history_table history(store);
+    worker.history(history);
+    CHECK(store.counts("mail").total() == 0);
+}
+
 } // namespace postgres_comment_code_test

@@ -35,6 +35,7 @@ struct guarded {
 
     guarded() {
         const vouch::postgres::audit_table audit(all, prefix);
+        const vouch::postgres::history_table history(all, {.prefix = prefix});
         owner.execute(vouch::postgres::roles(prefix));
         owner.execute(vouch::postgres::roles(prefix)); // it may be repeated
         for (const auto may : {access::enqueue, access::work, access::look}) {
@@ -73,7 +74,7 @@ struct guarded {
     /// All rows of all tables but `server` and `listeners`, which change by themselves.
     [[nodiscard]] std::string contents() const {
         std::string out;
-        for (const std::string table : {"entries", "groups", "lanes", "meta", "audit"}) {
+        for (const std::string table : {"entries", "groups", "lanes", "meta", "audit", "history"}) {
             out += owner.text("SELECT coalesce(string_agg(t::text, ',' ORDER BY t::text), '') FROM " + prefix + table +
                               " t");
         }
@@ -187,9 +188,11 @@ TEST_CASE("postgres roles: one that may only work claims, settles, emits, audits
     const vouch::postgres::audit_table audit(store, g.prefix); // it exists, so no right to create it is needed
     vouch::runner runner(outbox, router, {.queue = "q"});
     runner.audit(audit);
+    runner.history(vouch::postgres::history_table(store, {.prefix = g.prefix}));
     CHECK(runner.run_until_idle().succeeded == 4);
     CHECK(store.counts("r").total() == 1);
     CHECK(g.owner.number("SELECT count(*) FROM " + g.prefix + "audit") == 5);
+    CHECK(g.owner.number("SELECT count(*) FROM " + g.prefix + "history") == 4);
     CHECK(outbox.requeue(id_of(5)).what == vouch::receipt::kind::inserted);
     const auto seen = store.wakes("r");
     vouch::enqueue(g.all, std::array{draft_of(21, "r")}, t0);

@@ -12,44 +12,13 @@
 #include <vouch/vouch.hpp>
 
 #include "catch.hpp"
+#include "postgres/operated.hpp"
 #include "postgres/server.hpp"
-#include "tool.hpp"
 #include "unit/support.hpp"
 
 #ifdef VOUCH_TOOL // it is built with these tests, unless it was switched off
 
 namespace postgres_tool_test {
-
-namespace {
-
-using namespace std::chrono_literals;
-using tool_test::ask_tool;
-using tool_test::says;
-using vouch::state;
-
-[[nodiscard]] std::string url() {
-    const char* const folder = std::getenv("VOUCH_POSTGRES_FOLDER");
-    REQUIRE(folder != nullptr);
-    return "'postgres://postgres@/postgres?host=" + std::string(folder) + "&application_name=the_tool' ";
-}
-
-struct operated_tables {
-    std::string prefix = postgres_test::fresh_prefix();
-    std::string at = url() + "--prefix " + prefix + ' ';
-    vouch::postgres::store tables{postgres_test::conninfo(), {.prefix = prefix}};
-    postgres_test::application app{};
-};
-
-struct operated : operated_tables, tool_test::some_of_everything<vouch::postgres::store> {
-    operated() : some_of_everything(tables) {}
-
-    /// All that is stored, as one number.
-    [[nodiscard]] std::string contents() const {
-        return app.text("SELECT md5(string_agg(e::text, ',' ORDER BY sequence)) FROM " + prefix + "entries e");
-    }
-};
-
-} // namespace
 
 TEST_CASE("postgres tool: an empty store has no entries, and a database without tables says so") {
     const operated_tables o;
@@ -66,13 +35,13 @@ TEST_CASE("postgres tool: an empty store has no entries, and a database without 
 TEST_CASE("postgres tool: stats, list and show say the same as on a SQLite file") {
     const operated o;
     const auto before = o.contents();
-    CHECK(says(ask_tool("stats " + o.at), "q: 6 pending, 0 retrying, 1 claimed, 1 succeeded, 1 dead; next due "));
+    CHECK(has_row(ask_tool("stats " + o.at), "q 6 0 1 1 1 overdue "));
     CHECK(says(ask_tool("stats --json " + o.at),
-               R"([{"queue": "q", "entries": {"pending": 6, "retrying": 0, "claimed": 1, "succeeded": 1, "dead": 1})"));
+               R"([{"queue":"q","entries":{"pending":6,"retrying":0,"claimed":1,"succeeded":1,"dead":1})"));
     const auto dead = ask_tool("list --state dead " + o.at);
-    CHECK(says(dead, to_string(o.dead) + "  q  bad  dead  attempt 1  no_good"));
+    CHECK(has_row(dead, to_string(o.dead) + " q bad dead 1 0."));
     CHECK_FALSE(says(dead, to_string(o.due)));
-    CHECK(says(ask_tool("list --topic now --json " + o.at), R"([{"id": ")" + to_string(o.due) + '"'));
+    CHECK(says(ask_tool("list --topic now --json " + o.at), R"([{"id":")" + to_string(o.due) + '"'));
 
     const auto show = [&](const vouch::id& id, const std::string& more = "") {
         const auto a = ask_tool("show " + o.at + to_string(id) + more);
@@ -80,7 +49,7 @@ TEST_CASE("postgres tool: stats, list and show say the same as on a SQLite file"
         return a;
     };
     CHECK(says(show(o.waits), "(in 9 days)"));
-    CHECK(says(show(o.due), "no worker has claimed it. Is a worker running for queue q?"));
+    CHECK(says(show(o.due), "; workers are busy with other entries of queue q: w-1. "));
     CHECK(says(show(o.due), "header           from: ada"));
     CHECK_FALSE(says(show(o.due), "a \"payload\""));
     CHECK(says(show(o.due, " --payload"), "a \"payload\"\\x0a"));
@@ -148,7 +117,7 @@ TEST_CASE("postgres tool: schema and roles print statements; schema with a store
     CHECK(says(ask_tool("schema --for postgres --prefix billing."), "CREATE SCHEMA IF NOT EXISTS \"billing\""));
     CHECK(says(ask_tool("schema --for oracle"), "--for must be sqlite or postgres"));
     CHECK(ask_tool("schema " + o.at).code == 0);
-    CHECK(ask_tool("schema --json " + o.at).said == R"({"stored": 1, "ours": 1})"
+    CHECK(ask_tool("schema --json " + o.at).said == R"({"stored":1,"ours":1})"
                                                     "\n");
     CHECK(ask_tool("roles").said == vouch::postgres::roles());
     CHECK(ask_tool("roles --prefix billing.").said == vouch::postgres::roles("billing."));
@@ -192,9 +161,9 @@ TEST_CASE("postgres tool: a store of 200,000 entries is answered in pages and wi
                   "NULL, NULL, 'q', 't', NULL, NULL, NULL, '', '', NULL, NULL, NULL, NULL, '' "
                   "FROM generate_series(1, 200000) i");
     o.app.execute("ANALYZE " + o.prefix + "entries");
-    CHECK(says(ask_tool("stats " + o.at), "q: 200006 pending, 0 retrying, 1 claimed, 1 succeeded, 1 dead"));
+    CHECK(has_row(ask_tool("stats " + o.at), "q 200006 0 1 1 1"));
     CHECK(says(ask_tool("list --limit 3 --after 6 " + o.at), to_string(o.parent)));
-    CHECK(ask_tool("list --limit 3 " + o.at).said.size() < 500);
+    CHECK(ask_tool("list --limit 3 " + o.at).said.size() < 600);
     // The head of the lane is behind all of them.
     const auto first = o.emit({.topic = "first", .lane = "lane-2"});
     const auto last = o.emit({.topic = "last", .lane = "lane-2"});

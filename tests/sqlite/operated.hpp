@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 using tool_test::answer;
 using tool_test::ask;
 using tool_test::ask_tool;
+using tool_test::has_row;
 using tool_test::says;
 using vouch::state;
 
@@ -25,6 +26,8 @@ using vouch::state;
 struct operated_file {
     sqlite_test::folder in{};
     std::string path = in.fresh_path();
+    std::string at = path + ' ';
+    std::string quoted_at = at; ///< for a command inside single quotes
     vouch::sqlite::store file{path};
 };
 

@@ -52,6 +52,17 @@ TEST_CASE("comments: a worker writes an audit table") {
     CHECK(store.counts("mail").total() == 0);
 }
 
+TEST_CASE("comments: a worker writes a history table") {
+    const sqlite_test::folder folder;
+    vouch::sqlite::store store(folder.fresh_path());
+    const vouch::outbox outbox(store);
+    vouch::worker worker(outbox);
+
+    vouch::sqlite::history_table history(store);
+    worker.history(history);
+    CHECK(store.counts("mail").total() == 0);
+}
+
 TEST_CASE("comments: a sandbox over a store of one's own") {
     const sqlite_test::folder folder;
     const auto path = folder.fresh_path();

@@ -22,7 +22,7 @@ TEST_CASE("tool: what is stored can neither break the JSON nor command a termina
     const auto id = o.emit({.topic = "gr\xc3\xbc\xc3\x9f", .payload = std::string("\x1b[2J\0\xff\xc2\x9b", 8)});
     CHECK(says(ask_tool("show " + o.path + ' ' + to_string(id)), "topic            gr\xc3\xbc\xc3\x9f\n"));
     CHECK(says(ask_tool("show --payload " + o.path + ' ' + to_string(id)), R"(\x1b[2J\x00\xff\xc2\x9b)"));
-    CHECK(says(ask_tool("show --json " + o.path + ' ' + to_string(id)), "\"topic\": \"gr\xc3\xbc\xc3\x9f\""));
+    CHECK(says(ask_tool("show --json " + o.path + ' ' + to_string(id)), R"("topic":"gr\u00fc\u00df")"));
 }
 
 TEST_CASE("tool: list shows entries of all queues oldest first, and its pages drop none") {
@@ -41,6 +41,9 @@ TEST_CASE("tool: list shows entries of all queues oldest first, and its pages dr
         std::vector<std::string> ids;
         std::istringstream lines(ask_tool("list " + path + more).said);
         for (std::string line; std::getline(lines, line);) {
+            if (line.starts_with("ID ") || line.starts_with("vouch: there are more")) {
+                continue;
+            }
             ids.push_back(line.substr(0, line.find(' ')));
         }
         return ids;
@@ -65,9 +68,9 @@ TEST_CASE("tool: the first and the last time there is are shown as what they are
     CHECK(says(latest, "due +294247-01-10T04:00:54.775807Z (in 1067"));
     const auto earliest = ask_tool("show " + o.path + ' ' + to_string(first.id));
     CHECK(says(earliest, "due since -290308-12-21T19:59:05.224192Z (106751991 days ago)"));
-    CHECK(says(ask_tool("stats " + o.path), "next due 106751991 days ago"));
+    CHECK(has_row(ask_tool("stats " + o.path), "far 2 0 0 0 0 overdue 106751991 days"));
     CHECK(says(ask_tool("show --json " + o.path + ' ' + to_string(last.id)),
-               R"("due_at": "+294247-01-10T04:00:54.775807Z")"));
+               R"("due_at":"+294247-01-10T04:00:54.775807Z")"));
 }
 
 TEST_CASE("tool: characters that turn, hide or break a line do not reach the terminal") {
@@ -90,7 +93,7 @@ TEST_CASE("tool: characters that turn, hide or break a line do not reach the ter
     const auto turned = o.emit({.topic = "a\xe2\x80\xae"
                                          "b\xf3\xa0\x81\x81"});
     CHECK(says(ask_tool("show " + o.path + ' ' + to_string(turned)), R"(a\xe2\x80\xaeb\xf3\xa0\x81\x81)"));
-    CHECK(says(ask_tool("show --json " + o.path + ' ' + to_string(turned)), R"("topic": "a\u202eb\udb40\udc41")"));
+    CHECK(says(ask_tool("show --json " + o.path + ' ' + to_string(turned)), R"("topic":"a\u202eb\udb40\udc41")"));
     CHECK(says(ask_tool("stats 'no-such\xe2\x80\xae-file'"), R"(no-such\xe2\x80\xae-file)"));
     CHECK(says(ask_tool("'dance\x1b[2J' x"), R"(unknown verb dance\x1b[2J)"));
 }

@@ -47,12 +47,12 @@ TEST_CASE("tool: requeue by error code revives the dead letters of one cause, an
     const auto call = "requeue " + o.path + " --queue q --error no_handler";
     CHECK(ask_tool(call).code == 1); // asks
     CHECK(o.store.counts("q")[state::pending] == 5);
-    CHECK(says(ask_tool(call + " --yes"), "251 requeued, 0 already had a successor, 0 skipped"));
+    CHECK(says(ask_tool(call + " --yes"), "251 requeued, 0 already had a successor, 0 refused"));
     CHECK(o.store.counts("q")[state::pending] == 5 + 251);
-    CHECK(says(ask_tool(call + " --yes --json"), R"({"requeued": 0, "had_a_successor": 251, "skipped": 0})"));
+    CHECK(says(ask_tool(call + " --yes --json"),
+               R"({"matched":251,"applied":0,"repeated":251,"refused":0,"interrupted":false,"complete":true})"));
     CHECK(o.store.counts("q")[state::pending] == 5 + 251);
-    CHECK(ask_tool("requeue " + o.path + " --queue q").code == 2);
-    CHECK(ask_tool("requeue " + o.path + " --error no_handler").code == 2);
+    CHECK(ask_tool("requeue " + o.path + " --yes").code == 2); // neither an id nor a filter
 }
 
 TEST_CASE("tool: requeue by error code ends, though the successors die of the same beside it") {
@@ -70,10 +70,10 @@ TEST_CASE("tool: requeue by error code ends, though the successors die of the sa
     });
     const auto call =
         "timeout 20 " + std::string(VOUCH_TOOL) + " requeue " + o.path + " --queue q --error no_handler --yes";
-    CHECK(says(ask(call), "301 requeued, 0 already had a successor, 0 skipped"));
+    CHECK(says(ask(call), "301 requeued, 0 already had a successor, 0 refused"));
 }
 
-TEST_CASE("tool: a dead saga is resumed, and does its work again only if --afresh asks for that") {
+TEST_CASE("tool: a dead saga is resumed by default, and does its work again only if --afresh asks for that") {
     operated o;
     const auto saga = vouch::define_saga<std::string>("order").step("pay", [] {}).build();
     const auto id = o.outbox.start(saga, "orders", std::string("a lamp"));
@@ -81,15 +81,21 @@ TEST_CASE("tool: a dead saga is resumed, and does its work again only if --afres
         return ask_tool("requeue " + how + o.path + ' ' + to_string(id));
     };
     CHECK(ask_tool("cancel --yes --abandon " + o.path + ' ' + to_string(id)).code == 0);
-    CHECK(says(ask_tool("show " + o.path + ' ' + to_string(id)), "; `requeue --resume` continues it"));
-    CHECK(requeue("").code == 1);
-    CHECK(says(requeue(""), "the entry is a saga; --resume continues it, --afresh repeats all its steps"));
+    CHECK(says(ask_tool("show " + o.path + ' ' + to_string(id)), "; `resume` continues it"));
     CHECK(requeue("--resume --afresh ").code == 2);
     CHECK(requeue("--afresh ").code == 1); // there is no terminal to ask
     CHECK(o.store.counts("orders").total() == 1);
     const auto successor = [&] { return o.store.list(vouch::query::live("orders")).at(0); };
     SECTION("resumed") {
-        CHECK(says(requeue("--resume "), "the successor is "));
+        const auto* const how = GENERATE("requeue ", "requeue --resume ", "resume ");
+        CHECK(says(ask_tool(how + o.path + ' ' + to_string(id)), "the successor is "));
+        CHECK(successor().progress == o.store.find(id)->progress);
+    }
+    SECTION("resumed by filter") {
+        CHECK(says(ask_tool("requeue " + o.path + " --queue orders --dry-run"),
+                   "would requeue 1 entry, 1 of them sagas"));
+        CHECK(o.store.counts("orders").total() == 1);
+        CHECK(says(ask_tool("requeue " + o.path + " --queue orders --yes"), "1 requeued"));
         CHECK(successor().progress == o.store.find(id)->progress);
     }
     SECTION("afresh: another saga, with keys of its own") {

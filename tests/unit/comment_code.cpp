@@ -98,6 +98,17 @@ TEST_CASE("comments: a query reads page by page") {
     CHECK(sizes == std::vector<std::size_t>{5});
 }
 
+TEST_CASE("comments: a runner writes a history in memory") {
+    vouch::memory::store store;
+    const vouch::outbox outbox(store);
+    const vouch::router router(outbox);
+    vouch::runner runner(outbox, router, {.queue = "mail"});
+
+    vouch::memory::history_log history;
+    runner.history(std::ref(history));
+    CHECK(history.of(id_of(1)).empty());
+}
+
 TEST_CASE("comments: a codec of one's own") {
     CHECK(vouch::codec<user>::decode(vouch::codec<user>::encode({.name = "ada"})).name == "ada");
 }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The verbs on a PostgreSQL database.
+// The commands on a PostgreSQL database.
+#include <memory>
 #include <string>
 
 #include <vouch/postgres.hpp>
 
 #include "../stores.hpp"
-#include "../verbs.hpp"
 #include "postgres_database.hpp"
 
 namespace {
 
-int run_on_store(const tool::arguments& with) {
-    tool::postgres_database in(with);
-    return tool::run_verb(in, with);
+std::unique_ptr<tool::database> open_store(const tool::arguments& with) {
+    return std::make_unique<tool::postgres_database>(with);
 }
 
 std::string schema_text(const std::string& prefix) { return vouch::postgres::schema(prefix); }
@@ -21,4 +20,4 @@ std::string roles_text(const std::string& prefix) { return vouch::postgres::role
 } // namespace
 
 const tool::store_kind tool::postgres_kind{
-    .name = "postgres", .run = run_on_store, .schema = schema_text, .roles = roles_text};
+    .name = "postgres", .open = open_store, .schema = schema_text, .roles = roles_text};

@@ -4,10 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <sqlite3.h>
 
@@ -15,11 +13,13 @@
 #include <vouch/vouch.hpp>
 
 #include "../arguments.hpp"
+#include "../confirm.hpp"
 #include "../entry_id.hpp"
 #include "../entry_text.hpp"
 #include "../json.hpp"
 #include "../output.hpp"
-#include "../stats.hpp"
+#include "../table.hpp"
+#include "../verbs/stats.hpp"
 #include "sqlite_file.hpp"
 
 namespace tool::older_schema {
@@ -28,18 +28,26 @@ using vouch::sqlite::detail::run;
 using vouch::sqlite::detail::statement;
 using vouch::sqlite::detail::with_prefix;
 
-inline int stats(const sqlite_file& in, const arguments& with) {
-    stats_lines lines(vouch::system_now());
+inline int stats(sqlite_file& in, const arguments& with) {
+    stats_table lines(with, vouch::system_now());
     for (const auto& [queue, counts] : in.counts()) {
         if (with.queue.empty() || with.queue == queue) {
             lines.add(queue, counts, std::nullopt);
         }
     }
-    lines.print_as(with);
+    lines.print_all();
     return done;
 }
 
-inline int list(const sqlite_file& in, const arguments& with) {
+inline int list(sqlite_file& in, const arguments& with) {
+    auto others = with;
+    others.queue.clear();
+    others.topic.clear();
+    others.state.reset();
+    if (others.has_filter() || (with.state && with.state->is_compensated)) {
+        throw failure(refused,
+                      "of a file with an older schema, `list` finds entries by --queue, --topic and --state only");
+    }
     const statement select(in.read_connection(),
                            with_prefix(R"(SELECT e.sequence, e.id, q.name, e.topic, e.state, e.attempts,
  e.last_error, e.updated_at FROM @entries e JOIN @queues q ON q.number = e.partition >> 2
@@ -47,35 +55,36 @@ inline int list(const sqlite_file& in, const arguments& with) {
  ORDER BY e.sequence LIMIT ?5)",
                                        with.prefix));
     run row(select);
-    row.bind(with.queue, with.state, with.topic, with.after, std::uint64_t{with.limit});
-    std::vector<std::string> rows;
-    std::string text;
+    row.bind(with.queue, with.state ? std::optional(with.state->state) : std::nullopt, with.topic, with.after,
+             std::uint64_t{with.limit});
+    table rows(with, list_titles);
     const auto now = vouch::system_now();
     while (row.step()) {
         vouch::entry e;
         row.read_all(e.sequence, e.id, e.queue, e.topic, e.state, e.attempts, e.last_error, e.updated_at);
-        json_object out;
-        out.id("id", e.id).number("sequence", e.sequence).text("queue", e.queue).text("topic", e.topic);
-        out.text("state", name_of(e.state)).number("attempts", e.attempts).text("last_error", e.last_error);
-        rows.push_back(out.time("updated_at", e.updated_at).str());
-        text += line_of(e, now);
+        rows.add(list_row(e, now), {{"id", to_string(e.id)},
+                                    {"sequence", e.sequence},
+                                    {"queue", e.queue},
+                                    {"topic", e.topic},
+                                    {"state", name_of(e.state)},
+                                    {"attempts", e.attempts},
+                                    {"last_error", e.last_error},
+                                    {"updated_at", json_of(e.updated_at)}});
     }
-    print(with.json ? json_list(rows) + "\n" : text);
+    rows.print_all("");
     return done;
 }
 
 /// Prints the row column by column; for a blob, only its size.
-inline int show(const sqlite_file& in, const arguments& with) {
-    const auto wanted = entry_id_of(with);
+inline int show(sqlite_file& in, const arguments& with) {
+    const auto wanted = entry_id_of(in, with);
     const statement select(in.read_connection(), with_prefix("SELECT * FROM @entries WHERE id = ?1", with.prefix));
     run row(select);
     if (!row.bind(wanted).step()) {
-        std::fprintf(stderr, "vouch: there is no entry %s\n", with.entry_id.c_str());
-        return not_found;
+        throw failure(not_found, "there is no entry " + to_string(wanted));
     }
-    json_object out;
+    json out{{"id", to_string(wanted)}};
     std::string text;
-    out.id("id", wanted);
     for (int i = 0; i < sqlite3_column_count(select.handle()); ++i) {
         const std::string name = sqlite3_column_name(select.handle(), i);
         const auto type = sqlite3_column_type(select.handle(), i);
@@ -85,16 +94,16 @@ inline int show(const sqlite_file& in, const arguments& with) {
         const auto value = type == SQLITE_INTEGER ? std::to_string(row.integer(i))
                            : type == SQLITE_TEXT  ? plain(row.bytes(i))
                                                   : std::to_string(row.bytes(i).size()) + " bytes";
-        out.raw(name, type == SQLITE_INTEGER ? value
-                      : type == SQLITE_TEXT  ? json_object::quoted(row.bytes(i))
-                                             : json_object::quoted(value));
+        out[name] = type == SQLITE_INTEGER ? json(row.integer(i))
+                    : type == SQLITE_TEXT  ? json_of_bytes(row.bytes(i))
+                                           : json(value);
         text += plain(name) + std::string(name.size() < 17 ? 17 - name.size() : 1, ' ') + value + "\n";
     }
-    print(with.json ? out.str() + "\n" : "id               " + to_string(wanted) + "\n" + text);
+    print(is_json(with) ? text_of(out) + "\n" : "id               " + to_string(wanted) + "\n" + text);
     return done;
 }
 
-using function = int (*)(const sqlite_file&, const arguments&);
+using function = int (*)(sqlite_file&, const arguments&);
 
 /// The function for a verb; null if the verb needs the current schema.
 [[nodiscard]] inline function verb_of(const arguments& with) {

@@ -3,8 +3,8 @@
 // a verb writes. A file with an older schema can be read (older_schema.hpp); one with a newer schema is refused.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -21,16 +21,17 @@
 #include <vouch/sqlite.hpp>
 #include <vouch/vouch.hpp>
 
+#include "../any_store.hpp"
 #include "../arguments.hpp"
+#include "../database.hpp"
 #include "../output.hpp"
+#include "backup.hpp"
 #include "entry_view.hpp"
 
 namespace tool {
 
-class sqlite_file {
+class sqlite_file final : public database {
   public:
-    static constexpr auto our_version = vouch::sqlite::schema_version;
-
     /// Throws `vouch::error` if the file does not exist or is not a SQLite database.
     explicit sqlite_file(const arguments& with) : path_(with.location), prefix_(with.prefix) {
         try {
@@ -54,18 +55,20 @@ class sqlite_file {
 
     sqlite_file(const sqlite_file&) = delete;
     sqlite_file& operator=(const sqlite_file&) = delete;
-    ~sqlite_file() {
+    ~sqlite_file() override {
         try {
             close();
         } catch (const vouch::error&) { // NOLINT(bugprone-empty-catch): nothing more can be done
         }
     }
 
-    [[nodiscard]] std::optional<std::int64_t> version() const noexcept { return version_; }
+    [[nodiscard]] std::int64_t our_version() const override { return vouch::sqlite::schema_version; }
+    [[nodiscard]] std::optional<std::int64_t> version() const override { return version_; }
+    [[nodiscard]] std::optional<int> run_on_older_schema(const arguments& with) override;
     [[nodiscard]] bool is_older() const noexcept { return version_ && *version_ < vouch::sqlite::schema_version; }
 
     /// How the schema differs from the one that this program needs; empty if it does not.
-    [[nodiscard]] std::string difference() const {
+    [[nodiscard]] std::string difference() const override {
         const auto ours = std::to_string(vouch::sqlite::schema_version);
         if (!version_) {
             return path_ + " has no tables with the prefix " + prefix_ +
@@ -90,51 +93,55 @@ class sqlite_file {
     /// A connection that cannot write.
     [[nodiscard]] sqlite3* read_connection() const noexcept { return reading_.get(); }
 
-    [[nodiscard]] std::vector<std::string> queues() const {
+    [[nodiscard]] std::vector<std::string> queues() const override {
         return vouch::sqlite::queue_names(reading_.get(), prefix_);
     }
     [[nodiscard]] std::map<std::string, vouch::state_counts> counts() const {
         return vouch::sqlite::counts_of_any_schema(reading_.get(), prefix_);
     }
 
-    /// The stored entries. Throws `unsupported` if the schema differs.
-    [[nodiscard]] const entry_view& stored() {
-        if (!view_) {
+    [[nodiscard]] const stored_entries& stored() override {
+        if (!entries_) {
             expect_same_schema();
             view_.emplace(reading_.get(), prefix_);
+            entries_.emplace(*view_);
         }
-        return *view_;
+        return *entries_;
     }
 
-    /// The live entry that blocks this one in its lane, if any.
-    [[nodiscard]] std::optional<vouch::entry> head_of_lane(const vouch::entry& e) {
+    /// The contract has no query by lane, and reading all live entries would take seconds for a million.
+    [[nodiscard]] std::optional<vouch::entry> head_of_lane(const vouch::entry& e) override {
         if (e.lane.empty()) {
             return std::nullopt;
         }
-        auto page = vouch::query::live(e.queue);
-        page.limit = 1000;
-        for (auto found = stored().list(page); !found.empty(); found = stored().list(page)) {
-            for (const auto& other : found) {
-                if (other.sequence >= e.sequence) {
-                    return std::nullopt;
-                }
-                if (other.lane == e.lane) {
-                    return other;
-                }
-            }
-            page.after = found.back().sequence;
-        }
-        return std::nullopt;
+        const auto head = vouch::sqlite::head_of_lane(reading_.get(), {e.queue, e.lane}, prefix_);
+        return head && *head != e.id ? stored().find(*head) : std::nullopt;
     }
 
+    [[nodiscard]] std::vector<vouch::id> ids_between(const vouch::id& first, const vouch::id& last,
+                                                     std::size_t limit) override {
+        if (!version_) {
+            expect_same_schema();
+        }
+        return vouch::sqlite::ids_between(reading_.get(), {first, last, limit}, prefix_);
+    }
+
+    [[nodiscard]] std::vector<vouch::attempt_line> history_of(const vouch::id& which) override {
+        return vouch::sqlite::history_of(reading_.get(), which, prefix_);
+    }
+
+    void back_up(const std::string& to) override { back_up_file(reading_.get(), to); }
+
     /// The store, for a verb that writes; use nothing else after it. Throws `unsupported` if the schema differs.
-    [[nodiscard]] vouch::sqlite::store& store() {
+    [[nodiscard]] any_store& store() override {
         if (!store_) {
             expect_same_schema();
+            entries_.reset();
             view_.reset();
             reading_.reset(); // if it were closed last, the write-ahead log would remain
             writing_ = open(path_, SQLITE_OPEN_READWRITE);
-            store_.emplace(writing_.get(), vouch::sqlite::options{.prefix = prefix_, .create = false});
+            tables_.emplace(writing_.get(), vouch::sqlite::options{.prefix = prefix_, .create = false});
+            store_.emplace(*tables_);
         }
         return *store_;
     }
@@ -168,9 +175,11 @@ class sqlite_file {
     }
 
     void close() {
+        entries_.reset();
         view_.reset();
         reading_.reset();
         store_.reset();
+        tables_.reset();
         if (writing_) {
             // Move the changes from the write-ahead log into the file, as far as concurrent readers allow, so that a
             // copy of the file has them.
@@ -205,8 +214,10 @@ class sqlite_file {
     std::optional<std::int64_t> version_{};
     handle reading_{};
     std::optional<entry_view> view_{};
+    std::optional<reads_from<entry_view>> entries_{};
     handle writing_{};
-    std::optional<vouch::sqlite::store> store_{}; // destroyed before its connection is closed
+    std::optional<vouch::sqlite::store> tables_{}; // destroyed before its connection is closed
+    std::optional<works_on<vouch::sqlite::store>> store_{};
 };
 
 } // namespace tool

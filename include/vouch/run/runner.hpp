@@ -35,6 +35,7 @@
 #include <vouch/run/audit.hpp>
 #include <vouch/run/detail/isolation.hpp>
 #include <vouch/run/detail/phases.hpp>
+#include <vouch/run/history.hpp>
 #include <vouch/run/report.hpp>
 #include <vouch/run/router.hpp>
 #include <vouch/run/unhandled.hpp>
@@ -89,6 +90,9 @@ class runner {
     /// Calls `sink` in the settling transaction: before each terminal outcome, and after a settle that completes a
     /// group. If it throws, the outcome is kept, and settled by a later pass.
     void audit(audit_sink<transaction> sink) { phases_.hooks().audit = std::move(sink); }
+    /// Calls `sink` in the settling transaction, before each outcome, retries, releases and checkpoints included. If it
+    /// throws, the outcome is kept, and settled by a later pass.
+    void history(history_sink<transaction> sink) { phases_.hooks().history = std::move(sink); }
     /// Calls `callback` in the settling transaction, once each time the number of unfinished members falls to zero. If
     /// it throws, the outcome is kept, and settled by a later pass.
     void on_group_complete(std::function<void(transaction&, const std::string& group, const entry& last)> callback) {

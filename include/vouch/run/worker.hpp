@@ -40,6 +40,7 @@
 #include <vouch/run/detail/phases.hpp>
 #include <vouch/run/detail/queue_run.hpp>
 #include <vouch/run/detail/sweeper.hpp>
+#include <vouch/run/history.hpp>
 #include <vouch/run/router.hpp>
 #include <vouch/run/worker_options.hpp>
 #include <vouch/run/worker_report.hpp>
@@ -112,6 +113,11 @@ class worker {
         expect_idle();
         audit_ = std::move(sink);
     }
+    /// The same as `runner::history`.
+    void history(history_sink<transaction> sink) {
+        expect_idle();
+        history_ = std::move(sink);
+    }
     /// The same as `runner::on_group_complete`.
     void on_group_complete(std::function<void(transaction&, const std::string& group, const entry& last)> callback) {
         expect_idle();
@@ -168,7 +174,7 @@ class worker {
       public:
         explicit worker_run(worker& of) : of_(of) {
             for (auto& q : of.queues_) {
-                q->phases.hooks() = {.audit = of.audit_, .group_complete = of.group_complete_};
+                q->phases.hooks() = {.audit = of.audit_, .history = of.history_, .group_complete = of.group_complete_};
                 queues_.push_back(std::make_shared<running_queue>(of, *q, exclusion_));
                 if (detail::sweeper<Store>::has_work(q->how.retention)) {
                     sweepers_.push_back(
@@ -315,6 +321,7 @@ class worker {
     detail::fallback_log own_log_;
     observer_list observers_{};
     audit_sink<transaction> audit_{};
+    history_sink<transaction> history_{};
     std::function<void(transaction&, const std::string&, const entry&)> group_complete_{};
     std::vector<std::unique_ptr<served_queue>> queues_{};
     std::vector<left_handler> left_running_{}; ///< joined before the queues are destroyed

@@ -6,6 +6,7 @@
 #include <vouch/version.hpp>           // first: it says what the compiler lacks
 #include <vouch/contract/transact.hpp> // IWYU pragma: export
 #include <vouch/postgres/audit.hpp>    // IWYU pragma: export
+#include <vouch/postgres/history.hpp>  // IWYU pragma: export
 #include <vouch/postgres/inspect.hpp>  // IWYU pragma: export
 #include <vouch/postgres/joined.hpp>   // IWYU pragma: export
 #include <vouch/postgres/options.hpp>  // IWYU pragma: export

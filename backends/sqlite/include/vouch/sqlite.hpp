@@ -6,6 +6,7 @@
 #include <vouch/version.hpp>           // first: it says what the compiler lacks
 #include <vouch/contract/transact.hpp> // IWYU pragma: export
 #include <vouch/sqlite/audit.hpp>      // IWYU pragma: export
+#include <vouch/sqlite/history.hpp>    // IWYU pragma: export
 #include <vouch/sqlite/inspect.hpp>    // IWYU pragma: export
 #include <vouch/sqlite/joined.hpp>     // IWYU pragma: export
 #include <vouch/sqlite/options.hpp>    // IWYU pragma: export

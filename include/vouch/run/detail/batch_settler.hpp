@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Settles a batch of completions in one transaction, in a fixed order: records, emissions, audit, settles, group
-// callbacks, the next claim, commit. Every verdict must be `applied`. If one is not, or anything throws, the transaction
+// Settles a batch of completions in one transaction, in a fixed order: records, emissions, history and
+// audit, settles, group callbacks, the next claim, commit. Every verdict must be `applied`. If one is not, or anything throws, the transaction
 // is rolled back, the entry at fault is set apart, and the others are settled together again. No handler is called
 // again. A `record` is called again exactly if its transaction was rolled back.
 #pragma once
@@ -29,6 +29,7 @@
 #include <vouch/run/detail/completion.hpp>
 #include <vouch/run/detail/dispatcher.hpp>
 #include <vouch/run/detail/isolation.hpp>
+#include <vouch/run/history.hpp>
 
 namespace vouch {
 inline namespace v0 {
@@ -39,6 +40,7 @@ namespace detail {
 template <class Transaction>
 struct settle_hooks {
     audit_sink<Transaction> audit{};
+    history_sink<Transaction> history{};
     std::function<void(Transaction&, const std::string& group, const entry& last)> group_complete{};
 };
 
@@ -273,6 +275,10 @@ class batch_settler {
                 h.receipts = tx.enqueue(h.emissions, now);
             }
         });
+        if (hooks_.history) {
+            for_each(unsettled, part::hook,
+                     [&](auto& h) { hooks_.history(tx, attempt_line_of(h.entry, h.outcome, now)); });
+        }
         for_each(unsettled, part::hook, [&](auto& h) { audit_outcome(tx, h, now); });
         std::vector<settle> settles(unsettled.size());
         for (std::size_t i = 0; i < settles.size(); ++i) {

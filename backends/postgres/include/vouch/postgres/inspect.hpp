@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Questions to a database that are not part of the contract: its schema version, its queues and its lanes. Each function
-// runs on a connection of the caller, which is in no pipeline, and changes nothing.
+// Questions to a database that are not part of the contract: its schema version, its queues, its lanes and its ids. Each
+// function runs on a connection of the caller, which is in no pipeline, and changes nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -70,6 +71,27 @@ struct lane_name {
             found[0].read(head);
         }
         return head;
+    });
+}
+
+/// Ids from `first` to `last`.
+struct id_range {
+    id first{};
+    id last{};
+    std::size_t limit = 100; ///< at most this many
+};
+
+/// The ids of the range that are stored, ascending.
+[[nodiscard]] inline std::vector<id> ids_between(PGconn* connection, const id_range& range,
+                                                 std::string_view prefix = default_prefix) {
+    return detail::translate_bad_alloc([&] {
+        const auto text = detail::table_names(prefix).in(
+            "SELECT e.id FROM @entries e WHERE e.id BETWEEN $1::uuid AND $2::uuid ORDER BY e.id LIMIT $3::bigint");
+        std::vector<id> out;
+        detail::run_with(connection, text, "read the ids",
+                         detail::parameters(range.first, range.last, std::uint64_t{range.limit}))
+            .each([&](detail::row one) { one.read(out.emplace_back()); });
+        return out;
     });
 }
 

@@ -62,7 +62,13 @@ GRANT SELECT, INSERT ON @server TO {role};
 )",
         R"(GRANT SELECT ON @entries, @groups, @lanes, @listeners, @meta, @server TO {role};
 )"};
-    constexpr std::array<std::string_view, 3> audit_grants{"", "SELECT, INSERT", "SELECT"};
+    // Tables that only some applications have.
+    struct optional_table {
+        std::string_view name;
+        std::array<std::string_view, 3> grants;
+    };
+    constexpr std::array optional_tables{optional_table{"audit", {"", "SELECT, INSERT", "SELECT"}},
+                                         optional_table{"history", {"", "SELECT, INSERT, UPDATE, DELETE", "SELECT"}}};
     const detail::table_names names(prefix);
     std::string out;
     for (const auto may : {access::enqueue, access::work, access::look}) {
@@ -73,10 +79,11 @@ REVOKE ALL ON SEQUENCE @sequence FROM {role};
 GRANT USAGE ON SCHEMA {schema} TO {role};
 )";
         text += grants[i];
-        if (!audit_grants[i].empty()) {
-            text.append("DO $$ BEGIN IF to_regclass('@audit') IS NOT NULL THEN GRANT ")
-                .append(audit_grants[i])
-                .append(" ON @audit TO {role}; END IF; END $$;\n");
+        for (const auto& table : optional_tables) {
+            if (!table.grants[i].empty()) {
+                text.append("DO $$ BEGIN IF to_regclass('@").append(table.name).append("') IS NOT NULL THEN GRANT ");
+                text.append(table.grants[i]).append(" ON @").append(table.name).append(" TO {role}; END IF; END $$;\n");
+            }
         }
         const auto put = [&](std::string_view word, const std::string& name) {
             const auto quoted = '"' + name + '"';

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Questions to a database that are not part of the contract: its schema version and its queues. Each function runs on a
-// connection of the caller and changes nothing.
+// Questions to a database that are not part of the contract: its schema version, its queues, its lanes and its ids. Each
+// function runs on a connection of the caller and changes nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include <sqlite3.h>
 
+#include <vouch/contract/id.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/sqlite/detail/migration.hpp>
 #include <vouch/sqlite/detail/schema_text.hpp>
@@ -67,6 +69,52 @@ counts_of_any_schema(sqlite3* connection, std::string_view prefix = default_pref
         std::uint64_t number = 0;
         row.read_all(queue, which, number);
         out[queue][which] += number;
+    }
+    return out;
+}
+
+/// A lane of a queue.
+struct lane_name {
+    std::string queue{};
+    std::string lane{};
+};
+
+/// The entry that holds the lane: the first live one. Nothing if the lane is empty.
+[[nodiscard]] inline std::optional<id> head_of_lane(sqlite3* connection, const lane_name& which,
+                                                    std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement head(connection, detail::with_prefix(R"(SELECT e.id FROM @relations r
+ JOIN @entries e ON e.sequence = r.sequence WHERE r.queue = (SELECT number FROM @queues WHERE name = ?1)
+ AND r.lane = ?2 AND r.is_live = 1 ORDER BY r.sequence LIMIT 1)",
+                                                                 prefix));
+    detail::run row(head);
+    if (!row.bind(which.queue, which.lane).step()) {
+        return std::nullopt;
+    }
+    id out;
+    row.read_all(out);
+    return out;
+}
+
+/// Ids from `first` to `last`.
+struct id_range {
+    id first{};
+    id last{};
+    std::size_t limit = 100; ///< at most this many
+};
+
+/// The ids of the range that are stored, ascending. Works with tables of any schema version.
+[[nodiscard]] inline std::vector<id> ids_between(sqlite3* connection, const id_range& range,
+                                                 std::string_view prefix = default_prefix) {
+    validate_prefix(prefix);
+    const detail::statement ids(
+        connection,
+        detail::with_prefix("SELECT id FROM @entries WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3", prefix));
+    detail::run row(ids);
+    row.bind(range.first, range.last, std::uint64_t{range.limit});
+    std::vector<id> out;
+    while (row.step()) {
+        row.read_all(out.emplace_back());
     }
     return out;
 }
