@@ -44,6 +44,8 @@ inline constexpr std::string_view help = R"(vouch: inspect and repair the work i
                                          remove ended entries (asks)
   vouch schema STORE                     compare the version of the tables with the one that this program needs
   vouch schema [--for sqlite|postgres]   print the statements that create the tables
+  vouch serve STORE [--listen 127.0.0.1:8080] [--read-only] [--token T] [--host NAME:PORT]
+                                         a page for a browser; the token, also from VOUCH_TOKEN, allows changes
   vouch roles [--for postgres]           print the statements that create roles which may only enqueue, work or look
 
   STORE         the path of a SQLite file, or postgres://[USER[:PASSWORD]@][HOST[:PORT]][/DATABASE][?OPTIONS]; libpq

@@ -10,6 +10,7 @@
 
 #include "arguments.hpp"
 #include "output.hpp"
+#include "serve.hpp"
 #include "stores.hpp"
 #include "usage.hpp"
 
@@ -40,7 +41,10 @@ int main(int argc, char** argv) {
         return code;
     };
     try {
-        const int code = run(tool::parse(std::vector<std::string>(argv + 1, argv + argc)));
+        const std::vector<std::string> words(argv + 1, argv + argc);
+        const int code = !words.empty() && words.front() == "serve"
+                             ? tool::serve(tool::serve_request_of({words.begin() + 1, words.end()}))
+                             : run(tool::parse(words));
         if (!tool::is_written()) {
             std::fprintf(stderr, "vouch: the output could not be written; the verb itself was executed\n");
             return code == tool::done ? tool::unwritten : code;

@@ -90,7 +90,7 @@ struct options {
 
     /// When a live entry that does not change counts as stuck; see `look_options::stuck_after`.
     duration stuck_after = std::chrono::minutes{5};
-    /// Whether requests count the queues, in at most a twentieth of the time. If not, call `site::look` every second.
+    /// Whether requests count the queues, in at most a fiftieth of the time. If not, call `site::look` every second.
     bool look_in_requests = true;
     std::size_t read_max = 1000; ///< entries that one request reads
 
@@ -112,9 +112,8 @@ namespace page {
 namespace detail {
 
 [[nodiscard]] inline bool equal_ignoring_case(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-        return std::tolower(x) == std::tolower(y);
-    });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 /// The values of a header; a client may send it twice.
@@ -145,7 +144,8 @@ namespace detail {
     unsigned difference = secret.size() == guess.size() ? 0U : 1U;
     for (std::size_t i = 0; i < guess.size(); ++i) {
         const char expected = secret.empty() ? '\0' : secret[i % secret.size()];
-        difference |= static_cast<unsigned char>(expected) ^ static_cast<unsigned>(static_cast<unsigned char>(guess[i]));
+        difference |=
+            static_cast<unsigned char>(expected) ^ static_cast<unsigned>(static_cast<unsigned char>(guess[i]));
     }
     return difference == 0 && !secret.empty();
 }
@@ -273,8 +273,7 @@ struct requeued {
 
 /// All of them in one commit.
 template <class Store>
-[[nodiscard]] requeued requeue_all(Store& store, const std::vector<entry>& dead, const id_source& ids,
-                                   time_point now) {
+[[nodiscard]] requeued requeue_all(Store& store, const std::vector<entry>& dead, const id_source& ids, time_point now) {
     return transact(store, [&](auto& tx) {
         requeued out;
         for (const auto& e : dead) {
@@ -443,7 +442,7 @@ struct wait_reason {
 
 /// The entry that blocks another one in its lane.
 struct lane_head {
-    std::optional<entry> entry{};
+    std::optional<vouch::entry> entry{};
     bool is_known = true; ///< false: it was not found within the bound, and there may be one
 };
 using lane_search = std::function<lane_head(const entry&)>;
@@ -491,7 +490,7 @@ namespace reasons {
 
 [[nodiscard]] inline std::string after_failure(const entry& e) {
     return e.state == state::retrying && !e.last_error.empty() ? " Its last attempt failed with " + e.last_error + '.'
-                                                                : "";
+                                                               : "";
 }
 
 } // namespace reasons
@@ -607,10 +606,7 @@ namespace detail {
     json out;
     out.text("definition", s.definition).number("version", s.version).text("direction", name_of(s.direction));
     out.number("at", s.at).text("step", s.step()).raw("steps", steps.array()).text("reason", s.reason);
-    out.text("end", s.is_completed()     ? "completed"
-                    : s.is_compensated() ? "compensated"
-                    : s.is_stuck()       ? "dead"
-                                         : "");
+    out.text("end", s.is_completed() ? "completed" : s.is_compensated() ? "compensated" : s.is_stuck() ? "dead" : "");
     out.number("attempts", std::uint64_t{s.attempts} + s.tries).id("origin", s.origin);
     out.id("waits_for", s.waits_for).time("waits_until", s.waits_until).text("waits_in", s.waits_in);
     return out.object();
@@ -796,7 +792,7 @@ struct filter {
                .older_than = p.length("older_than"),
                .newer_than = p.length("newer_than"),
                .stuck_after = stuck_after};
-    constexpr std::array<std::string_view, 9> states{"",        "live",      "ended", "stuck", "pending",
+    constexpr std::array<std::string_view, 9> states{"",         "live",    "ended",     "stuck", "pending",
                                                      "retrying", "claimed", "succeeded", "dead"};
     for (const auto known : states) {
         if (out.state == known) {
@@ -849,7 +845,7 @@ struct listing_limits {
 namespace listing_steps {
 
 inline constexpr std::size_t chunk = 200;
-inline constexpr std::size_t queues_max = 100;             ///< looked at in one request
+inline constexpr std::size_t queues_max = 100;            ///< looked at in one request
 inline constexpr std::size_t bytes_max = 8 * 1024 * 1024; ///< of progress and results in one request
 
 [[nodiscard]] inline std::size_t weight(const entry& e) {
@@ -948,7 +944,7 @@ struct counted_reader {
 class looks {
   public:
     static constexpr std::size_t history_max = 120;
-    static constexpr std::int64_t rest_factor = 20;
+    static constexpr std::int64_t rest_factor = 50;
 
     /// Looks at the queues whose turn it is, those with the oldest look first, until `budget` is used up.
     template <class Reader>
@@ -1018,8 +1014,8 @@ class looks {
         if (kept.history.size() > history_max) {
             kept.history.pop_front();
         }
-        kept.next = std::chrono::steady_clock::now() +
-                    std::max<std::chrono::steady_clock::duration>(least, took * rest_factor);
+        kept.next =
+            std::chrono::steady_clock::now() + std::max<std::chrono::steady_clock::duration>(least, took * rest_factor);
     }
 
     mutable std::mutex looking_;
@@ -1052,9 +1048,8 @@ namespace detail {
 [[nodiscard]] inline double ended_per_second(const look& before, const look& after) {
     const auto ended = [](const look& l) { return l.counts[state::succeeded] + l.counts[state::dead]; };
     const auto seconds = std::chrono::duration<double>(after.at - before.at).count();
-    return ended(after) <= ended(before) || seconds <= 0
-               ? 0.0
-               : static_cast<double>(ended(after) - ended(before)) / seconds;
+    return ended(after) <= ended(before) || seconds <= 0 ? 0.0
+                                                         : static_cast<double>(ended(after) - ended(before)) / seconds;
 }
 
 [[nodiscard]] inline std::string json_history(const std::deque<look>& history) {
@@ -1167,16 +1162,16 @@ class api {
     [[nodiscard]] response list(const parameters& p) const {
         constexpr std::uint64_t limit_max = 200;
         const auto now = how_.now();
-        const auto found = list_entries(
-            store_, filter_of(p, how_.stuck_after), queues(), cursor::of(p.text("cursor")), now,
-            {.found_max = static_cast<std::size_t>(std::min(p.number("limit").value_or(50), limit_max)),
-             .read_max = how_.read_max});
+        const auto found =
+            list_entries(store_, filter_of(p, how_.stuck_after), queues(), cursor::of(p.text("cursor")), now,
+                         {.found_max = static_cast<std::size_t>(std::min(p.number("limit").value_or(50), limit_max)),
+                          .read_max = how_.read_max});
         json rows;
         std::size_t lanes = 0;
         for (const auto& e : found.found) {
             // To find the head of a lane may read a page, so a list does it for a few entries only.
             constexpr std::size_t lanes_max = 5;
-            lanes += e.lane.empty() ? 0 : 1;
+            lanes += e.lane.empty() ? 0U : 1U;
             const bool is_cheap = how_.head_of_lane || lanes <= lanes_max;
             const auto why = why_not_running(store_, e, now, is_cheap ? heads() : lane_search(unsought));
             rows.item(row_of(e).raw("why", json_of(why)).object());
@@ -1254,16 +1249,15 @@ class api {
         if (!is_dry && until == 0) {
             throw bad_request("until must be the last sequence that the dry run counted");
         }
-        const auto found = list_entries(store_, wanted, queues(), cursor::of(p.text("cursor")), how_.now(),
-                                        {.found_max = is_dry ? how_.read_max : commit_max,
-                                         .read_max = how_.read_max,
-                                         .until = is_dry ? 0 : until});
+        const auto found = list_entries(
+            store_, wanted, queues(), cursor::of(p.text("cursor")), how_.now(),
+            {.found_max = is_dry ? how_.read_max : commit_max, .read_max = how_.read_max, .until = is_dry ? 0 : until});
         json out;
         std::uint64_t last = 0;
         std::size_t commands = 0;
         for (const auto& e : found.found) {
             last = std::max(last, e.sequence);
-            commands += e.parent.is_nil() ? 0 : 1;
+            commands += e.parent.is_nil() ? 0U : 1U;
         }
         out.number("matched", found.found.size()).number("commands", commands).number("read", found.read);
         out.raw("last", '"' + std::to_string(last) + '"');
@@ -2424,7 +2418,8 @@ class site {
         auto out = safe(r);
         const auto policy = std::string("default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; "
                                         "form-action 'none'; frame-ancestors 'none'; script-src '") +
-                            std::string(detail::script_hash) + "'; style-src '" + std::string(detail::style_hash) + '\'';
+                            std::string(detail::script_hash) + "'; style-src '" + std::string(detail::style_hash) +
+                            '\'';
         const std::array<std::pair<const char*, std::string>, 7> always{
             {{"Content-Security-Policy", policy},
              {"X-Content-Type-Options", "nosniff"},

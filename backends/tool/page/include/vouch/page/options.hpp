@@ -42,7 +42,7 @@ struct options {
 
     /// When a live entry that does not change counts as stuck; see `look_options::stuck_after`.
     duration stuck_after = std::chrono::minutes{5};
-    /// Whether requests count the queues, in at most a twentieth of the time. If not, call `site::look` every second.
+    /// Whether requests count the queues, in at most a fiftieth of the time. If not, call `site::look` every second.
     bool look_in_requests = true;
     std::size_t read_max = 1000; ///< entries that one request reads
 

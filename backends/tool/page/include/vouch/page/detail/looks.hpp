@@ -56,7 +56,7 @@ struct counted_reader {
 class looks {
   public:
     static constexpr std::size_t history_max = 120;
-    static constexpr std::int64_t rest_factor = 20;
+    static constexpr std::int64_t rest_factor = 50;
 
     /// Looks at the queues whose turn it is, those with the oldest look first, until `budget` is used up.
     template <class Reader>
