@@ -47,7 +47,7 @@ function span(ms) {
   if (s < 172800) return Math.floor(s / 3600) + " h";
   return s < 8.64e10 ? Math.floor(s / 86400) + " days" : "very long";
 }
-const ago = (at, now) => (at > now ? "in " + span(at - now) : span(now - at) + " ago");
+const ago = (at, now) => (Math.abs(at - now) < 1000 ? "just now" : at > now ? "in " + span(at - now) : span(now - at) + " ago");
 function utc(at) {
   const date = new Date(at);
   return isNaN(date) ? (at > 0 ? "never" : "always") : date.toISOString().replace("T", " ");

@@ -6,7 +6,10 @@ function problemsOf(queue, data) {
   if (!queue.counts) return out;
   const late = queue.next_due !== null && queue.next_due !== undefined ? data.now - queue.next_due : 0;
   if (late > data.stuck_after * 1000) {
-    out.push({ text: "nothing has been claimed for " + span(late), href: link("entries", { state: "stuck", queue: queue.queue }) });
+    out.push({ text: "nothing claimed for " + span(late), href: link("entries", { state: "stuck", queue: queue.queue }) });
+  }
+  if (queue.stuck > 0) {
+    out.push({ text: count(queue.stuck) + " stuck", href: link("entries", { state: "stuck", queue: queue.queue }) });
   }
   if (queue.counts.dead > 0) {
     out.push({ text: count(queue.counts.dead) + (queue.counts.dead === 1 ? " dead letter" : " dead letters"),

@@ -22,7 +22,7 @@ function sagaSentence(saga) {
 function sagaNode(step, i, saga) {
   const isHere = !saga.end ? i === saga.at : saga.end === "dead" && i === saga.at;
   const known = STEP_WORDS[step.state] ? step.state : "unknown";
-  return el("li", { class: "step " + known + (isHere ? " here" : "") },
+  return el("li", { class: "step " + known + (isHere ? " here" : "") + (isHere && saga.end ? " stuck" : "") },
     el("span", { class: "step-mark", "aria-hidden": "true" }, STEP_MARKS[known]),
     el("span", { class: "step-name" }, shown(step.name, 40)),
     el("span", { class: "step-word" }, STEP_WORDS[known]),

@@ -13,8 +13,8 @@ inline namespace v0 {
 namespace page {
 namespace detail {
 
-inline constexpr std::string_view script_hash = "sha256-fwbAsIGPzE/MrlndfZuHqMtSgehAxRN+JDUczmTiGyQ=";
-inline constexpr std::string_view style_hash = "sha256-Al+hnQWfNWISSZKjKP5xn5jZETnINz0HM/MRrRhAYqw=";
+inline constexpr std::string_view script_hash = "sha256-1k9xhbqGMa4/kSjxmBjrrUmVl/cv54SLvzwPuZlPp1g=";
+inline constexpr std::string_view style_hash = "sha256-GF5Vts9mIhht5O+Tve4uCfvTzDkI4HBrkjhkMfryJ3U=";
 
 [[nodiscard]] inline std::string document() {
     std::string out;
@@ -85,7 +85,7 @@ main > h2 { margin: 26px 0 12px; color: var(--soft); font-size: .8rem; text-tran
 .note { color: var(--soft); font-size: .83rem; }
 .empty { text-align: center; color: var(--soft); padding: 60px 16px; }
 
-button, .button { font: inherit; font-weight: 550; font-size: .9rem; padding: 7px 14px; border-radius: 8px; border: 1px solid var(--line);
+button, .button { font: inherit; font-weight: 550; font-size: .9rem; padding: 6px 14px; min-height: 36px; border-radius: 8px; border: 1px solid var(--line);
   background: var(--surface); color: var(--text); cursor: pointer; display: inline-block; line-height: 1.4; }
 button:hover:not(:disabled), .button:hover { border-color: var(--soft); text-decoration: none; }
 button:disabled { opacity: .5; cursor: default; }
@@ -95,7 +95,7 @@ button:disabled { opacity: .5; cursor: default; }
 .danger-quiet { color: var(--bad-text); }
 .quiet { background: transparent; color: var(--soft); }
 .quiet.open { color: var(--succeeded); border-color: currentColor; }
-.link { border: 0; padding: 0; background: none; color: var(--accent); font-weight: 400; }
+.link { border: 0; padding: 0; min-height: 0; background: none; color: var(--accent); font-weight: 400; }
 .buttons { display: flex; gap: 8px; flex-wrap: wrap; }
 
 .tiles { display: grid; grid-template-columns: repeat(4, 1fr); gap: 14px; }
@@ -151,22 +151,23 @@ rect.succeeded { fill: var(--succeeded); } rect.dead { fill: var(--dead); }
 .field { display: flex; flex-direction: column; gap: 3px; flex: 1 1 150px; min-width: 0; max-width: 260px; }
 .field label { font-size: .78rem; color: var(--soft); font-weight: 500; }
 input, select { font: inherit; font-size: .9rem; padding: 6px 10px; border: 1px solid var(--line); border-radius: 8px; background: var(--sunken);
-  color: var(--text); width: 100%; min-width: 0; }
+  color: var(--text); width: 100%; min-width: 0; height: 36px; }
 details { margin-top: 10px; } summary { cursor: pointer; color: var(--soft); font-size: .86rem; width: max-content; } details .fields { margin-top: 10px; }
 
 .table { background: var(--surface); border: 1px solid var(--line); border-radius: 12px; overflow: hidden; box-shadow: var(--shadow); }
 .table.flat { box-shadow: none; border: 0; border-radius: 0; }
 table { width: 100%; border-collapse: collapse; }
-th { text-align: left; font-size: .77rem; color: var(--soft); font-weight: 600; padding: 10px 14px; background: var(--sunken); }
+th { text-align: left; font-size: .77rem; color: var(--soft); font-weight: 600; padding: 10px 14px; background: var(--sunken); white-space: nowrap; }
 td { padding: 10px 14px; border-top: 1px solid var(--line); vertical-align: top; font-size: .9rem; overflow-wrap: anywhere; }
 td:first-child { white-space: nowrap; }
 tbody tr { cursor: pointer; } .flat tbody tr { cursor: default; }
 tbody tr:hover { background: var(--sunken); }
 .topic { font-weight: 600; color: var(--text); }
-.sub { color: var(--soft); font-size: .81rem; }
+.sub { color: var(--soft); font-size: .81rem; } .sub code { white-space: nowrap; }
 .why { color: var(--soft); min-width: 220px; }
 .number { white-space: nowrap; font-variant-numeric: tabular-nums; }
-.error { color: var(--bad-text); background: var(--bad-bg); padding: 1px 7px; border-radius: 5px; }
+.error { color: var(--bad-text); background: var(--bad-bg); padding: 1px 7px; border-radius: 5px; display: inline-block; max-width: 20ch; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
 .list-foot { display: flex; align-items: center; gap: 12px; padding: 12px 4px; }
 .status { color: var(--soft); font-size: .87rem; margin: 0; }
 
@@ -184,7 +185,7 @@ tbody tr:hover { background: var(--sunken); }
 .trail { margin: 0; padding: 10px 18px 12px 38px; font-size: .88rem; }
 pre { margin: 0; padding: 14px 18px; max-height: 420px; overflow: auto; background: var(--sunken); white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: isolate; }
 .tabs { display: inline-flex; border: 1px solid var(--line); border-radius: 8px; overflow: hidden; }
-.tabs button { border: 0; border-radius: 0; padding: 3px 12px; font-size: .82rem; color: var(--soft); }
+.tabs button { border: 0; min-height: 0; border-radius: 0; padding: 3px 12px; font-size: .82rem; color: var(--soft); }
 .tabs button[aria-selected=true] { background: var(--accent-soft); color: var(--accent); }
 
 .direction { font-size: .83rem; font-weight: 600; color: var(--claimed); } .direction.back { color: var(--compensated); }
@@ -193,7 +194,7 @@ pre { margin: 0; padding: 14px 18px; max-height: 420px; overflow: auto; backgrou
 .step { flex: 1 0 132px; position: relative; display: flex; flex-direction: column; align-items: center; gap: 3px; text-align: center; --state: var(--pending); }
 .step::before { content: ""; position: absolute; top: 20px; left: -50%; width: 100%; height: 3px; background: color-mix(in srgb, var(--state) 55%, transparent); }
 .step:first-child::before { display: none; }
-.step-mark { position: relative; width: 42px; height: 42px; border-radius: 50%; display: grid; place-items: center; font-size: 1.15rem; font-weight: 700;
+.step-mark { position: relative; z-index: 1; width: 42px; height: 42px; border-radius: 50%; display: grid; place-items: center; font-size: 1.15rem; font-weight: 700;
   background: var(--surface); border: 3px solid var(--state); color: var(--state); }
 .step-name { font-weight: 600; font-size: .9rem; overflow-wrap: anywhere; } .step-word { color: var(--soft); font-size: .8rem; }
 .step-result { color: var(--soft); max-width: 120px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -201,23 +202,24 @@ pre { margin: 0; padding: 14px 18px; max-height: 420px; overflow: auto; backgrou
 .step.begun, .step.undecided { --state: var(--claimed); } .step.undone { --state: var(--compensated); } .step.kept, .step.skipped { --state: var(--pending); }
 .step.end.completed { --state: var(--succeeded); } .step.end.compensated { --state: var(--compensated); } .step.end.dead { --state: var(--dead); }
 .step.end .step-mark { background: var(--state); color: var(--surface); } .step.open { opacity: .55; } .step.open .step-mark { border-style: dashed; }
-.step.here .step-mark { box-shadow: 0 0 0 6px color-mix(in srgb, var(--state) 22%, transparent); }
-.step-here { background: var(--state); color: var(--surface); border-radius: 99px; padding: 1px 10px; font-size: .76rem; font-weight: 600; margin-top: 3px; }
+.step.here .step-mark { box-shadow: 0 0 0 6px color-mix(in srgb, var(--here, var(--state)) 22%, transparent); }
+.step.stuck .step-mark { border-color: var(--dead); } .step.stuck { --here: var(--dead); }
+.step-here { background: var(--here, var(--state)); color: var(--surface); border-radius: 99px; padding: 1px 10px; font-size: .76rem; font-weight: 600; margin-top: 3px; }
 
 dialog { border: 1px solid var(--line); border-radius: 14px; padding: 22px 24px; width: min(460px, 92vw); background: var(--surface); color: var(--text); box-shadow: 0 20px 60px rgb(0 0 0 / 30%); }
 dialog::backdrop { background: rgb(10 15 30 / 45%); }
 dialog h2 { font-size: 1.12rem; } dialog label { font-size: .82rem; color: var(--soft); } dialog .buttons { justify-content: flex-end; margin-top: 18px; }
 .progress { height: 6px; border-radius: 3px; background: var(--sunken); overflow: hidden; } .progress i { display: block; height: 100%; width: 0; background: var(--accent); transition: width .2s; }
-.toast { position: fixed; left: 50%; bottom: 24px; transform: translate(-50%, 80px); opacity: 0; background: var(--text); color: var(--bg); padding: 10px 18px;
-  border-radius: 10px; transition: .2s; z-index: 9; max-width: 92vw; pointer-events: none; }
 )page";
-    out += R"page(.toast.shown { transform: translate(-50%, 0); opacity: 1; } .toast.bad { background: var(--dead); color: #fff; }
+    out += R"page(.toast { position: fixed; left: 50%; bottom: 24px; transform: translate(-50%, 80px); opacity: 0; background: var(--text); color: var(--bg); padding: 10px 18px;
+  border-radius: 10px; transition: .2s; z-index: 9; max-width: 92vw; pointer-events: none; }
+.toast.shown { transform: translate(-50%, 0); opacity: 1; } .toast.bad { background: var(--dead); color: #fff; }
 
 @media (max-width: 760px) {
   .top { padding: 10px 14px; gap: 8px 12px; } .store { display: none; } nav { order: 9; width: 100%; } nav a { flex: 1; text-align: center; padding: 6px 4px; }
   .brand { margin-right: auto; }
   main { padding: 16px 12px; } .tiles { grid-template-columns: 1fr 1fr; gap: 10px; } .tile { padding: 12px 14px; } .tile strong { font-size: 1.4rem; }
-  .metrics { grid-template-columns: 1fr; gap: 12px; } .columns { grid-template-columns: minmax(0, 1fr); gap: 0; } .queue-head > .note { margin-left: 0; }
+  .metrics { gap: 12px; } .metric-head { flex-direction: column; gap: 0; } .metric .label { font-size: .74rem; } .columns { grid-template-columns: minmax(0, 1fr); gap: 0; } .queue-head > .note { margin-left: 0; }
   .field { max-width: none; flex-basis: 130px; }
   thead { display: none; } table, tbody, tr, td { display: block; } tr { padding: 10px 14px; border-top: 1px solid var(--line); } tr:first-child { border: 0; }
   td { border: 0; padding: 2px 0; } td:empty { display: none; } .why { min-width: 0; }
@@ -296,7 +298,7 @@ function span(ms) {
   if (s < 172800) return Math.floor(s / 3600) + " h";
   return s < 8.64e10 ? Math.floor(s / 86400) + " days" : "very long";
 }
-const ago = (at, now) => (at > now ? "in " + span(at - now) : span(now - at) + " ago");
+const ago = (at, now) => (Math.abs(at - now) < 1000 ? "just now" : at > now ? "in " + span(at - now) : span(now - at) + " ago");
 function utc(at) {
   const date = new Date(at);
   return isNaN(date) ? (at > 0 ? "never" : "always") : date.toISOString().replace("T", " ");
@@ -351,7 +353,8 @@ async function send(method, path, form) {
   const headers = token() ? { Authorization: "Bearer " + token() } : {};
   const how = { method, headers, cache: "no-store", credentials: "omit", redirect: "error" };
   if (form) {
-    headers["Content-Type"] = "application/x-www-form-urlencoded";
+)page";
+    out += R"page(    headers["Content-Type"] = "application/x-www-form-urlencoded";
     how.body = new URLSearchParams(form).toString();
   }
   let answer;
@@ -362,8 +365,7 @@ async function send(method, path, form) {
   }
   const body = await answer.json().catch(() => ({ error: "The server answered with status " + answer.status + "." }));
   if (!answer.ok) {
-)page";
-    out += R"page(    const error = new Error(body.error || "The server answered with status " + answer.status + ".");
+    const error = new Error(body.error || "The server answered with status " + answer.status + ".");
     error.status = answer.status;
     throw error;
   }
@@ -470,7 +472,10 @@ function problemsOf(queue, data) {
   if (!queue.counts) return out;
   const late = queue.next_due !== null && queue.next_due !== undefined ? data.now - queue.next_due : 0;
   if (late > data.stuck_after * 1000) {
-    out.push({ text: "nothing has been claimed for " + span(late), href: link("entries", { state: "stuck", queue: queue.queue }) });
+    out.push({ text: "nothing claimed for " + span(late), href: link("entries", { state: "stuck", queue: queue.queue }) });
+  }
+  if (queue.stuck > 0) {
+    out.push({ text: count(queue.stuck) + " stuck", href: link("entries", { state: "stuck", queue: queue.queue }) });
   }
   if (queue.counts.dead > 0) {
     out.push({ text: count(queue.counts.dead) + (queue.counts.dead === 1 ? " dead letter" : " dead letters"),
@@ -514,14 +519,14 @@ function queueCard(q, data) {
       el("span", { class: "note" }, "counted " + ago(q.counted_at, data.now))),
     el("div", { class: "metrics" },
       metric("Depth", compact(live), sparkline(q.history.map((h) => h.live), "Live entries of queue " + q.queue, "depth")),
-      metric("Ended per second", rate === null ? "–" : rate < 10 ? rate.toFixed(1) : compact(Math.round(rate)),
+)page";
+    out += R"page(      metric("Ended per second", rate === null ? "–" : rate < 10 ? rate.toFixed(1) : compact(Math.round(rate)),
         sparkline(q.history.map((h) => h.ended_per_second), "Entries of queue " + q.queue + " that ended per second", "rate")),
       metric("Oldest waiting", overdue > 0 ? span(overdue) : "none due",
         sparkline(q.history.map((h) => h.overdue), "Seconds that the next entry of queue " + q.queue + " is overdue", "overdue"),
         overdue > data.stuck_after * 1000)),
     stateBar(q.counts),
-)page";
-    out += R"page(    el("ul", { class: "states" }, STATES.map((s) => el("li", {},
+    el("ul", { class: "states" }, STATES.map((s) => el("li", {},
       el("a", { href: s === "dead" ? link("dead", { queue: q.queue }) : link("entries", { queue: q.queue, state: s }) },
         el("i", { class: "dot " + s }), s + " ", el("b", {}, count(q.counts[s])))))));
 }
@@ -652,7 +657,8 @@ async function renderList(main, view, title, query, wanted, head) {
     stop.hidden = true;
     more.hidden = !cursor;
     more.textContent = isStopped ? "Search on" : "Show more";
-    status.textContent = total === 0 && !cursor ? "No entry matches; " + count(read) + " read." :
+)page";
+    out += R"page(    status.textContent = total === 0 && !cursor ? "No entry matches; " + count(read) + " read." :
       count(total) + (total === 1 ? " entry" : " entries") + (cursor ? " so far" : "") + ", oldest first; " + count(read) + " read.";
   };
   more.addEventListener("click", () => next().catch((e) => toast(e.message, true)));
@@ -664,8 +670,7 @@ const listView = {
     await renderList(main, "entries", query.state === "stuck" ? "Stuck entries" : "Entries", query, query);
   },
 };
-)page";
-    out += R"page(// Bytes in three forms: text, JSON with indentation, and a hex dump.
+// Bytes in three forms: text, JSON with indentation, and a hex dump.
 
 const HEX_SHOWN = 4096;
 
@@ -750,7 +755,7 @@ function sagaSentence(saga) {
 function sagaNode(step, i, saga) {
   const isHere = !saga.end ? i === saga.at : saga.end === "dead" && i === saga.at;
   const known = STEP_WORDS[step.state] ? step.state : "unknown";
-  return el("li", { class: "step " + known + (isHere ? " here" : "") },
+  return el("li", { class: "step " + known + (isHere ? " here" : "") + (isHere && saga.end ? " stuck" : "") },
     el("span", { class: "step-mark", "aria-hidden": "true" }, STEP_MARKS[known]),
     el("span", { class: "step-name" }, shown(step.name, 40)),
     el("span", { class: "step-word" }, STEP_WORDS[known]),
@@ -800,13 +805,13 @@ function entryButtons(e) {
   const button = (label, name, f) => el("button", { type: "button", class: name, on: { click: f } }, label);
   const isLive = e.state !== "succeeded" && e.state !== "dead";
   return el("div", { class: "buttons" },
-    isLive ? button("Run now", "primary", () => act(e, "retry", "Run now", "Make this entry due now?")) : "",
+)page";
+    out += R"page(    isLive ? button("Run now", "primary", () => act(e, "retry", "Run now", "Make this entry due now?")) : "",
     isLive ? button(e.is_saga ? "Ask to compensate" : "Cancel entry", "danger-quiet", () => act(e, "cancel",
       e.is_saga ? "Ask to compensate" : "Cancel entry",
       e.is_saga ? "The saga undoes its steps in reverse. This cannot be taken back." : "The entry ends as dead.", true)) : "",
     e.state === "dead" && !e.parent ? button(e.is_saga ? "Resume" : "Requeue", "primary", () => act(e, "requeue",
-)page";
-    out += R"page(      e.is_saga ? "Resume" : "Requeue",
+      e.is_saga ? "Resume" : "Requeue",
       e.is_saga ? "A successor continues the saga where it stopped." : "A successor starts from the beginning, due now.")) : "");
 }
 
@@ -936,7 +941,8 @@ async function requeueMatching(query) {
       bar.firstChild.style.width = Math.min(100, (100 * seen) / matched) + "%";
       text.textContent = count(done) + " of " + count(able) + " requeued …";
     });
-    text.textContent = count(done) + " requeued" + (before ? ", " + count(before) + " had a successor already" : "") + (isStopped ? "; stopped." : ".");
+)page";
+    out += R"page(    text.textContent = count(done) + " requeued" + (before ? ", " + count(before) + " had a successor already" : "") + (isStopped ? "; stopped." : ".");
     close.textContent = "Close";
     go.hidden = true;
   };
@@ -945,8 +951,7 @@ async function requeueMatching(query) {
     return [el("p", { class: "note" }, shape.length ? "Those with " + shape.join(", ") : "Those of all queues"), text, bar,
       el("div", { class: "buttons" }, close, go)];
   });
-)page";
-    out += R"page(  work().catch((e) => { text.textContent = e.message === "stopped" ? "Nothing more was requeued." : e.message; });
+  work().catch((e) => { text.textContent = e.message === "stopped" ? "Nothing more was requeued." : e.message; });
   await over;
   isStopped = true;
   redraw();

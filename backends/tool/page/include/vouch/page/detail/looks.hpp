@@ -21,9 +21,12 @@
 #include <vector>
 
 #include <vouch/contract/entry.hpp>
+#include <vouch/contract/is_saga.hpp>
 #include <vouch/contract/query.hpp>
 #include <vouch/contract/state.hpp>
 #include <vouch/contract/time.hpp>
+#include <vouch/observe/detail/depth.hpp>
+#include <vouch/observe/look_options.hpp>
 #include <vouch/observe/metrics.hpp>
 
 namespace vouch {
@@ -38,19 +41,31 @@ struct look {
     std::optional<time_point> next_due{};
     id oldest{}; ///< the live entry that was enqueued first
     std::optional<time_point> oldest_since{};
+    std::size_t stuck = 0; ///< among the oldest live entries
 
     [[nodiscard]] duration overdue() const { return next_due && *next_due < at ? at - *next_due : duration::zero(); }
 };
 
-/// A reader whose counts are known already, so that a look counts once.
+/// A reader for the metrics whose counts are known already, so that a look counts once, and which notes what they read.
 template <class Reader>
-struct counted_reader {
+struct noting_reader {
     const Reader& in;
-    const state_counts& known;
+    look& seen;
+    duration stuck_after;
 
-    [[nodiscard]] state_counts counts(std::string_view) const { return known; }
-    [[nodiscard]] auto next_due(std::string_view queue) const { return in.next_due(queue); }
-    [[nodiscard]] auto list(const query& q) const { return in.list(q); }
+    [[nodiscard]] state_counts counts(std::string_view) const { return seen.counts; }
+    [[nodiscard]] std::optional<time_point> next_due(std::string_view) const { return seen.next_due; }
+    [[nodiscard]] std::vector<entry> list(const query& q) const {
+        auto found = in.list(q);
+        for (const auto& e : found) {
+            if (seen.oldest.is_nil()) {
+                seen.oldest = e.id;
+                seen.oldest_since = e.created_at;
+            }
+            seen.stuck += vouch::detail::is_stuck(e, is_saga(e), later(seen.at, -stuck_after)) ? 1U : 0U;
+        }
+        return found;
+    }
 };
 
 class looks {
@@ -73,13 +88,7 @@ class looks {
                 return;
             }
             look seen{.at = now(), .counts = in.counts(queue), .next_due = in.next_due(queue)};
-            auto first = query::live(queue);
-            first.limit = 1;
-            for (const auto& e : in.list(first)) {
-                seen.oldest = e.id;
-                seen.oldest_since = e.created_at;
-            }
-            numbers.look_at(counted_reader<Reader>{in, seen.counts}, queue, seen.at, how);
+            numbers.look_at(noting_reader<Reader>{in, seen, how.stuck_after}, queue, seen.at, how);
             const auto took = std::chrono::steady_clock::now() - begun;
             keep(queue, std::move(seen), took);
         }

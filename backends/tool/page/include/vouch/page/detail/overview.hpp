@@ -57,7 +57,10 @@ namespace detail {
     }
     const auto& last = history.back();
     out.raw("counts", json_of(last.counts)).time("counted_at", last.at).time("next_due", last.next_due);
-    out.id("oldest", last.oldest).time("oldest_since", last.oldest_since).raw("history", json_history(history));
+    out.id("oldest", last.oldest)
+        .time("oldest_since", last.oldest_since)
+        .number("stuck", last.stuck)
+        .raw("history", json_history(history));
     return out.object();
 }
 
