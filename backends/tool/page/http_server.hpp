@@ -2,9 +2,12 @@
 // Carries requests from HTTP to a site, with cpp-httplib. It also shows how an application would do it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -69,6 +72,9 @@ class http_server {
         constexpr std::size_t threads = 16; // an idle connection occupies one
         server_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
 
+        // Where the processor is short, workers come first.
+        constexpr int politeness = 10;
+        static_cast<void>(nice(politeness));
         const std::jthread looker([&site](const std::stop_token& stop) { look(site, stop); });
         const vouch::stop_signals signals;
         const std::stop_callback stopped(signals.token(), [this] { server_.stop(); });

@@ -6,7 +6,7 @@ function problemsOf(queue, data) {
   if (!queue.counts) return out;
   const late = queue.next_due !== null && queue.next_due !== undefined ? data.now - queue.next_due : 0;
   if (late > data.stuck_after * 1000) {
-    out.push({ text: "nothing claimed for " + span(late), href: link("entries", { state: "stuck", queue: queue.queue }) });
+    out.push({ text: "overdue " + span(late), href: link("entries", { state: "stuck", queue: queue.queue }) });
   }
   if (queue.stuck > 0) {
     out.push({ text: count(queue.stuck) + " stuck", href: link("entries", { state: "stuck", queue: queue.queue }) });
@@ -53,7 +53,7 @@ function queueCard(q, data) {
       el("span", { class: "note" }, "counted " + ago(q.counted_at, data.now))),
     el("div", { class: "metrics" },
       metric("Depth", compact(live), sparkline(q.history.map((h) => h.live), "Live entries of queue " + q.queue, "depth")),
-      metric("Ended per second", rate === null ? "–" : rate < 10 ? rate.toFixed(1) : compact(Math.round(rate)),
+      metric("Ended / s", rate === null ? "–" : rate < 10 ? rate.toFixed(1) : compact(Math.round(rate)),
         sparkline(q.history.map((h) => h.ended_per_second), "Entries of queue " + q.queue + " that ended per second", "rate")),
       metric("Oldest waiting", overdue > 0 ? span(overdue) : "none due",
         sparkline(q.history.map((h) => h.overdue), "Seconds that the next entry of queue " + q.queue + " is overdue", "overdue"),

@@ -50,7 +50,8 @@ struct listing_limits {
 
 namespace listing_steps {
 
-inline constexpr std::size_t chunk = 200;
+inline constexpr std::size_t first_chunk = 200;           ///< then all the rest, unless these were heavy
+inline constexpr std::size_t light = 1024 * 1024;         ///< bytes of a chunk after which a larger one is safe
 inline constexpr std::size_t queues_max = 100;            ///< looked at in one request
 inline constexpr std::size_t bytes_max = 8 * 1024 * 1024; ///< of progress and results in one request
 
@@ -80,7 +81,8 @@ template <class Reader>
         auto page = wanted.path_in(queue);
         for (bool is_last = false; !is_last;) {
             page.after = from.after;
-            page.limit = std::min(steps::chunk, at_most.read_max - out.read);
+            const bool is_light = out.read > 0 && bytes < steps::light;
+            page.limit = std::min(is_light ? at_most.read_max : steps::first_chunk, at_most.read_max - out.read);
             if (page.limit == 0 || bytes > steps::bytes_max || out.found.size() >= at_most.found_max) {
                 out.next = from.text();
                 return out;
