@@ -73,7 +73,7 @@ class http_server {
         server_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
 
         // Where the processor is short, workers come first.
-        constexpr int politeness = 10;
+        constexpr int politeness = 5;
         static_cast<void>(nice(politeness));
         const std::jthread looker([&site](const std::stop_token& stop) { look(site, stop); });
         const vouch::stop_signals signals;
