@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`vouch serve` as a program: its arguments, its address, and requests over real HTTP.
 
-    serve.py TOOL SHOP [STORE_URL]
+    serve.py TOOL SHOP [STORE_URL OPTIONS...]
 
 With STORE_URL, a PostgreSQL store is served instead of a file with the shop's entries.
 """
@@ -124,7 +124,7 @@ def main():
             arguments(store)
             tokens(store)
             other_address(store)
-        with Served(TOOL, store) as server:
+        with Served(TOOL, store, *sys.argv[4:]) as server:
             answers(server)
             changes(server, lambda entry: server.json("/api/entries/" + entry)["state"])
     print("passed")

@@ -2,12 +2,17 @@
 // The stores under which the page is tested, and what their contract does not tell.
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include <vouch/page.hpp>
 #include <vouch/vouch.hpp>
 
-#ifdef VOUCH_HAS_SQLITE
+#ifdef VOUCH_PAGE_POSTGRES // the same tests again, in a program that runs with a server
+#include <vouch/postgres.hpp>
+
+#include "postgres/server.hpp"
+#elif defined(VOUCH_HAS_SQLITE)
 #include <sqlite3.h>
 
 #include <vouch/sqlite.hpp>
@@ -23,7 +28,20 @@ struct in_memory {
     [[nodiscard]] vouch::page::options options(vouch::page::options how) const { return how; }
 };
 
-#ifdef VOUCH_HAS_SQLITE
+#ifdef VOUCH_PAGE_POSTGRES
+struct in_postgres {
+    using store_type = vouch::postgres::store;
+    std::string prefix = postgres_test::fresh_prefix();
+    store_type store{postgres_test::conninfo(), {.prefix = prefix}};
+    postgres_test::application app{};
+
+    [[nodiscard]] vouch::page::options options(vouch::page::options how) {
+        how.queues = [this] { return vouch::postgres::queue_names(app.connection(), prefix); };
+        return how;
+    }
+};
+#define VOUCH_PAGE_STORES page_test::in_postgres
+#elif defined(VOUCH_HAS_SQLITE)
 struct in_sqlite {
     using store_type = vouch::sqlite::store;
     sqlite_test::folder in{};
