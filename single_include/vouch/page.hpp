@@ -844,7 +844,8 @@ struct listing_limits {
 
 namespace listing_steps {
 
-inline constexpr std::size_t chunk = 200;
+inline constexpr std::size_t first_chunk = 200;           ///< then all the rest, unless these were heavy
+inline constexpr std::size_t light = 1024 * 1024;         ///< bytes of a chunk after which a larger one is safe
 inline constexpr std::size_t queues_max = 100;            ///< looked at in one request
 inline constexpr std::size_t bytes_max = 8 * 1024 * 1024; ///< of progress and results in one request
 
@@ -874,7 +875,8 @@ template <class Reader>
         auto page = wanted.path_in(queue);
         for (bool is_last = false; !is_last;) {
             page.after = from.after;
-            page.limit = std::min(steps::chunk, at_most.read_max - out.read);
+            const bool is_light = out.read > 0 && bytes < steps::light;
+            page.limit = std::min(is_light ? at_most.read_max : steps::first_chunk, at_most.read_max - out.read);
             if (page.limit == 0 || bytes > steps::bytes_max || out.found.size() >= at_most.found_max) {
                 out.next = from.text();
                 return out;
@@ -1313,8 +1315,8 @@ inline namespace v0 {
 namespace page {
 namespace detail {
 
-inline constexpr std::string_view script_hash = "sha256-1k9xhbqGMa4/kSjxmBjrrUmVl/cv54SLvzwPuZlPp1g=";
-inline constexpr std::string_view style_hash = "sha256-GF5Vts9mIhht5O+Tve4uCfvTzDkI4HBrkjhkMfryJ3U=";
+inline constexpr std::string_view script_hash = "sha256-h2KMhVulTeeZu4xDF8uVW2FmNJDjMZ4tRfu/JEux9Bk=";
+inline constexpr std::string_view style_hash = "sha256-oVQD44pqIjXfaF/2ZNu1wGTjZmMoJZA58IryiokqFaQ=";
 
 [[nodiscard]] inline std::string document() {
     std::string out;
@@ -1459,7 +1461,7 @@ details { margin-top: 10px; } summary { cursor: pointer; color: var(--soft); fon
 table { width: 100%; border-collapse: collapse; }
 th { text-align: left; font-size: .77rem; color: var(--soft); font-weight: 600; padding: 10px 14px; background: var(--sunken); white-space: nowrap; }
 td { padding: 10px 14px; border-top: 1px solid var(--line); vertical-align: top; font-size: .9rem; overflow-wrap: anywhere; }
-td:first-child { white-space: nowrap; }
+td:first-child { white-space: nowrap; } td[data-label=entry] { min-width: 200px; }
 tbody tr { cursor: pointer; } .flat tbody tr { cursor: default; }
 tbody tr:hover { background: var(--sunken); }
 .topic { font-weight: 600; color: var(--text); }
@@ -1509,9 +1511,9 @@ pre { margin: 0; padding: 14px 18px; max-height: 420px; overflow: auto; backgrou
 dialog { border: 1px solid var(--line); border-radius: 14px; padding: 22px 24px; width: min(460px, 92vw); background: var(--surface); color: var(--text); box-shadow: 0 20px 60px rgb(0 0 0 / 30%); }
 dialog::backdrop { background: rgb(10 15 30 / 45%); }
 dialog h2 { font-size: 1.12rem; } dialog label { font-size: .82rem; color: var(--soft); } dialog .buttons { justify-content: flex-end; margin-top: 18px; }
-.progress { height: 6px; border-radius: 3px; background: var(--sunken); overflow: hidden; } .progress i { display: block; height: 100%; width: 0; background: var(--accent); transition: width .2s; }
 )page";
-    out += R"page(.toast { position: fixed; left: 50%; bottom: 24px; transform: translate(-50%, 80px); opacity: 0; background: var(--text); color: var(--bg); padding: 10px 18px;
+    out += R"page(.progress { height: 6px; border-radius: 3px; background: var(--sunken); overflow: hidden; } .progress i { display: block; height: 100%; width: 0; background: var(--accent); transition: width .2s; }
+.toast { position: fixed; left: 50%; bottom: 24px; transform: translate(-50%, 80px); opacity: 0; background: var(--text); color: var(--bg); padding: 10px 18px;
   border-radius: 10px; transition: .2s; z-index: 9; max-width: 92vw; pointer-events: none; }
 .toast.shown { transform: translate(-50%, 0); opacity: 1; } .toast.bad { background: var(--dead); color: #fff; }
 
@@ -1650,11 +1652,11 @@ function takeTokenFromAddress() {
 }
 
 async function send(method, path, form) {
-  const headers = token() ? { Authorization: "Bearer " + token() } : {};
+)page";
+    out += R"page(  const headers = token() ? { Authorization: "Bearer " + token() } : {};
   const how = { method, headers, cache: "no-store", credentials: "omit", redirect: "error" };
   if (form) {
-)page";
-    out += R"page(    headers["Content-Type"] = "application/x-www-form-urlencoded";
+    headers["Content-Type"] = "application/x-www-form-urlencoded";
     how.body = new URLSearchParams(form).toString();
   }
   let answer;
@@ -1772,7 +1774,7 @@ function problemsOf(queue, data) {
   if (!queue.counts) return out;
   const late = queue.next_due !== null && queue.next_due !== undefined ? data.now - queue.next_due : 0;
   if (late > data.stuck_after * 1000) {
-    out.push({ text: "nothing claimed for " + span(late), href: link("entries", { state: "stuck", queue: queue.queue }) });
+    out.push({ text: "overdue " + span(late), href: link("entries", { state: "stuck", queue: queue.queue }) });
   }
   if (queue.stuck > 0) {
     out.push({ text: count(queue.stuck) + " stuck", href: link("entries", { state: "stuck", queue: queue.queue }) });
@@ -1817,10 +1819,10 @@ function queueCard(q, data) {
     el("div", { class: "queue-head" }, title,
       problems.map((p) => el("a", { class: "problem", href: p.href }, p.text)),
       el("span", { class: "note" }, "counted " + ago(q.counted_at, data.now))),
-    el("div", { class: "metrics" },
-      metric("Depth", compact(live), sparkline(q.history.map((h) => h.live), "Live entries of queue " + q.queue, "depth")),
 )page";
-    out += R"page(      metric("Ended per second", rate === null ? "–" : rate < 10 ? rate.toFixed(1) : compact(Math.round(rate)),
+    out += R"page(    el("div", { class: "metrics" },
+      metric("Depth", compact(live), sparkline(q.history.map((h) => h.live), "Live entries of queue " + q.queue, "depth")),
+      metric("Ended / s", rate === null ? "–" : rate < 10 ? rate.toFixed(1) : compact(Math.round(rate)),
         sparkline(q.history.map((h) => h.ended_per_second), "Entries of queue " + q.queue + " that ended per second", "rate")),
       metric("Oldest waiting", overdue > 0 ? span(overdue) : "none due",
         sparkline(q.history.map((h) => h.overdue), "Seconds that the next entry of queue " + q.queue + " is overdue", "overdue"),
@@ -1954,11 +1956,11 @@ async function renderList(main, view, title, query, wanted, head) {
     cursor = found.next;
     total += found.entries.length;
     read += found.read;
-    stop.hidden = true;
+)page";
+    out += R"page(    stop.hidden = true;
     more.hidden = !cursor;
     more.textContent = isStopped ? "Search on" : "Show more";
-)page";
-    out += R"page(    status.textContent = total === 0 && !cursor ? "No entry matches; " + count(read) + " read." :
+    status.textContent = total === 0 && !cursor ? "No entry matches; " + count(read) + " read." :
       count(total) + (total === 1 ? " entry" : " entries") + (cursor ? " so far" : "") + ", oldest first; " + count(read) + " read.";
   };
   more.addEventListener("click", () => next().catch((e) => toast(e.message, true)));
@@ -2102,11 +2104,11 @@ async function act(e, verb, title, text, isDanger) {
 
 function entryButtons(e) {
   if (isReadOnly) return "";
-  const button = (label, name, f) => el("button", { type: "button", class: name, on: { click: f } }, label);
+)page";
+    out += R"page(  const button = (label, name, f) => el("button", { type: "button", class: name, on: { click: f } }, label);
   const isLive = e.state !== "succeeded" && e.state !== "dead";
   return el("div", { class: "buttons" },
-)page";
-    out += R"page(    isLive ? button("Run now", "primary", () => act(e, "retry", "Run now", "Make this entry due now?")) : "",
+    isLive ? button("Run now", "primary", () => act(e, "retry", "Run now", "Make this entry due now?")) : "",
     isLive ? button(e.is_saga ? "Ask to compensate" : "Cancel entry", "danger-quiet", () => act(e, "cancel",
       e.is_saga ? "Ask to compensate" : "Cancel entry",
       e.is_saga ? "The saga undoes its steps in reverse. This cannot be taken back." : "The entry ends as dead.", true)) : "",
@@ -2238,11 +2240,11 @@ async function requeueMatching(query) {
       done += page.requeued;
       before += page.had_a_successor;
       seen += page.matched;
-      bar.firstChild.style.width = Math.min(100, (100 * seen) / matched) + "%";
+)page";
+    out += R"page(      bar.firstChild.style.width = Math.min(100, (100 * seen) / matched) + "%";
       text.textContent = count(done) + " of " + count(able) + " requeued …";
     });
-)page";
-    out += R"page(    text.textContent = count(done) + " requeued" + (before ? ", " + count(before) + " had a successor already" : "") + (isStopped ? "; stopped." : ".");
+    text.textContent = count(done) + " requeued" + (before ? ", " + count(before) + " had a successor already" : "") + (isStopped ? "; stopped." : ".");
     close.textContent = "Close";
     go.hidden = true;
   };
