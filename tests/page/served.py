@@ -11,8 +11,8 @@ import subprocess
 class Served:
     """A server on loopback, on a port of its own."""
 
-    def __init__(self, tool, store, *options, environment=None):
-        self.process = subprocess.Popen([tool, "serve", store, "--listen", "127.0.0.1:0", *options], text=True,
+    def __init__(self, tool, store, *options, environment=None, run=()):
+        self.process = subprocess.Popen([*run, tool, "serve", store, "--listen", "127.0.0.1:0", *options], text=True,
                                         stdout=subprocess.PIPE, env={**os.environ, **(environment or {})})
         line = self.process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/(?:#token=(\w+))?", line)

@@ -72,9 +72,8 @@ class http_server {
         constexpr std::size_t threads = 16; // an idle connection occupies one
         server_.new_task_queue = [] { return new httplib::ThreadPool(threads); };
 
-        // Where the processor is short, workers come first.
-        constexpr int politeness = 5;
-        static_cast<void>(nice(politeness));
+        // No lower priority than workers have: a reader that waits for the processor in the middle of a read keeps
+        // SQLite's log from being emptied, which slows the workers down far more than the page does.
         const std::jthread looker([&site](const std::stop_token& stop) { look(site, stop); });
         const vouch::stop_signals signals;
         const std::stop_callback stopped(signals.token(), [this] { server_.stop(); });
