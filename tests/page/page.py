@@ -55,6 +55,26 @@ def every_view(server):
         is_quiet(b)
 
 
+def a_late_answer(server):
+    """An answer for a view that the person has left does not bring it back."""
+    with Browser() as b:
+        b.open(server.address)
+        b.find(".queue h3", "mail")
+        # Answers for the overview's redraw are held back until the list is shown.
+        b.script("const real = window.fetch; let held = 0; window.fetch = async (path, how) => { const answer = await real(path, how);"
+                 "if (path === 'api/overview' && held++ === 0) { window.isHeld = true; await new Promise(r => setTimeout(r, 3000)); window.isLate = true; }"
+                 "return answer; };")
+        end = time.monotonic() + 10
+        while not b.script("return window.isHeld === true") and time.monotonic() < end:
+            time.sleep(0.05)
+        b.click("#find-stuck")
+        b.find(".status", "6 entries")
+        while not b.script("return window.isLate === true") and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        b.find("h1", "Stuck entries", within=1)
+
+
 def an_entry(server):
     with Browser() as b:
         b.open(server.address + "#/dead?queue=mail&error=address_rejected")
@@ -234,7 +254,7 @@ def main():
         store = os.path.join(folder, "shop.db")
         subprocess.run([SHOP, store, "small"], check=True)
         with Served(TOOL, store) as server:
-            for test in (every_view, an_entry, sagas, hostile_names, keyboard, dark_and_narrow, changes, bulk_requeue):
+            for test in (every_view, a_late_answer, an_entry, sagas, hostile_names, keyboard, dark_and_narrow, changes, bulk_requeue):
                 test(server)
                 print("passed:", test.__name__, flush=True)
             live(server, store)

@@ -90,7 +90,9 @@ function relations(e) {
 const entryView = {
   every: 4000,
   async render(main, query, id) {
+    const run = currentRun();
     const e = await get("api/entries/" + encodeURIComponent(id));
+    if (run.isOver()) return;
     const scroll = [...main.querySelectorAll("[role=tab][aria-selected=true]")].map((t) => [t.closest("section").id, t.dataset.form]);
     main.replaceChildren(
       el("div", { class: "title" }, el("div", {}, el("h1", { class: "entry-title" }, shown(e.topic, 80)), badge(stateOf(e))), entryButtons(e)),

@@ -76,6 +76,7 @@ async function search(query, from, screen, onProgress, isOver) {
 async function renderList(main, view, title, query, wanted, head) {
   const run = currentRun();
   const queues = (await get("api/overview")).queues.map((q) => q.queue);
+  if (run.isOver()) return;
   const { body, table } = entryTable();
   const status = el("p", { class: "status", role: "status" }, "Searching …");
   const more = el("button", { type: "button", class: "quiet", hidden: undefined }, "Show more");

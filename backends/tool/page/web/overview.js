@@ -67,7 +67,9 @@ function queueCard(q, data) {
 const overviewView = {
   every: 2000,
   async render(main) {
+    const run = currentRun();
     const data = await get("api/overview");
+    if (run.isOver()) return; // the person has gone on meanwhile
     isReadOnly = data.read_only;
     byId("store").textContent = shown(data.name, 60);
     refreshLock();

@@ -50,9 +50,11 @@ async function draw(isNew) {
     else {
       const y = scrollY;
       await view.render(main, to.query, to.id);
+      if (run.isOver()) return;
       scrollTo(0, y);
       if (focus && byId(focus) && document.activeElement === document.body) byId(focus).focus();
     }
+    if (run.isOver()) return;
     lastGood = Date.now();
     showLive("");
   } catch (e) {
@@ -73,9 +75,14 @@ async function draw(isNew) {
   }
 }
 
+// To draw between the press and the release of a button would lose the click.
+let isPressed = false;
+addEventListener("pointerdown", () => { isPressed = true; }, true);
+for (const type of ["pointerup", "pointercancel", "blur"]) addEventListener(type, () => { isPressed = false; }, true);
+
 function tick() {
-  const isBusy = document.hidden || byId("dialog").open || String(getSelection());
-  if (isBusy) timer = setTimeout(tick, 1000);
+  const isBusy = isPressed || document.hidden || byId("dialog").open || String(getSelection());
+  if (isBusy) timer = setTimeout(tick, 300);
   else draw(false);
 }
 const redraw = () => draw(true);

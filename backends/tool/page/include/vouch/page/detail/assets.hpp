@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace page {
 namespace detail {
 
-inline constexpr std::string_view script_hash = "sha256-h2KMhVulTeeZu4xDF8uVW2FmNJDjMZ4tRfu/JEux9Bk=";
+inline constexpr std::string_view script_hash = "sha256-aJalKEkETRi7A/FOXHS7Pcwxuz/oHn1D7Xn1p+tprI4=";
 inline constexpr std::string_view style_hash = "sha256-oVQD44pqIjXfaF/2ZNu1wGTjZmMoJZA58IryiokqFaQ=";
 
 [[nodiscard]] inline std::string document() {
@@ -534,7 +534,9 @@ function queueCard(q, data) {
 const overviewView = {
   every: 2000,
   async render(main) {
+    const run = currentRun();
     const data = await get("api/overview");
+    if (run.isOver()) return; // the person has gone on meanwhile
     isReadOnly = data.read_only;
     byId("store").textContent = shown(data.name, 60);
     refreshLock();
@@ -628,6 +630,7 @@ async function search(query, from, screen, onProgress, isOver) {
 async function renderList(main, view, title, query, wanted, head) {
   const run = currentRun();
   const queues = (await get("api/overview")).queues.map((q) => q.queue);
+  if (run.isOver()) return;
   const { body, table } = entryTable();
   const status = el("p", { class: "status", role: "status" }, "Searching …");
   const more = el("button", { type: "button", class: "quiet", hidden: undefined }, "Show more");
@@ -650,12 +653,12 @@ async function renderList(main, view, title, query, wanted, head) {
       shownHere = soFar.entries.length;
       status.textContent = count(total + shownHere) + " found, " + count(read + soFar.read) + " read …";
     }, () => isStopped || run.isOver());
-    if (run.isOver()) return;
+)page";
+    out += R"page(    if (run.isOver()) return;
     cursor = found.next;
     total += found.entries.length;
     read += found.read;
-)page";
-    out += R"page(    stop.hidden = true;
+    stop.hidden = true;
     more.hidden = !cursor;
     more.textContent = isStopped ? "Search on" : "Show more";
     status.textContent = total === 0 && !cursor ? "No entry matches; " + count(read) + " read." :
@@ -801,9 +804,9 @@ async function act(e, verb, title, text, isDanger) {
 }
 
 function entryButtons(e) {
-  if (isReadOnly) return "";
 )page";
-    out += R"page(  const button = (label, name, f) => el("button", { type: "button", class: name, on: { click: f } }, label);
+    out += R"page(  if (isReadOnly) return "";
+  const button = (label, name, f) => el("button", { type: "button", class: name, on: { click: f } }, label);
   const isLive = e.state !== "succeeded" && e.state !== "dead";
   return el("div", { class: "buttons" },
     isLive ? button("Run now", "primary", () => act(e, "retry", "Run now", "Make this entry due now?")) : "",
@@ -874,7 +877,9 @@ function relations(e) {
 const entryView = {
   every: 4000,
   async render(main, query, id) {
+    const run = currentRun();
     const e = await get("api/entries/" + encodeURIComponent(id));
+    if (run.isOver()) return;
     const scroll = [...main.querySelectorAll("[role=tab][aria-selected=true]")].map((t) => [t.closest("section").id, t.dataset.form]);
     main.replaceChildren(
       el("div", { class: "title" }, el("div", {}, el("h1", { class: "entry-title" }, shown(e.topic, 80)), badge(stateOf(e))), entryButtons(e)),
@@ -935,11 +940,11 @@ async function requeueMatching(query) {
     let before = 0;
     let seen = 0;
     await walk({ until: String(last) }, (page) => {
-      done += page.requeued;
+)page";
+    out += R"page(      done += page.requeued;
       before += page.had_a_successor;
       seen += page.matched;
-)page";
-    out += R"page(      bar.firstChild.style.width = Math.min(100, (100 * seen) / matched) + "%";
+      bar.firstChild.style.width = Math.min(100, (100 * seen) / matched) + "%";
       text.textContent = count(done) + " of " + count(able) + " requeued …";
     });
     text.textContent = count(done) + " requeued" + (before ? ", " + count(before) + " had a successor already" : "") + (isStopped ? "; stopped." : ".");
@@ -1016,9 +1021,11 @@ async function draw(isNew) {
     else {
       const y = scrollY;
       await view.render(main, to.query, to.id);
+      if (run.isOver()) return;
       scrollTo(0, y);
       if (focus && byId(focus) && document.activeElement === document.body) byId(focus).focus();
     }
+    if (run.isOver()) return;
     lastGood = Date.now();
     showLive("");
   } catch (e) {
@@ -1039,9 +1046,14 @@ async function draw(isNew) {
   }
 }
 
+// To draw between the press and the release of a button would lose the click.
+let isPressed = false;
+addEventListener("pointerdown", () => { isPressed = true; }, true);
+for (const type of ["pointerup", "pointercancel", "blur"]) addEventListener(type, () => { isPressed = false; }, true);
+
 function tick() {
-  const isBusy = document.hidden || byId("dialog").open || String(getSelection());
-  if (isBusy) timer = setTimeout(tick, 1000);
+  const isBusy = isPressed || document.hidden || byId("dialog").open || String(getSelection());
+  if (isBusy) timer = setTimeout(tick, 300);
   else draw(false);
 }
 const redraw = () => draw(true);
