@@ -21,7 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "single_include"
 ROOTS = [ROOT / "include", ROOT / "backends/memory/include", ROOT / "backends/sqlite/include",
-         ROOT / "backends/postgres/include", ROOT / "backends/rabbitmq/include", ROOT / "backends/kafka/include", ROOT / "conformance/include"]
+         ROOT / "backends/postgres/include", ROOT / "backends/rabbitmq/include", ROOT / "backends/kafka/include", ROOT / "conformance/include",
+         ROOT / "backends/tool/page/include"]
 
 # Each single header and the ones it stands on: what those contain is included, not repeated.
 SINGLES = {
@@ -38,6 +39,7 @@ SINGLES = {
     "vouch/postgres.hpp": ["vouch/vouch.hpp"],
     "vouch/rabbitmq.hpp": ["vouch/vouch.hpp", "vouch/relay.hpp"],
     "vouch/kafka.hpp": ["vouch/vouch.hpp", "vouch/relay.hpp"],
+    "vouch/page.hpp": ["vouch/vouch.hpp", "vouch/observe.hpp", "vouch/saga.hpp"],
     "vouch/conformance.hpp": ["vouch/vouch.hpp"],
     "vouch/conformance_broker.hpp": ["vouch/vouch.hpp", "vouch/relay.hpp"],
     "vouch/conformance_catch2.hpp": ["vouch/vouch.hpp", "vouch/conformance.hpp"],

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <vouch/vouch.hpp>
 
@@ -86,6 +87,12 @@ struct arguments {
     bool mermaid = false;
     vouch::duration every = std::chrono::seconds{2};
     std::uint64_t count = 0; ///< of pictures that `watch` draws; 0: until interrupted
+
+    // The page.
+    std::string listen = "127.0.0.1:8080";
+    std::vector<std::string> hosts{}; ///< under which browsers reach it, beside the address
+    std::string token{};
+    bool read_only = false;
 
     [[nodiscard]] bool has_filter() const {
         return state || older_than || newer_than || !queue.empty() || !topic.empty() || !key.empty() || !lane.empty() ||

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "command.hpp"
+#include "serve.hpp"
 #include "verbs/ages.hpp"
 #include "verbs/backup.hpp"
 #include "verbs/cancel.hpp"
@@ -89,6 +90,10 @@ constexpr std::array commands{
             export_entries},
     command{"backup", "copy a SQLite file to a new one while workers run", takes::store_and_file, "prefix",
             "An existing file is never overwritten.\n  vouch backup work.db copy.db\n", backup},
+    command{"serve", "a page for a browser, JSON and metrics", takes::store, "listen host token read-only prefix",
+            "On loopback it prints an address with a token that allows changes. Any other address needs VOUCH_TOKEN.\n"
+            "  vouch serve work.db\n  vouch serve work.db --read-only --listen 127.0.0.1:9090\n",
+            nullptr, [](const arguments& with) { return serve(serve_request_of(with)); }},
     command{"schema", "compare the version of the tables with ours, or print the statements that create them",
             takes::maybe_store, "for json prefix", "  vouch schema work.db\n  vouch schema --for postgres\n", schema,
             print_schema},

@@ -36,6 +36,7 @@ MAY_INCLUDE = {
     "rabbitmq": BASE | {"relay"},
     "kafka": BASE | {"relay", "outbox"},  # outbox: topic patterns choose the Kafka topic
     "conformance": BASE,
+    "page": BASE | {"observe", "outbox", "saga"},
 }
 NAMES_MEMORY = {"include/vouch/vouch.hpp", "include/vouch/testing.hpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]vouch/([^>"]+)[>"]', re.MULTILINE)
@@ -87,10 +88,12 @@ def violations(root):
     # A backend's headers are in backends/X/include/vouch/X/, with an umbrella beside that folder.
     backends = {path.name for path in (root / "backends").glob("*")}
     headers = [(path, path.relative_to(root).as_posix())
-               for folder in ("include", "backends/*/include", "conformance/include")
+               for folder in ("include", "backends/*/include", "backends/tool/page/include", "conformance/include")
                for start in sorted(root.glob(folder)) for path in sorted(start.rglob("*.hpp"))]
     for path, where in headers:
-        backend = where.split("/")[1] if where.startswith("backends/") else None
+        # The page is not a store: it stands above the layers that it shows.
+        is_page = where.startswith("backends/tool/page/")
+        backend = where.split("/")[1] if where.startswith("backends/") and not is_page else None
         name = where.partition("include/vouch/")[2] if "include/vouch/" in where else where
         layer = layer_of(name) or backend
         if backend and layer != backend:
