@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The command line: a command, its words and its options. CLI11 takes it apart; the tables say what there is.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -85,12 +86,27 @@ arguments parse(const std::vector<std::string>& words) {
         if (o.value.empty()) {
             app.add_flag_callback(dashed, [&out, set = o.set] { set(out, {}); });
         } else {
-            app.add_option_function<std::string>(dashed,
-                                                 [&out, set = o.set](const std::string& value) { set(out, value); });
+            app.add_option_function<std::vector<std::string>>(dashed,
+                                                              [&out, set = o.set](const std::vector<std::string>& all) {
+                                                                  for (const auto& value : all) {
+                                                                      set(out, value);
+                                                                  }
+                                                              })
+                ->expected(1)
+                ->multi_option_policy(o.is_repeatable ? CLI::MultiOptionPolicy::TakeAll
+                                                      : CLI::MultiOptionPolicy::Throw);
         }
     }
     try {
         app.parse(std::vector<std::string>(words.rbegin(), words.rend() - 1)); // CLI11 wants them reversed
+    } catch (const CLI::ExtrasError&) {
+        const auto unknown = std::find_if(words.begin() + 1, words.end(), [&](const std::string& word) {
+            return word.starts_with('-') && app.get_option_no_throw(word.substr(0, word.find('='))) == nullptr;
+        });
+        throw bad_usage("unknown option" + (unknown == words.end() ? std::string() : ' ' + *unknown));
+    } catch (const CLI::ArgumentMismatch& e) {
+        const std::string what = e.what();
+        throw bad_usage(what.substr(0, what.find(':')) + " needs one value");
     } catch (const CLI::ParseError& e) {
         throw bad_usage(e.what());
     }

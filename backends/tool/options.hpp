@@ -16,6 +16,7 @@ struct option {
     std::string_view help;
     void (*set)(arguments&, const std::string& value); ///< throws `bad_usage`
     std::string_view choices = {};                     ///< all values that it takes, separated by spaces
+    bool is_repeatable = false;
 };
 
 inline constexpr std::array all_options{
@@ -68,8 +69,12 @@ inline constexpr std::array all_options{
            [](arguments& to, const std::string& v) { to.count = number_of<std::uint64_t>("--count", v); }},
     option{"listen", "ADDRESS", "where the page is served; 127.0.0.1:8080",
            [](arguments& to, const std::string& v) { to.listen = v; }},
-    option{"host", "NAME:PORT", "another name under which browsers reach the page",
-           [](arguments& to, const std::string& v) { to.hosts.push_back(v); }},
+    option{"host",
+           "NAME:PORT",
+           "another name under which browsers reach the page",
+           [](arguments& to, const std::string& v) { to.hosts.push_back(v); },
+           {},
+           true},
     option{"token", "T", "the token that allows changes; better in VOUCH_TOKEN, because others can see command lines",
            [](arguments& to, const std::string& v) { to.token = v; }},
     option{"read-only", "", "allow no changes", [](arguments& to, const std::string&) { to.read_only = true; }},

@@ -33,8 +33,8 @@ def refused(words, code, says, environment=None):
 
 def arguments(store):
     refused([], 2, "serve needs a store")
-    refused([store, "more"], 2, "serve needs a store, and nothing else")
-    refused([store, "--listen"], 2, "--listen needs a value")
+    refused([store, "more"], 2, "too many arguments: more")
+    refused([store, "--listen"], 2, "--listen needs one value")
     refused([store, "--listen", "127.0.0.1"], 2, "--listen needs an address and a port")
     refused([store, "--listen", "127.0.0.1:99999"], 2, "--listen needs an address and a port")
     refused([store, "--sideways"], 2, "unknown option --sideways")
