@@ -494,6 +494,8 @@ class connection {
     [[nodiscard]] bool is_open() const noexcept { return is_open_; }
     void lose() noexcept { is_open_ = false; }
     [[nodiscard]] amqp_connection_state_t state() const noexcept { return state_; }
+    /// The largest frame that may be sent: the broker's limit may be smaller than ours.
+    [[nodiscard]] std::size_t frame_size() const noexcept { return frame_size_; }
 
     /// The next frame. It is valid until `release`.
     [[nodiscard]] io next(amqp_frame_t& frame, steady::time_point end) noexcept {
@@ -511,7 +513,7 @@ class connection {
     /// Frees the frames that have been handled.
     void release() noexcept { amqp_maybe_release_buffers(state_); }
 
-    /// Sends a frame of at most `frame_size_max` once there is room for it.
+    /// Sends a frame of at most `frame_size()` once there is room for it.
     [[nodiscard]] io send(const amqp_frame_t& frame, steady::time_point end) noexcept {
         if (!is_open_) {
             return io::lost;
@@ -651,6 +653,7 @@ class connection {
                 {.code = status});
         }
         expect(reply, "connect to " + to.where() + ", vhost " + to.vhost);
+        frame_size_ = std::min(frame_size_max, static_cast<std::size_t>(amqp_get_frame_max(state_)));
     }
 
     /// Throws unless the reply is good. The connection is lost then: what the broker still sends is not for the next call.
@@ -683,6 +686,7 @@ class connection {
 
     steady::duration limit_;
     amqp_connection_state_t state_;
+    std::size_t frame_size_ = frame_size_max;
     bool is_open_ = false;
 };
 
@@ -699,7 +703,7 @@ class connection {
 //  - headers whose names ascend, each once, need nothing more;
 //  - otherwise the field `vouch-order`, an array, has one item per header, in order: the name of the field that has the value,
 //    or an array of the name and the value of a header that has no field;
-//  - properties that are too large for one frame are at the beginning of the body instead, each as two texts with their
+//  - properties of more than half a frame are at the beginning of the body instead, each as two texts with their
 //    sizes in four bytes (big-endian), and the field `vouch-spilled` says how many bytes they have.
 
 namespace vouch {
@@ -749,13 +753,14 @@ inline void append_sized(std::string& out, std::string_view text) {
 /// The headers table of one message, and what is in front of its payload. What `table` returns points into this object.
 class written_headers {
   public:
-    explicit written_headers(const message& m) : properties_(properties_of(m)) {
+    /// The table fits into a frame of this size, together with the other properties and what a broker adds.
+    written_headers(const message& m, std::size_t frame_size) : properties_(properties_of(m)) {
         std::size_t size = 0;
         for (const auto& [name, value] : properties_) {
             // Twice: a name may also be in the list of the order.
             size += 2 * (name.size() + field_overhead) + value.size();
         }
-        if (size > fields_size_max) {
+        if (size > frame_size / 2) {
             spill();
         } else {
             fill(properties_.size() - m.headers.size());
@@ -769,7 +774,6 @@ class written_headers {
     [[nodiscard]] std::string_view spilled() const noexcept { return spilled_; }
 
   private:
-    static constexpr std::size_t fields_size_max = 24U * 1024U;
     static constexpr std::size_t field_overhead = 6;
     static constexpr std::size_t field_name_max = 255;
 
@@ -2049,8 +2053,9 @@ namespace rabbitmq::detail {
 
 class outgoing {
   public:
-    outgoing(const message& m, std::string_view exchange, time_point now)
-        : message_(m), exchange_(exchange), headers_(m), expiration_(expiration_of(m, now)) {}
+    /// `frame_size` is that of the connection which it will be sent to.
+    outgoing(const message& m, std::string_view exchange, time_point now, std::size_t frame_size)
+        : message_(m), exchange_(exchange), headers_(m, frame_size), expiration_(expiration_of(m, now)) {}
 
     /// Returns `nothing` if there was no room until `end`; then the connection cannot be used any more. `is_begun` says
     /// whether a part may have been sent.
@@ -2073,7 +2078,7 @@ class outgoing {
         auto how = to.send(frame, end);
         for (const auto part : {headers_.spilled(), std::string_view(message_.payload)}) {
             for (auto left = part; how == io::done && !left.empty();) {
-                const auto size = std::min(left.size(), frame_size_max - frame_overhead);
+                const auto size = std::min(left.size(), to.frame_size() - frame_overhead);
                 frame.frame_type = AMQP_FRAME_BODY;
                 frame.payload.body_fragment = bytes_of(left.substr(0, size));
                 left.remove_prefix(size);
@@ -2204,7 +2209,7 @@ class confirm_channel {
     [[nodiscard]] io send_all(const batch& what, steady::time_point end, flight& sent, bool& is_begun) {
         constexpr std::size_t between_reads = 64;
         for (const auto index : what.chosen) {
-            outgoing one(what.messages[index], what.exchange, what.now);
+            outgoing one(what.messages[index], what.exchange, what.now, connection_.frame_size());
             if (const auto how = one.send(connection_, end, is_begun); how != io::done) {
                 return how;
             }

@@ -100,7 +100,7 @@ class confirm_channel {
     [[nodiscard]] io send_all(const batch& what, steady::time_point end, flight& sent, bool& is_begun) {
         constexpr std::size_t between_reads = 64;
         for (const auto index : what.chosen) {
-            outgoing one(what.messages[index], what.exchange, what.now);
+            outgoing one(what.messages[index], what.exchange, what.now, connection_.frame_size());
             if (const auto how = one.send(connection_, end, is_begun); how != io::done) {
                 return how;
             }

@@ -73,6 +73,8 @@ class connection {
     [[nodiscard]] bool is_open() const noexcept { return is_open_; }
     void lose() noexcept { is_open_ = false; }
     [[nodiscard]] amqp_connection_state_t state() const noexcept { return state_; }
+    /// The largest frame that may be sent: the broker's limit may be smaller than ours.
+    [[nodiscard]] std::size_t frame_size() const noexcept { return frame_size_; }
 
     /// The next frame. It is valid until `release`.
     [[nodiscard]] io next(amqp_frame_t& frame, steady::time_point end) noexcept {
@@ -90,7 +92,7 @@ class connection {
     /// Frees the frames that have been handled.
     void release() noexcept { amqp_maybe_release_buffers(state_); }
 
-    /// Sends a frame of at most `frame_size_max` once there is room for it.
+    /// Sends a frame of at most `frame_size()` once there is room for it.
     [[nodiscard]] io send(const amqp_frame_t& frame, steady::time_point end) noexcept {
         if (!is_open_) {
             return io::lost;
@@ -230,6 +232,7 @@ class connection {
                 {.code = status});
         }
         expect(reply, "connect to " + to.where() + ", vhost " + to.vhost);
+        frame_size_ = std::min(frame_size_max, static_cast<std::size_t>(amqp_get_frame_max(state_)));
     }
 
     /// Throws unless the reply is good. The connection is lost then: what the broker still sends is not for the next call.
@@ -262,6 +265,7 @@ class connection {
 
     steady::duration limit_;
     amqp_connection_state_t state_;
+    std::size_t frame_size_ = frame_size_max;
     bool is_open_ = false;
 };
 
