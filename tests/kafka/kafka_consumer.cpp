@@ -2,8 +2,11 @@
 // One consumer against the mock cluster: what it receives, what it commits, and what comes again.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -320,6 +323,34 @@ TEST_CASE("kafka consumer: wrong options and settings are named") {
           std::string::npos);
     CHECK(refusal({.group = "g", .topics = {"t"}, .settings = {{"session.timeout.ms", "x"}}})
               .find("session.timeout.ms") != std::string::npos);
+}
+
+TEST_CASE("kafka consumer: a consumer leaves in time while the cluster is down or silent") {
+    for (const bool is_silent : {false, true}) {
+        CAPTURE(is_silent);
+        const cluster at;
+        at.create("orders", 1);
+        send(at, 1, 2);
+        auto options = receiving(at.servers());
+        options.commit_limit = 500ms;
+        const auto took = [](const auto& call) {
+            const auto start = std::chrono::steady_clock::now();
+            call();
+            return std::chrono::steady_clock::now() - start;
+        };
+        auto consumer = std::make_unique<vouch::kafka::consumer>(options);
+        options.group = "other";
+        vouch::kafka::consumer cancelled(options);
+        cancelled.give_back(receive(cancelled, 2));
+        const auto arrived = receive(*consumer, 2);
+        REQUIRE(arrived.size() == 2);
+        consumer->acknowledge(std::span(arrived).first(1));
+        is_silent ? at.delay(60s) : at.down();
+        CHECK(took([&] { cancelled.cancel(); }) < 15s);
+        CHECK(cancelled.handle() == nullptr);
+        CHECK(took([&] { CHECK_THROWS_AS(consumer->acknowledge(std::span(arrived).subspan(1)), vouch::error); }) < 15s);
+        CHECK(took([&] { consumer.reset(); }) < 15s);
+    }
 }
 
 } // namespace kafka_consumer_test

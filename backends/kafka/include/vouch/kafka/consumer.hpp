@@ -44,7 +44,8 @@ class consumer {
     }
     consumer(const consumer&) = delete;
     consumer& operator=(const consumer&) = delete;
-    /// Commits what is acknowledged, as far as that was not possible before, and leaves the group.
+    /// Commits what is acknowledged, as far as that was not possible before, and leaves the group. Each of the two takes at
+    /// most `commit_limit`, and librdkafka may wait 5 s longer for the cluster's answer.
     ~consumer() { leave(); }
 
     /// See the concept `vouch::consumer`. A message that was given back comes first, with `is_redelivered`. Throws `io` if
@@ -90,7 +91,7 @@ class consumer {
     void set_aside(std::span<const received> some) { acknowledge(some); }
 
     /// Ends the delivery. The consumer leaves the group when all received messages are acknowledged or given back, and at
-    /// the latest in its destructor.
+    /// the latest in its destructor. Leaving takes as long as the destructor may.
     void cancel() {
         is_cancelled_ = true;
         if (member_) {

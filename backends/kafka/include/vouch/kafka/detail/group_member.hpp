@@ -68,10 +68,14 @@ class group_member {
     }
     group_member(const group_member&) = delete;
     group_member& operator=(const group_member&) = delete;
+    /// Leaves the group, and takes at most `commit_limit` for it; librdkafka gives the request that it has sent then 5 s. If
+    /// the cluster does not answer in time, the group finds out by its session timeout.
     ~group_member() {
         messages_.drop_all(); // librdkafka waits for its records
         if (client_) {
-            rd_kafka_consumer_close(client_.get());
+            leave();
+            // Without the flag it would leave once more, and wait for the cluster without a limit.
+            rd_kafka_destroy_flags(client_.release(), RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
         }
     }
 
@@ -141,6 +145,20 @@ class group_member {
         rd_kafka_conf_set_rebalance_cb(conf.get(), &rebalance);
         rd_kafka_conf_set_error_cb(conf.get(), &note_error);
         return std::move(conf).create(RD_KAFKA_CONSUMER);
+    }
+
+    void leave() noexcept {
+        const auto until = std::chrono::steady_clock::now() + commit_limit_;
+        const queue_handle events(rd_kafka_queue_new(client_.get()));
+        const error_handle failure(rd_kafka_consumer_close_queue(client_.get(), events.get()));
+        while (!failure && rd_kafka_consumer_closed(client_.get()) == 0 && std::chrono::steady_clock::now() < until) {
+            constexpr int step_ms = 50;
+            const event_handle event(rd_kafka_queue_poll(events.get(), step_ms));
+            if (event && rd_kafka_event_type(event.get()) == RD_KAFKA_EVENT_REBALANCE) {
+                rebalance(client_.get(), rd_kafka_event_error(event.get()),
+                          rd_kafka_event_topic_partition_list(event.get()), static_cast<client_events*>(&events_));
+            }
+        }
     }
 
     [[nodiscard]] partitions_handle offsets_to_commit() {
