@@ -1018,10 +1018,27 @@ class consumer {
         return read(tags, given_back);
     }
 
+    /// Stays in the group while there is no room for more messages. A record that was on its way is held, and the next
+    /// `receive` returns it behind those that were given back.
+    void stay(detail::group_member& member) {
+        member.set_paused(true);
+        if (auto record = poll(member, std::chrono::milliseconds(0))) {
+            if (record->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                messages_.give_back(messages_.hold(std::move(record)));
+            } else {
+                (void)note_error(*record);
+            }
+        }
+    }
+
     /// Waits for the first message in short steps, to notice `stop`. Takes what else is there.
     void gather(detail::group_member& member, std::vector<std::uint64_t>& tags, std::size_t limit, deadline until,
                 const std::stop_token& stop) {
         using std::chrono::milliseconds;
+        if (tags.size() >= limit || (!tags.empty() && !has_room())) {
+            stay(member);
+            return;
+        }
         member.set_paused(!has_room());
         while (tags.size() < limit && (tags.empty() || has_room())) {
             const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());

@@ -353,4 +353,41 @@ TEST_CASE("kafka consumer: a consumer leaves in time while the cluster is down o
     }
 }
 
+TEST_CASE("kafka consumer: one that gets only what it has given back stays in its group") {
+    const cluster at;
+    at.create("orders", 1);
+    send(at, 1, 12);
+    std::atomic<int> expelled = 0;
+    const auto in_group = [&](const std::string& group) {
+        auto out = receiving(at.servers());
+        out.group = group;
+        out.settings.push_back({"max.poll.interval.ms", "3000"});
+        out.log = [&expelled](int, std::string_view text) { expelled += text.starts_with("MAXPOLL") ? 1 : 0; };
+        return out;
+    };
+    vouch::kafka::consumer full(in_group("full")); // its batches are full
+    auto bounded = in_group("bounded");            // it may hold no more
+    bounded.unacknowledged_max = 5;
+    vouch::kafka::consumer held(bounded);
+    full.give_back(receive(full, 10));
+    held.give_back(receive(held, 5));
+    const auto until = std::chrono::steady_clock::now() + 5s;
+    while (std::chrono::steady_clock::now() < until) {
+        for (auto* const one : {&full, &held}) {
+            const auto some = one->receive(10, 100ms, {});
+            CHECK(some.size() == (one == &full ? 10U : 5U));
+            one->give_back(some);
+        }
+        std::this_thread::sleep_for(100ms);
+    }
+    CHECK(expelled == 0);
+    const auto all = receive(full, 12);
+    CHECK(ids_of(all) == numbered(1, 12));
+    full.acknowledge(all);
+    const auto some = receive(held, 5);
+    CHECK(ids_of(some) == numbered(1, 5));
+    held.acknowledge(some);
+    CHECK(ids_of(receive(held, 5)) == numbered(6, 10));
+}
+
 } // namespace kafka_consumer_test
