@@ -80,8 +80,10 @@ inline namespace v0 {
 
 /// A message that has arrived and is not acknowledged yet.
 struct received {
-    vouch::message message{};    ///< if it is malformed: the parts that could be read
-    std::string malformed{};     ///< not empty: why it cannot be read, as an error code
+    vouch::message message{}; ///< if it is malformed: the parts that could be read
+    /// Not empty: why it cannot be read, as an error code. With `message_too_large` the payload is not there, so an intake
+    /// sets the message aside.
+    std::string malformed{};
     std::string source{};        ///< where it was taken from: a queue, or a topic and a partition
     std::uint64_t tag = 0;       ///< identifies it to its consumer
     bool is_redelivered = false; ///< the broker says that it may have been delivered before
@@ -276,7 +278,8 @@ class intake_planner {
     /// Keeps as much of the message as the store takes.
     [[nodiscard]] intake_plan refused(const message& m, std::string code, time_point now) const {
         intake_plan out{.refusal = std::move(code)};
-        out.leaves_payload = m.payload.size() > can_.limits.payload_max;
+        // A consumer leaves out the payload of what is too large for it.
+        out.leaves_payload = m.payload.size() > can_.limits.payload_max || out.refusal == "message_too_large";
         draft d{.id = emitter_.fresh_id(),
                 .queue = dead_queue(),
                 .topic = is_name(m.topic) ? m.topic : "malformed",

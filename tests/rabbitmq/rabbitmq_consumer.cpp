@@ -7,6 +7,10 @@
 #include <thread>
 #include <vector>
 
+#include <vouch/relay.hpp>
+#include <vouch/vouch.hpp>
+
+#include "proxy.hpp"
 #include "server.hpp"
 
 using namespace rabbitmq_test;
@@ -280,4 +284,31 @@ TEST_CASE("rabbitmq: a deleted queue is an error that a new queue ends") {
     rabbitmq::declare(here(), o.shape);
     publish(o, 1);
     CHECK(ids_of(receive(from, 1, true)) == "m0");
+}
+
+TEST_CASE("rabbitmq: an intake sets aside what is too large for its consumer, and the broker keeps it") {
+    const orders o;
+    rabbitmq::publisher to(o.publisher());
+    auto sent = messages(2);
+    sent[0].payload = std::string(5000, 'x');
+    sent[0].headers = {{"trace", "t"}};
+    REQUIRE(texts_of(to.publish(sent)) == "confirmed");
+    vouch::memory::store store;
+    const vouch::outbox box(store);
+    auto how = o.consumer();
+    how.message_size_max = 1000;
+    rabbitmq::consumer from(how);
+    vouch::intake intake(from, box, {.source = "shop", .queue = "mail"});
+    std::size_t received = 0;
+    for (int i = 0; i < 10 && received < 2; ++i) {
+        received += intake.run_once().received;
+    }
+    const auto dead = store.list(vouch::query::dead("mail"));
+    REQUIRE(dead.size() == 1);
+    CHECK(dead[0].last_error == "message_too_large");
+    CHECK(dead[0].headers == sent[0].headers);
+    rabbitmq::consumer letters({.connection = here(), .queue = rabbitmq::dead_letter_queue(o.queue())});
+    const auto kept = receive(letters, 1, true);
+    REQUIRE(ids_of(kept) == "m0");
+    CHECK(kept[0].message.payload == sent[0].payload);
 }

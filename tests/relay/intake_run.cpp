@@ -133,6 +133,17 @@ TEST_CASE("intake: what is stored is counted, even if its acknowledgement fails"
     CHECK(total.errors == 1);
 }
 
+TEST_CASE("intake: what is too large for its consumer is set aside, because its payload is not there") {
+    running r;
+    r.from.script = {[] {
+        return std::vector<received>{
+            {.message = {.id = "1", .topic = "t"}, .malformed = "message_too_large", .source = "q", .tag = 1},
+            {.message = {.id = "2", .topic = "t"}, .malformed = "unreadable_headers", .source = "q", .tag = 2}};
+    }};
+    CHECK(r.run().dead == 2);
+    CHECK(r.from.log == lines{"receive", "set_aside 1", "acknowledge 1", "cancel"});
+}
+
 TEST_CASE("intake: a fault that waiting cannot mend ends the delivery and is thrown") {
     using kind = vouch::error_kind;
     for (const auto lasting : {kind::read_only, kind::corrupt, kind::misuse, kind::unsupported}) {

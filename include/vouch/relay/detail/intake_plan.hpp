@@ -122,7 +122,8 @@ class intake_planner {
     /// Keeps as much of the message as the store takes.
     [[nodiscard]] intake_plan refused(const message& m, std::string code, time_point now) const {
         intake_plan out{.refusal = std::move(code)};
-        out.leaves_payload = m.payload.size() > can_.limits.payload_max;
+        // A consumer leaves out the payload of what is too large for it.
+        out.leaves_payload = m.payload.size() > can_.limits.payload_max || out.refusal == "message_too_large";
         draft d{.id = emitter_.fresh_id(),
                 .queue = dead_queue(),
                 .topic = is_name(m.topic) ? m.topic : "malformed",
