@@ -244,16 +244,32 @@ struct owned_setting {
 struct client_events {
     log_function log{};
     rd_kafka_resp_err_t last_error = RD_KAFKA_RESP_ERR_NO_ERROR; ///< of the connections, since it was last cleared
+    bool is_refused = false; ///< a broker has refused to authenticate this client, since it was last cleared
 
     /// Keeps the error that says most: a wrong password or certificate is a cause, unreachable brokers are its consequence,
     /// and one lost connection need not mean anything.
-    void note(rd_kafka_resp_err_t error) noexcept {
+    void note(rd_kafka_resp_err_t error, std::string_view text) noexcept {
         if (weight(error) >= weight(last_error)) {
             last_error = error;
         }
+        is_refused = is_refused || is_refusal(error, text);
+    }
+    void clear() noexcept {
+        last_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+        is_refused = false;
     }
 
   private:
+    /// librdkafka has one code for a password that is refused and for a connection that is lost meanwhile. The text of the
+    /// latter has the name of an error that no broker has reported.
+    [[nodiscard]] static bool is_refusal(rd_kafka_resp_err_t error, std::string_view text) noexcept {
+        switch (error) {
+        case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+        case RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM: return true;
+        case RD_KAFKA_RESP_ERR__AUTHENTICATION: return text.find("failed: Local: ") == std::string_view::npos;
+        default: return false;
+        }
+    }
     [[nodiscard]] static int weight(rd_kafka_resp_err_t error) noexcept {
         switch (error) {
         case RD_KAFKA_RESP_ERR_NO_ERROR: return 0;
@@ -550,10 +566,10 @@ inline constexpr auto owned_by_consumer = std::to_array<owned_setting>({
     return rd_kafka_version() >= first_mended ? "cooperative-sticky" : "range,roundrobin";
 }
 
-/// The error as an exception. A wrong password stays wrong; all other errors may pass.
-[[nodiscard]] inline error error_of(rd_kafka_resp_err_t code, const std::string& doing) {
+/// The error as an exception. A password that a broker has refused stays wrong; all other errors may pass.
+[[nodiscard]] inline error error_of(rd_kafka_resp_err_t code, const std::string& doing, bool is_refused = false) {
     const auto word = answer_of(code).code;
-    return {word == "not_authenticated" ? error_kind::invalid_argument : error_kind::io,
+    return {is_refused ? error_kind::invalid_argument : error_kind::io,
             "kafka: " + doing + ": " + rd_kafka_err2str(code) + " (" + rd_kafka_err2name(code) + ")",
             {.code = code, .text_code = word}};
 }
@@ -632,7 +648,9 @@ class group_member {
 
     /// What the connections have reported since it was cleared.
     [[nodiscard]] rd_kafka_resp_err_t connection_error() const noexcept { return events_.last_error; }
-    void clear_connection_error() noexcept { events_.last_error = RD_KAFKA_RESP_ERR_NO_ERROR; }
+    /// Whether a broker has refused to authenticate this client.
+    [[nodiscard]] bool is_refused() const noexcept { return events_.is_refused; }
+    void clear_connection_error() noexcept { events_.clear(); }
     [[nodiscard]] rd_kafka_t* handle() const noexcept { return client_.get(); }
 
   private:
@@ -697,8 +715,8 @@ class group_member {
     [[nodiscard]] static group_member& member_of(void* opaque) noexcept {
         return *static_cast<member_events&>(*static_cast<client_events*>(opaque)).member;
     }
-    static void note_error(rd_kafka_t* /*client*/, int code, const char* /*text*/, void* opaque) {
-        member_of(opaque).events_.note(static_cast<rd_kafka_resp_err_t>(code));
+    static void note_error(rd_kafka_t* /*client*/, int code, const char* text, void* opaque) {
+        member_of(opaque).events_.note(static_cast<rd_kafka_resp_err_t>(code), text);
     }
     static void rebalance(rd_kafka_t* /*client*/, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions,
                           void* opaque) {
@@ -915,7 +933,7 @@ class consumer {
     ~consumer() { leave(); }
 
     /// See the concept `vouch::consumer`. A message that was given back comes first, with `is_redelivered`. Throws `io` if
-    /// no broker can be reached in `at_most`, or a topic does not exist; `invalid_argument` if authentication fails.
+    /// no broker can be reached in `at_most`, or a topic does not exist; `invalid_argument` if a broker refuses to authenticate.
     [[nodiscard]] std::vector<received> receive(std::size_t limit, duration at_most, const std::stop_token& stop) {
         if (is_cancelled_ || limit == 0) {
             return {};
@@ -1095,8 +1113,10 @@ class consumer {
     static void throw_if_unreachable(const detail::group_member& member, bool is_over) {
         const auto code = member.connection_error();
         const auto word = answer_of(code).code;
-        if (word == "not_authenticated" || (is_over && (word == "brokers_unreachable" || word == "tls_failed"))) {
-            throw detail::error_of(code, "receive");
+        const bool is_refused = member.is_refused() && word == "not_authenticated";
+        if (is_refused ||
+            (is_over && (word == "brokers_unreachable" || word == "tls_failed" || word == "not_authenticated"))) {
+            throw detail::error_of(code, "receive", is_refused);
         }
     }
 
@@ -1329,8 +1349,8 @@ class producer {
     static void report(rd_kafka_t* /*client*/, const rd_kafka_message_t* record, void* opaque) {
         events_of(opaque).reports.arrive(record->_private, record->err);
     }
-    static void note_error(rd_kafka_t* /*client*/, int error, const char* /*text*/, void* opaque) {
-        events_of(opaque).note(static_cast<rd_kafka_resp_err_t>(error));
+    static void note_error(rd_kafka_t* /*client*/, int error, const char* text, void* opaque) {
+        events_of(opaque).note(static_cast<rd_kafka_resp_err_t>(error), text);
     }
 
     client_handle client_;
@@ -1422,7 +1442,7 @@ class publish_call {
           topic_of_(messages.size()), answers_(messages.size()) {}
 
     [[nodiscard]] std::vector<confirmation> run() && {
-        events_.last_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+        events_.clear();
         route_all();
         producer_.ask_again(until_);
         const bool was_idle = producer_.is_idle();
@@ -1508,7 +1528,7 @@ class publish_call {
 
     /// A wrong password stays wrong. librdkafka would try again until the end of the call.
     void check_password() const {
-        if (answer_of(events_.last_error).code != "not_authenticated" || events_.reports.has_success()) {
+        if (!events_.is_refused || events_.reports.has_success()) {
             return;
         }
         throw error(

@@ -149,13 +149,41 @@ TEST_CASE("reports: a report of an earlier call is dropped") {
 
 TEST_CASE("connection errors: the one that says most is kept") {
     vouch::kafka::detail::client_events events;
-    events.note(RD_KAFKA_RESP_ERR__TRANSPORT);
-    events.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN);
-    events.note(RD_KAFKA_RESP_ERR__TRANSPORT);
+    events.note(RD_KAFKA_RESP_ERR__TRANSPORT, "");
+    events.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "");
+    events.note(RD_KAFKA_RESP_ERR__TRANSPORT, "");
     CHECK(events.last_error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN);
-    events.note(RD_KAFKA_RESP_ERR__AUTHENTICATION);
-    events.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN);
+    events.note(RD_KAFKA_RESP_ERR__AUTHENTICATION, "");
+    events.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "");
     CHECK(events.last_error == RD_KAFKA_RESP_ERR__AUTHENTICATION);
+}
+
+TEST_CASE("connection errors: a connection that is lost while it authenticates is no refusal") {
+    vouch::kafka::detail::client_events events;
+    events.note(RD_KAFKA_RESP_ERR__AUTHENTICATION,
+                "sasl_plaintext://k1:9092/bootstrap: SASL PLAIN mechanism handshake failed: Local: Broker transport "
+                "failure: broker's supported mechanisms: (n/a) (after 0ms in state DOWN)");
+    events.note(RD_KAFKA_RESP_ERR__TRANSPORT, "SASL authentication error: SaslAuthenticateRequest failed: Local: "
+                                              "Broker transport failure (after 0ms in state DOWN)");
+    CHECK(events.last_error == RD_KAFKA_RESP_ERR__AUTHENTICATION);
+    CHECK_FALSE(events.is_refused);
+    for (const auto* const text :
+         {"SASL authentication error: Invalid username or password (after 0ms in state AUTH_REQ)",
+          "SASL PLAIN mechanism handshake failed: Broker: Unsupported SASL mechanism: broker's supported mechanisms: "
+          "PLAIN (after 0ms in state AUTH_HANDSHAKE)",
+          "Failed to initialize SASL authentication: SASL Handshake not supported by broker (required by mechanism "
+          "PLAIN) (after 0ms in state AUTH_LEGACY)"}) {
+        CAPTURE(text);
+        events.clear();
+        CHECK_FALSE(events.is_refused);
+        events.note(RD_KAFKA_RESP_ERR__AUTHENTICATION, text);
+        events.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "1/1 brokers are down");
+        CHECK(events.is_refused);
+    }
+    using vouch::kafka::detail::error_of;
+    CHECK(error_of(RD_KAFKA_RESP_ERR__AUTHENTICATION, "receive").is_transient());
+    CHECK(error_of(RD_KAFKA_RESP_ERR__AUTHENTICATION, "receive").text_code() == "not_authenticat"); // cut
+    CHECK_FALSE(error_of(RD_KAFKA_RESP_ERR__AUTHENTICATION, "receive", true).is_transient());
 }
 
 TEST_CASE("offsets: a commit never passes a message that is not acknowledged") {

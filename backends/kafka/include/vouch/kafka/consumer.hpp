@@ -49,7 +49,7 @@ class consumer {
     ~consumer() { leave(); }
 
     /// See the concept `vouch::consumer`. A message that was given back comes first, with `is_redelivered`. Throws `io` if
-    /// no broker can be reached in `at_most`, or a topic does not exist; `invalid_argument` if authentication fails.
+    /// no broker can be reached in `at_most`, or a topic does not exist; `invalid_argument` if a broker refuses to authenticate.
     [[nodiscard]] std::vector<received> receive(std::size_t limit, duration at_most, const std::stop_token& stop) {
         if (is_cancelled_ || limit == 0) {
             return {};
@@ -229,8 +229,10 @@ class consumer {
     static void throw_if_unreachable(const detail::group_member& member, bool is_over) {
         const auto code = member.connection_error();
         const auto word = answer_of(code).code;
-        if (word == "not_authenticated" || (is_over && (word == "brokers_unreachable" || word == "tls_failed"))) {
-            throw detail::error_of(code, "receive");
+        const bool is_refused = member.is_refused() && word == "not_authenticated";
+        if (is_refused ||
+            (is_over && (word == "brokers_unreachable" || word == "tls_failed" || word == "not_authenticated"))) {
+            throw detail::error_of(code, "receive", is_refused);
         }
     }
 

@@ -42,10 +42,10 @@ inline constexpr auto owned_by_consumer = std::to_array<owned_setting>({
     return rd_kafka_version() >= first_mended ? "cooperative-sticky" : "range,roundrobin";
 }
 
-/// The error as an exception. A wrong password stays wrong; all other errors may pass.
-[[nodiscard]] inline error error_of(rd_kafka_resp_err_t code, const std::string& doing) {
+/// The error as an exception. A password that a broker has refused stays wrong; all other errors may pass.
+[[nodiscard]] inline error error_of(rd_kafka_resp_err_t code, const std::string& doing, bool is_refused = false) {
     const auto word = answer_of(code).code;
-    return {word == "not_authenticated" ? error_kind::invalid_argument : error_kind::io,
+    return {is_refused ? error_kind::invalid_argument : error_kind::io,
             "kafka: " + doing + ": " + rd_kafka_err2str(code) + " (" + rd_kafka_err2name(code) + ")",
             {.code = code, .text_code = word}};
 }
@@ -124,7 +124,9 @@ class group_member {
 
     /// What the connections have reported since it was cleared.
     [[nodiscard]] rd_kafka_resp_err_t connection_error() const noexcept { return events_.last_error; }
-    void clear_connection_error() noexcept { events_.last_error = RD_KAFKA_RESP_ERR_NO_ERROR; }
+    /// Whether a broker has refused to authenticate this client.
+    [[nodiscard]] bool is_refused() const noexcept { return events_.is_refused; }
+    void clear_connection_error() noexcept { events_.clear(); }
     [[nodiscard]] rd_kafka_t* handle() const noexcept { return client_.get(); }
 
   private:
@@ -189,8 +191,8 @@ class group_member {
     [[nodiscard]] static group_member& member_of(void* opaque) noexcept {
         return *static_cast<member_events&>(*static_cast<client_events*>(opaque)).member;
     }
-    static void note_error(rd_kafka_t* /*client*/, int code, const char* /*text*/, void* opaque) {
-        member_of(opaque).events_.note(static_cast<rd_kafka_resp_err_t>(code));
+    static void note_error(rd_kafka_t* /*client*/, int code, const char* text, void* opaque) {
+        member_of(opaque).events_.note(static_cast<rd_kafka_resp_err_t>(code), text);
     }
     static void rebalance(rd_kafka_t* /*client*/, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions,
                           void* opaque) {

@@ -37,7 +37,7 @@ class publish_call {
           topic_of_(messages.size()), answers_(messages.size()) {}
 
     [[nodiscard]] std::vector<confirmation> run() && {
-        events_.last_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+        events_.clear();
         route_all();
         producer_.ask_again(until_);
         const bool was_idle = producer_.is_idle();
@@ -123,7 +123,7 @@ class publish_call {
 
     /// A wrong password stays wrong. librdkafka would try again until the end of the call.
     void check_password() const {
-        if (answer_of(events_.last_error).code != "not_authenticated" || events_.reports.has_success()) {
+        if (!events_.is_refused || events_.reports.has_success()) {
             return;
         }
         throw error(
