@@ -382,8 +382,26 @@ inline constexpr std::array replies{
     return {code, error_kind::io, "broker_error", "the broker reports an error"};
 }
 
-[[nodiscard]] inline error error_of_reply(int code, std::string_view doing) {
-    const auto meaning = meaning_of(code);
+/// The meaning of a code with the broker's text. RabbitMQ has no code of its own for limits of connections and channels.
+[[nodiscard]] constexpr reply_meaning meaning_of(int code, std::string_view text) noexcept {
+    if (code == 530 && text.find(" limit ") != std::string_view::npos) {
+        return {code, error_kind::busy, "not_allowed",
+                "the virtual host, the user or the node has as many connections as its limit allows"};
+    }
+    return meaning_of(code);
+}
+
+/// The meaning of a code with which the broker ends a consumer that has been running: it has accepted its arguments.
+[[nodiscard]] constexpr reply_meaning meaning_of_end(int code) noexcept {
+    if (code == 406) {
+        return {code, error_kind::io, "precondition_failed",
+                "the broker has ended the channel, as when a message is not acknowledged within its consumer_timeout"};
+    }
+    return meaning_of(code);
+}
+
+[[nodiscard]] inline error error_of_reply(const reply_meaning& meaning, std::string_view doing) {
+    const auto code = meaning.code;
     std::string message = "rabbitmq: ";
     message.append(doing).append(": ").append(meaning.text).append(" (reply code ").append(std::to_string(code)) += ')';
     return {meaning.kind, message, {.code = code}};
@@ -666,10 +684,12 @@ class connection {
             const bool is_socket = reply.library_error == AMQP_STATUS_SOCKET_ERROR; // of a connection, so it was lost
             throw error_of_status(is_socket ? AMQP_STATUS_CONNECTION_CLOSED : reply.library_error, doing);
         }
-        const int code = reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD
-                             ? static_cast<const amqp_channel_close_t*>(reply.reply.decoded)->reply_code
-                             : static_cast<const amqp_connection_close_t*>(reply.reply.decoded)->reply_code;
-        throw error_of_reply(code, doing);
+        if (reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
+            const auto& close = *static_cast<const amqp_channel_close_t*>(reply.reply.decoded);
+            throw error_of_reply(meaning_of(close.reply_code, text_of(close.reply_text)), doing);
+        }
+        const auto& close = *static_cast<const amqp_connection_close_t*>(reply.reply.decoded);
+        throw error_of_reply(meaning_of(close.reply_code, text_of(close.reply_text)), doing);
     }
 
     [[nodiscard]] bool is_writable(steady::time_point end) const noexcept {
@@ -1305,17 +1325,18 @@ class consumer {
             connection_->lose();
             break;
         case AMQP_CHANNEL_CLOSE_METHOD:
-            fault_ = detail::error_of_reply(static_cast<const amqp_channel_close_t*>(method.decoded)->reply_code,
-                                            "receive from queue " + options_.queue);
-            connection_->lose();
+            end_with(static_cast<const amqp_channel_close_t*>(method.decoded)->reply_code);
             break;
         case AMQP_CONNECTION_CLOSE_METHOD:
-            fault_ = detail::error_of_reply(static_cast<const amqp_connection_close_t*>(method.decoded)->reply_code,
-                                            "receive from queue " + options_.queue);
-            connection_->lose();
+            end_with(static_cast<const amqp_connection_close_t*>(method.decoded)->reply_code);
             break;
         default: break;
         }
+    }
+
+    void end_with(int reply_code) {
+        fault_ = detail::error_of_reply(detail::meaning_of_end(reply_code), "receive from queue " + options_.queue);
+        connection_->lose();
     }
 
     /// Returns these to the queue, and all that have arrived and were not received. Nothing is delivered afterwards.
@@ -1885,7 +1906,7 @@ class declarer {
     [[nodiscard]] bool is_there(const std::string& doing) {
         const int code = connection_.refusal(doing);
         if (code != 0 && code != AMQP_NOT_FOUND) {
-            throw error_of_reply(code, doing);
+            throw error_of_reply(meaning_of(code), doing);
         }
         return code == 0;
     }

@@ -312,3 +312,31 @@ TEST_CASE("rabbitmq: an intake sets aside what is too large for its consumer, an
     REQUIRE(ids_of(kept) == "m0");
     CHECK(kept[0].message.payload == sent[0].payload);
 }
+
+TEST_CASE("rabbitmq: a broker that ends a channel because nothing was acknowledged in time is connected to again") {
+    const orders o;
+    publish(o, 1);
+    const auto limits = [](const std::string& timeout, const std::string& tick) {
+        broker("ctl", "eval 'application:set_env(rabbit, consumer_timeout, " + timeout +
+                          "), application:set_env(rabbit, channel_tick_interval, " + tick + ").'");
+    };
+    limits("1000", "500");
+    rabbitmq::consumer from(o.consumer());
+    CHECK(ids_of(receive(from, 1)) == "m0");
+    const auto ended = error_of([&] { static_cast<void>(from.receive(1, 30s, {})); });
+    limits("1800000", "60000");
+    expect_sentence(ended, vouch::error_kind::io, "consumer_timeout");
+    CHECK(ended->is_transient());
+    CHECK(ids_of(receive(from, 1, true)) == "m0");
+}
+
+TEST_CASE("rabbitmq: a broker that has as many connections as it allows is busy") {
+    const orders o;
+    broker("ctl", "set_vhost_limits -p / '{\"max-connections\": 0}'");
+    rabbitmq::consumer from(o.consumer());
+    const auto refused = error_of([&] { static_cast<void>(from.receive(1, 5s, {})); });
+    broker("ctl", "clear_vhost_limits -p /");
+    expect_sentence(refused, vouch::error_kind::busy, "limit");
+    CHECK(refused->is_transient());
+    CHECK(from.receive(1, 100ms, {}).empty());
+}

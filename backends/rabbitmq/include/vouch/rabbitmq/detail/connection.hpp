@@ -245,10 +245,12 @@ class connection {
             const bool is_socket = reply.library_error == AMQP_STATUS_SOCKET_ERROR; // of a connection, so it was lost
             throw error_of_status(is_socket ? AMQP_STATUS_CONNECTION_CLOSED : reply.library_error, doing);
         }
-        const int code = reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD
-                             ? static_cast<const amqp_channel_close_t*>(reply.reply.decoded)->reply_code
-                             : static_cast<const amqp_connection_close_t*>(reply.reply.decoded)->reply_code;
-        throw error_of_reply(code, doing);
+        if (reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
+            const auto& close = *static_cast<const amqp_channel_close_t*>(reply.reply.decoded);
+            throw error_of_reply(meaning_of(close.reply_code, text_of(close.reply_text)), doing);
+        }
+        const auto& close = *static_cast<const amqp_connection_close_t*>(reply.reply.decoded);
+        throw error_of_reply(meaning_of(close.reply_code, text_of(close.reply_text)), doing);
     }
 
     [[nodiscard]] bool is_writable(steady::time_point end) const noexcept {
