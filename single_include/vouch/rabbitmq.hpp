@@ -1459,13 +1459,14 @@ class consumer {
         arrived_.clear();
         unsettled_.lose();
         incoming_.clear();
+        fault_.reset(); // it was this connection's
     }
 
     [[noreturn]] void lose_and_throw() {
+        const auto fault = std::exchange(fault_, std::nullopt);
         lose();
-        if (fault_) {
-            const auto fault = *std::exchange(fault_, std::nullopt);
-            throw fault;
+        if (fault) {
+            throw error(*fault);
         }
         throw error(error_kind::io, "rabbitmq: receive: the connection to " + target_.where() + " was lost");
     }

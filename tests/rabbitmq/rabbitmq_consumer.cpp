@@ -340,3 +340,21 @@ TEST_CASE("rabbitmq: a broker that has as many connections as it allows is busy"
     CHECK(refused->is_transient());
     CHECK(from.receive(1, 100ms, {}).empty());
 }
+
+TEST_CASE("rabbitmq: a fault that ended a connection is not taken for the fault of the next one") {
+    const orders o;
+    publish(o, 2);
+    proxy network(number_in("port"));
+    auto to = here();
+    to.port = network.port();
+    rabbitmq::consumer from({.connection = to, .queue = o.queue()});
+    const auto got = receive(from, 2);
+    REQUIRE(got.size() == 2);
+    remove_queue(o.queue());
+    std::this_thread::sleep_for(200ms);
+    from.give_back({got.data(), 1}); // learns that the queue is gone
+    rabbitmq::declare(here(), o.shape);
+    CHECK(from.receive(1, 100ms, {}).empty());
+    network.cut();
+    expect_sentence(error_of([&] { static_cast<void>(from.receive(1, 10s, {})); }), vouch::error_kind::io, "was lost");
+}
