@@ -20,11 +20,15 @@ namespace rabbitmq::detail {
 
 class flight {
   public:
-    /// `first` is the number of the first message to be sent. Answers go to `answers`, which belongs to `messages`.
-    flight(std::uint64_t first, std::span<const message> messages, std::vector<confirmation>& answers)
-        : first_(first), messages_(messages), answers_(answers) {}
+    /// `first` is the number of the first message to be sent, and `count` how many will be. Answers go to `answers`, which
+    /// belongs to `messages`.
+    flight(std::uint64_t first, std::span<const message> messages, std::vector<confirmation>& answers,
+           std::size_t count)
+        : first_(first), messages_(messages), answers_(answers) {
+        items_.reserve(count);
+    }
 
-    /// The message with this index was sent.
+    /// The message with this index was sent. Needs no memory.
     void sent(std::size_t index) {
         items_.push_back({index, false, false});
         ++open_;
