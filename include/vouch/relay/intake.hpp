@@ -20,6 +20,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <span>
 #include <stop_token>
@@ -226,10 +227,18 @@ class intake {
         for (std::size_t i = 0; i < arrived.size(); ++i) {
             (plans[i].leaves_payload ? left : kept).push_back({.source = arrived[i].source, .tag = arrived[i].tag});
         }
-        if (!left.empty()) {
-            from_.set_aside(left);
+        std::exception_ptr fault;
+        try {
+            if (!left.empty()) {
+                from_.set_aside(left);
+            }
+        } catch (...) {
+            fault = std::current_exception(); // the others are stored nevertheless
         }
         from_.acknowledge(kept);
+        if (fault) {
+            std::rethrow_exception(fault);
+        }
     }
 
     /// A broker that fails as well delivers them again by itself.
