@@ -358,3 +358,19 @@ TEST_CASE("rabbitmq: a fault that ended a connection is not taken for the fault 
     network.cut();
     expect_sentence(error_of([&] { static_cast<void>(from.receive(1, 10s, {})); }), vouch::error_kind::io, "was lost");
 }
+
+TEST_CASE("rabbitmq: a message whose headers outgrow a frame when it comes again does not block the queue") {
+    const orders o;
+    const std::string value(131'015, 'h'); // with the broker's x-delivery-count more than the usual 131,072 bytes
+    publish(o.shape.exchange, {.id = "large", .headers = {rabbitmq::detail::text_field("large", value)}});
+    publish(o.shape.exchange, {.id = "innocent"});
+    rabbitmq::consumer from(o.consumer());
+    for (int i = 0; i < 3; ++i) {
+        CAPTURE(i);
+        const auto got = receive(from, 2);
+        REQUIRE(ids_of(got) == "large innocent");
+        CHECK(got[0].message.headers == vouch::header_list{{"large", value}});
+        from.give_back(got);
+    }
+    CHECK(receive(from, 2, true).size() == 2);
+}

@@ -232,7 +232,16 @@ class connection {
                 {.code = status});
         }
         expect(reply, "connect to " + to.where() + ", vhost " + to.vhost);
-        frame_size_ = std::min(frame_size_max, static_cast<std::size_t>(amqp_get_frame_max(state_)));
+        const int agreed = amqp_get_frame_max(state_);
+        frame_size_ = std::min(frame_size_max, static_cast<std::size_t>(agreed));
+        // RabbitMQ sends a header frame that is larger than agreed if the message filled it and the broker has added headers,
+        // such as the count of its deliveries. rabbitmq-c would end the connection, each time the message comes.
+        constexpr int added_max = 64 * 1024;
+        const int tuned =
+            amqp_tune_connection(state_, amqp_get_channel_max(state_), agreed + added_max, amqp_get_heartbeat(state_));
+        if (tuned != AMQP_STATUS_OK) {
+            throw error_of_status(tuned, "connect to " + to.where());
+        }
     }
 
     /// Throws unless the reply is good. The connection is lost then: what the broker still sends is not for the next call.
