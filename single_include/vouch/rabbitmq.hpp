@@ -2009,10 +2009,9 @@ class flight {
     }
 
     /// A message came back. They come in the order in which they were sent, so a search begins where the last one ended.
-    void returned(std::string_view id, std::string_view topic) {
-        if (!mark_returned(returned_to_, id, topic)) {
-            mark_returned(0, id, topic);
-        }
+    /// Returns false if none is such a message; then a confirmation that follows may not be trusted.
+    [[nodiscard]] bool returned(std::string_view id, std::string_view topic) {
+        return mark_returned(returned_to_, id, topic) || mark_returned(0, id, topic);
     }
 
   private:
@@ -2288,8 +2287,8 @@ class confirm_channel {
             handle(frame.payload.method, sent);
         } else if (frame.frame_type == AMQP_FRAME_HEADER) {
             const auto& properties = *static_cast<const amqp_basic_properties_t*>(frame.payload.properties.decoded);
-            if (sent != nullptr) {
-                sent->returned(text_of(properties.message_id), returned_topic_);
+            if (sent == nullptr || !sent->returned(text_of(properties.message_id), returned_topic_)) {
+                connection_.lose();
             }
         }
         connection_.release();

@@ -143,8 +143,8 @@ class confirm_channel {
             handle(frame.payload.method, sent);
         } else if (frame.frame_type == AMQP_FRAME_HEADER) {
             const auto& properties = *static_cast<const amqp_basic_properties_t*>(frame.payload.properties.decoded);
-            if (sent != nullptr) {
-                sent->returned(text_of(properties.message_id), returned_topic_);
+            if (sent == nullptr || !sent->returned(text_of(properties.message_id), returned_topic_)) {
+                connection_.lose();
             }
         }
         connection_.release();

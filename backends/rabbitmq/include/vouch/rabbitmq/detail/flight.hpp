@@ -44,10 +44,9 @@ class flight {
     }
 
     /// A message came back. They come in the order in which they were sent, so a search begins where the last one ended.
-    void returned(std::string_view id, std::string_view topic) {
-        if (!mark_returned(returned_to_, id, topic)) {
-            mark_returned(0, id, topic);
-        }
+    /// Returns false if none is such a message; then a confirmation that follows may not be trusted.
+    [[nodiscard]] bool returned(std::string_view id, std::string_view topic) {
+        return mark_returned(returned_to_, id, topic) || mark_returned(0, id, topic);
     }
 
   private:
