@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <chrono>
 #include <fstream>
 #include <regex>
 #include <string>
 #include <vector>
+
+#include <vouch/relay.hpp>
 
 #include "server.hpp"
 
@@ -49,6 +52,12 @@ TEST_CASE("rabbitmq: a topology that no broker can have is refused") {
                     error_kind::invalid_argument, "is there twice");
     expect_sentence(refusal({.exchange = "e", .listeners = {{.queue = "q", .patterns = {""}}}}),
                     error_kind::invalid_argument, "a pattern of listener 0 is empty");
+}
+
+TEST_CASE("rabbitmq: the delivery limit outlasts an intake whose store is away for weeks") {
+    const vouch::intake_options intake;
+    const auto shortest = intake.backoff.max * (1 - intake.backoff.jitter);
+    CHECK(shortest * rabbitmq::topology{}.delivery_limit > std::chrono::hours(24 * 28));
 }
 
 TEST_CASE("rabbitmq: the permissions of a service match its objects and no others") {
