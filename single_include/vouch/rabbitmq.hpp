@@ -1578,7 +1578,7 @@ struct queue_argument {
 }
 
 /// Throws `invalid_argument` unless a broker can have these objects: names are valid UTF-8 of at most 255 bytes, also
-/// with their suffixes, and each queue is there once.
+/// with their suffixes, each queue is there once, and the two exchanges differ.
 inline void validate(const topology& t) {
     const auto refuse = [](const std::string& what) {
         throw error(error_kind::invalid_argument, "rabbitmq: topology: " + what);
@@ -1593,6 +1593,11 @@ inline void validate(const topology& t) {
     };
     expect("the exchange", t.exchange);
     expect("the dead-letter exchange", dead_letter_exchange(t));
+    if (dead_letter_exchange(t) == t.exchange) {
+        refuse("the dead-letter exchange is the exchange itself, so that a message that is set aside would be routed "
+               "again: " +
+               t.exchange);
+    }
     std::set<std::string> queues;
     for (std::size_t i = 0; i < t.listeners.size(); ++i) {
         const auto& l = t.listeners[i];
@@ -1744,10 +1749,21 @@ struct definition_options {
     service does = service::both;
 };
 
+namespace detail {
+
+inline void check(const topology& t, const definition_options& where) {
+    validate(t);
+    expect_name("vhost", where.vhost);
+    if (!where.user.empty()) {
+        expect_name("user", where.user);
+    }
+}
+
+} // namespace detail
+
 /// The definitions as JSON. Importing them changes nothing that exists.
 [[nodiscard]] inline std::string definitions_json(const topology& t, const definition_options& where = {}) {
-    validate(t);
-    detail::expect_name("vhost", where.vhost);
+    detail::check(t, where);
     const auto vhost = "\"vhost\": " + detail::json_quoted(where.vhost);
     const auto exchange = [&](const std::string& name, std::string_view type) {
         return "{\"name\": " + detail::json_quoted(name) + ", " + vhost + ", \"type\": \"" + std::string(type) +
@@ -1792,8 +1808,7 @@ struct definition_options {
 /// Resources of Terraform's provider `cyrilgdn/rabbitmq`. Their names begin with the label, which must be an identifier.
 [[nodiscard]] inline std::string terraform(const topology& t, const definition_options& where = {},
                                            std::string_view label = "vouch") {
-    validate(t);
-    detail::expect_name("vhost", where.vhost);
+    detail::check(t, where);
     detail::expect_identifier("label", label);
     const auto vhost = detail::hcl_quoted(where.vhost);
     std::string out;

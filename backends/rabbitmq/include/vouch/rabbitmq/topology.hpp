@@ -85,7 +85,7 @@ struct queue_argument {
 }
 
 /// Throws `invalid_argument` unless a broker can have these objects: names are valid UTF-8 of at most 255 bytes, also
-/// with their suffixes, and each queue is there once.
+/// with their suffixes, each queue is there once, and the two exchanges differ.
 inline void validate(const topology& t) {
     const auto refuse = [](const std::string& what) {
         throw error(error_kind::invalid_argument, "rabbitmq: topology: " + what);
@@ -100,6 +100,11 @@ inline void validate(const topology& t) {
     };
     expect("the exchange", t.exchange);
     expect("the dead-letter exchange", dead_letter_exchange(t));
+    if (dead_letter_exchange(t) == t.exchange) {
+        refuse("the dead-letter exchange is the exchange itself, so that a message that is set aside would be routed "
+               "again: " +
+               t.exchange);
+    }
     std::set<std::string> queues;
     for (std::size_t i = 0; i < t.listeners.size(); ++i) {
         const auto& l = t.listeners[i];
