@@ -25,6 +25,12 @@ TEST_CASE("rabbitmq: an address is a URL, its parts, or a URL of which parts are
     CHECK(parts_of({.tls = {.enabled = true, .ca_file = "ca.pem"}}) == "localhost 5671 / guest guest tls");
     CHECK(parts_of({.url = "amqp://mq.example:7", .tls = {.enabled = true, .ca_file = "ca.pem"}}) ==
           "mq.example 7 / guest guest tls");
+    // A port that is given is used, also if it is the usual one without TLS.
+    CHECK(parts_of({.url = "amqps://ada:x@mq.example:5672/", .tls = {.ca_file = "ca.pem"}}) ==
+          "mq.example 5672 / ada x tls");
+    CHECK(parts_of({.url = "amqp://mq.example:5672", .tls = {.enabled = true, .ca_file = "ca.pem"}}) ==
+          "mq.example 5672 / guest guest tls");
+    CHECK(parts_of({.url = "amqps://ada:x@[::1]/v", .tls = {.ca_file = "ca.pem"}}) == "::1 5671 v ada x tls");
     CHECK(parts_of({.url = "amqp://ada:x@mq.example", .port = 9, .user = "bob", .password = "y"}) ==
           "mq.example 9 / bob y");
 }

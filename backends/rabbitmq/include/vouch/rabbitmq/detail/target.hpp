@@ -32,6 +32,16 @@ inline void expect_span(std::string_view option, std::chrono::milliseconds span)
     }
 }
 
+/// Whether the URL has a port: rabbitmq-c does not say whether a port is the URL's or its own default.
+[[nodiscard]] inline bool has_port(std::string_view url) noexcept {
+    const auto scheme = url.find("://");
+    auto authority = scheme == std::string_view::npos ? std::string_view{} : url.substr(scheme + 3);
+    authority = authority.substr(0, authority.find('/'));
+    authority.remove_prefix(authority.rfind('@') + 1);
+    const auto last = authority.find_last_of(":]"); // an address of IPv6 is in brackets
+    return last != std::string_view::npos && authority[last] == ':';
+}
+
 /// The parts of the URL, which are in `text` afterwards.
 [[nodiscard]] inline amqp_connection_info parse_url(std::string& text) {
     amqp_connection_info out{};
@@ -51,6 +61,7 @@ inline void expect_span(std::string_view option, std::chrono::milliseconds span)
 /// Where to connect, and how.
 struct target : connection_options {
     explicit target(const connection_options& given) : connection_options(given) {
+        const bool is_port_given = has_port(url);
         const auto parsed = parse_url(url);
         const auto take = [](std::string& part, const char* other, const char* usual) {
             if (part.empty()) {
@@ -65,7 +76,7 @@ struct target : connection_options {
         constexpr int plain_port = 5672;
         constexpr int tls_port = 5671;
         if (port == 0) {
-            port = tls.enabled && parsed.port == plain_port ? tls_port : parsed.port;
+            port = is_port_given ? parsed.port : tls.enabled ? tls_port : plain_port;
         }
         url.clear();
         check();
