@@ -159,8 +159,9 @@ struct tls_options {
 
 /// A member that is set is used in place of the URL's part.
 struct connection_options {
-    std::string
-        url{}; ///< `amqp://user:password@host:port/vhost`, or `amqps://`; a vhost `/` is written `%2f` or left out
+    /// `amqp://user:password@host:port/vhost`, or `amqps://`. A vhost `/` is written `%2f` or left out. Special characters
+    /// are `%01` to `%7F`: set the members for others. A user or a password that is left out or empty is `guest`.
+    std::string url{};
     std::string host{};                 ///< default: localhost
     int port = 0;                       ///< default: 5672, with TLS 5671
     std::string vhost{};                ///< default: /
@@ -244,11 +245,13 @@ inline void expect_span(std::string_view option, std::chrono::milliseconds span)
     if (text.empty()) {
         return out;
     }
-    // rabbitmq-c would take the parameters for a part of the virtual host.
+    // rabbitmq-c would take the parameters for a part of the virtual host, and end a part at a zero byte.
     if (text.find('?') != std::string::npos || text.find('\0') != std::string::npos ||
-        amqp_parse_url(text.data(), &out) != AMQP_STATUS_OK) {
+        text.find("%00") != std::string::npos || amqp_parse_url(text.data(), &out) != AMQP_STATUS_OK) {
         refuse_option("connection.url", "is not valid; it must be amqp://user:password@host:port/vhost or begin with "
-                                        "amqps://, with special characters as %XX and without parameters");
+                                        "amqps://, with special characters as %XX, ASCII only and without parameters; "
+                                        "the members user, password and "
+                                        "vhost take any text");
     }
     return out;
 }
