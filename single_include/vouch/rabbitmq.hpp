@@ -145,7 +145,7 @@ namespace vouch {
 inline namespace v0 {
 namespace rabbitmq {
 
-/// Used if the URL begins with `amqps://` or `enabled` is set.
+/// Used if the URL begins with `amqps://` or `enabled` is set; otherwise a file that is named here is refused.
 struct tls_options {
     bool enabled = false;
     /// The certificates that may have signed the broker's, in PEM. Required unless `verify_peer` is false. Debian keeps the
@@ -304,6 +304,10 @@ struct target : connection_options {
         expect_span("connection.connect_limit", connect_limit);
         expect_span("connection.reconnect_wait_min", reconnect_wait_min);
         expect_span("connection.reconnect_wait_max", reconnect_wait_max);
+        if (!tls.enabled && !(tls.ca_file.empty() && tls.certificate_file.empty() && tls.key_file.empty())) {
+            refuse_option("connection.tls", "names files, and TLS is off, so that the password would be sent in plain "
+                                            "text; set tls.enabled, or begin the URL with amqps://");
+        }
         if (tls.enabled && tls.verify_peer && tls.ca_file.empty()) {
             refuse_option("connection.tls.ca_file",
                           "is empty, so that no broker could be trusted; name a file with the "

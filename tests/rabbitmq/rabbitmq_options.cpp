@@ -67,6 +67,8 @@ TEST_CASE("rabbitmq: an option that is not allowed is named, and the password is
     expect(at({.heartbeat = -1s}), "connection.heartbeat is -1 s");
     expect(at({.connect_limit = 0ms}), "connection.connect_limit is 0 ms");
     expect(at({.reconnect_wait_max = 25h}), "connection.reconnect_wait_max is 90000000 ms");
+    expect(at({.url = "amqp://a:hunter2@b", .tls = {.ca_file = "c"}}), "connection.tls names files, and TLS is off");
+    expect(at({.tls = {.certificate_file = "c", .key_file = "k"}}), "connection.tls names files, and TLS is off");
     expect(at({.tls = {.enabled = true}}), "connection.tls.ca_file is empty");
     expect(at({.tls = {.enabled = true, .ca_file = "c", .key_file = "k"}}), "certificate_file and key_file");
 }

@@ -14,7 +14,7 @@ namespace vouch {
 inline namespace v0 {
 namespace rabbitmq {
 
-/// Used if the URL begins with `amqps://` or `enabled` is set.
+/// Used if the URL begins with `amqps://` or `enabled` is set; otherwise a file that is named here is refused.
 struct tls_options {
     bool enabled = false;
     /// The certificates that may have signed the broker's, in PEM. Required unless `verify_peer` is false. Debian keeps the
