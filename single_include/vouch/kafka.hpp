@@ -1479,7 +1479,9 @@ class publish_call {
         confirmations_.resize(messages_.size());
         for (std::size_t i = 0; i < messages_.size(); ++i) {
             topic_of_[i] = topics_.find(messages_[i]);
-            if (topic_of_[i].empty()) {
+            if (messages_[i].id.empty()) { // its receiver would take it for a message of another program
+                confirmations_[i] = {confirmation::kind::refused, "invalid_message"};
+            } else if (topic_of_[i].empty()) {
                 confirmations_[i] = {confirmation::kind::refused, "unroutable"};
             } else if (!is_topic_name(topic_of_[i])) {
                 confirmations_[i] = {confirmation::kind::refused, "invalid_topic"};
