@@ -4,7 +4,8 @@
 //
 //   exchange (topic)  --pattern-->  queue (quorum)  --rejected-->  dead-letter exchange (direct)  -->  queue.dlq (quorum)
 //
-// A dead-letter queue gets what can never be stored, and what was delivered `delivery_limit` times without an answer.
+// A dead-letter queue gets what is set aside, because it can never be stored; what was delivered `delivery_limit` times without
+// an acknowledgement; and what expires in the queue.
 #pragma once
 
 #include <cstddef>
