@@ -85,11 +85,16 @@ TEST_CASE("kafka consumer: foreign messages have a stable id, and unreadable one
     vouch::kafka::consumer consumer(options);
     const auto arrived = receive(consumer, 3);
     REQUIRE(arrived.size() == 3);
+    const auto id = arrived[0].message.id;
+    CHECK(id.starts_with("orders/0/0/1")); // topic, partition, offset and the time of the record
     CHECK(arrived[0].message ==
-          vouch::message{.id = "orders/0/0", .topic = "orders", .lane = "order-7", .headers = {{"trace", "abc"}}});
+          vouch::message{.id = id, .topic = "orders", .lane = "order-7", .headers = {{"trace", "abc"}}});
     CHECK(arrived[1].malformed == "malformed_properties");
-    CHECK(arrived[1].message.id == "orders/0/1");
+    CHECK(arrived[1].message.id.starts_with("orders/0/1/1"));
     CHECK(arrived[2].message == vouch::message{.id = "own", .topic = "payment.charge"});
+    options.group = "other";
+    vouch::kafka::consumer other(options);
+    CHECK(ids_of(receive(other, 3)) == ids_of(arrived));
     consumer.acknowledge(arrived);
 }
 
