@@ -248,9 +248,9 @@ void an_interrupted_act_is_finished_by_another(Operated& o, int count) {
     // Below the others, so that it does not finish before it is seen.
     const auto call = "nice -n 19 " + std::string(VOUCH_TOOL) + " requeue --yes --queue bulk " + o.at;
     // Interrupt it as soon as the first commits are seen.
-    const auto first =
-        ask(call + " & pid=$!; while [ $(" + std::string(VOUCH_TOOL) + " list --limit 1 --state pending --queue bulk " +
-            o.at + " | wc -l) = 0 ]; do :; done; kill -INT $pid; wait $pid");
+    const auto first = ask(call + " & pid=$!; looks=0; while [ $looks -lt 1000 ] && [ $(" + std::string(VOUCH_TOOL) +
+                           " list --limit 1 --state pending --queue bulk " + o.at +
+                           " | wc -l) = 0 ]; do looks=$((looks + 1)); done; kill -INT $pid; wait $pid");
     CHECK(first.code == 1);
     CHECK(says(first, "interrupted; the same command does the rest, and --after "));
     const auto done = o.store.counts("bulk").live();

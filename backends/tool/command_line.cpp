@@ -92,6 +92,7 @@ arguments parse(const std::vector<std::string>& words) {
                                                                       set(out, value);
                                                                   }
                                                               })
+                ->allow_extra_args(false)
                 ->expected(1)
                 ->multi_option_policy(o.is_repeatable ? CLI::MultiOptionPolicy::TakeAll
                                                       : CLI::MultiOptionPolicy::Throw);

@@ -214,7 +214,7 @@ struct consumer_options {
     std::size_t unacknowledged_bytes_max = 64 * 1024 * 1024;
     /// How many KiB librdkafka fetches ahead. 1 to 2,097,151.
     std::size_t queue_kbytes = 16 * 1024;
-    /// How long a commit of offsets may take. 10 ms to 15 minutes.
+    /// How long a commit of offsets may take, and leaving the group. 10 ms to 15 minutes.
     std::chrono::milliseconds commit_limit{10'000};
     /// Whether the Kafka key of a message that no vouch publisher has sent becomes its lane.
     bool lane_from_key = false;
@@ -244,16 +244,32 @@ struct owned_setting {
 struct client_events {
     log_function log{};
     rd_kafka_resp_err_t last_error = RD_KAFKA_RESP_ERR_NO_ERROR; ///< of the connections, since it was last cleared
+    bool is_refused = false; ///< a broker has refused to authenticate this client, since it was last cleared
 
     /// Keeps the error that says most: a wrong password or certificate is a cause, unreachable brokers are its consequence,
     /// and one lost connection need not mean anything.
-    void note(rd_kafka_resp_err_t error) noexcept {
+    void note(rd_kafka_resp_err_t error, std::string_view text) noexcept {
         if (weight(error) >= weight(last_error)) {
             last_error = error;
         }
+        is_refused = is_refused || is_refusal(error, text);
+    }
+    void clear() noexcept {
+        last_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+        is_refused = false;
     }
 
   private:
+    /// librdkafka has one code for a password that is refused and for a connection that is lost meanwhile. The text of the
+    /// latter has the name of an error that no broker has reported.
+    [[nodiscard]] static bool is_refusal(rd_kafka_resp_err_t error, std::string_view text) noexcept {
+        switch (error) {
+        case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+        case RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM: return true;
+        case RD_KAFKA_RESP_ERR__AUTHENTICATION: return text.find("failed: Local: ") == std::string_view::npos;
+        default: return false;
+        }
+    }
     [[nodiscard]] static int weight(rd_kafka_resp_err_t error) noexcept {
         switch (error) {
         case RD_KAFKA_RESP_ERR_NO_ERROR: return 0;
@@ -367,19 +383,31 @@ namespace vouch {
 inline namespace v0 {
 namespace kafka::detail {
 
+/// A delivered message of one partition.
+struct ledger_place {
+    std::int64_t offset = 0;
+    std::uint64_t cuts = 0; ///< how often the partition had been cut by then: offsets are used again
+};
+
 class offset_ledger {
   public:
     /// The message at this offset goes to the application. Offsets grow, unless the partition was cut and begins anew:
     /// then nothing of what was delivered before can be committed any more.
-    void deliver(std::int64_t offset) {
-        if (!slots_.empty() && offset <= slots_.back().offset) {
+    ledger_place deliver(std::int64_t offset) {
+        if ((!slots_.empty() && offset <= slots_.back().offset) || (next_ && offset < *next_)) {
             slots_.clear();
             next_.reset();
+            ++cuts_;
         }
         slots_.push_back({offset, false});
+        return {offset, cuts_};
     }
 
-    void acknowledge(std::int64_t offset) {
+    void acknowledge(const ledger_place& place) {
+        if (place.cuts != cuts_) {
+            return;
+        }
+        const auto offset = place.offset;
         const auto at = std::lower_bound(slots_.begin(), slots_.end(), offset,
                                          [](const slot& s, std::int64_t wanted) { return s.offset < wanted; });
         if (at == slots_.end() || at->offset != offset) {
@@ -407,6 +435,7 @@ class offset_ledger {
     };
     std::deque<slot> slots_; // by offset; the first is not acknowledged
     std::optional<std::int64_t> next_;
+    std::uint64_t cuts_ = 0;
 };
 
 } // namespace kafka::detail
@@ -435,9 +464,9 @@ class unacknowledged {
     /// Keeps the record and returns its tag. Tags grow and are never used twice.
     [[nodiscard]] tag hold(message_handle record) {
         partition_name where{rd_kafka_topic_name(record->rkt), record->partition};
-        ledgers_[where].deliver(record->offset);
+        const auto place = ledgers_[where].deliver(record->offset);
         bytes_ += record->len;
-        held_.emplace(++last_, kept{std::move(where), std::move(record)});
+        held_.emplace(++last_, kept{std::move(where), place, std::move(record)});
         return last_;
     }
 
@@ -450,7 +479,7 @@ class unacknowledged {
     void acknowledge(tag t) {
         const auto at = held_.find(t);
         if (at != held_.end()) {
-            ledgers_[at->second.where].acknowledge(at->second.record->offset);
+            ledgers_[at->second.where].acknowledge(at->second.place);
             again_.erase(t);
             release(at);
         }
@@ -505,6 +534,7 @@ class unacknowledged {
   private:
     struct kept {
         partition_name where{};
+        ledger_place place{};
         message_handle record{};
     };
 
@@ -550,10 +580,10 @@ inline constexpr auto owned_by_consumer = std::to_array<owned_setting>({
     return rd_kafka_version() >= first_mended ? "cooperative-sticky" : "range,roundrobin";
 }
 
-/// The error as an exception. A wrong password stays wrong; all other errors may pass.
-[[nodiscard]] inline error error_of(rd_kafka_resp_err_t code, const std::string& doing) {
+/// The error as an exception. A password that a broker has refused stays wrong; all other errors may pass.
+[[nodiscard]] inline error error_of(rd_kafka_resp_err_t code, const std::string& doing, bool is_refused = false) {
     const auto word = answer_of(code).code;
-    return {word == "not_authenticated" ? error_kind::invalid_argument : error_kind::io,
+    return {is_refused ? error_kind::invalid_argument : error_kind::io,
             "kafka: " + doing + ": " + rd_kafka_err2str(code) + " (" + rd_kafka_err2name(code) + ")",
             {.code = code, .text_code = word}};
 }
@@ -576,10 +606,14 @@ class group_member {
     }
     group_member(const group_member&) = delete;
     group_member& operator=(const group_member&) = delete;
+    /// Leaves the group, and takes at most `commit_limit` for it; librdkafka gives the request that it has sent then 5 s. If
+    /// the cluster does not answer in time, the group finds out by its session timeout.
     ~group_member() {
         messages_.drop_all(); // librdkafka waits for its records
         if (client_) {
-            rd_kafka_consumer_close(client_.get());
+            leave();
+            // Without the flag it would leave once more, and wait for the cluster without a limit.
+            rd_kafka_destroy_flags(client_.release(), RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
         }
     }
 
@@ -628,7 +662,9 @@ class group_member {
 
     /// What the connections have reported since it was cleared.
     [[nodiscard]] rd_kafka_resp_err_t connection_error() const noexcept { return events_.last_error; }
-    void clear_connection_error() noexcept { events_.last_error = RD_KAFKA_RESP_ERR_NO_ERROR; }
+    /// Whether a broker has refused to authenticate this client.
+    [[nodiscard]] bool is_refused() const noexcept { return events_.is_refused; }
+    void clear_connection_error() noexcept { events_.clear(); }
     [[nodiscard]] rd_kafka_t* handle() const noexcept { return client_.get(); }
 
   private:
@@ -649,6 +685,20 @@ class group_member {
         rd_kafka_conf_set_rebalance_cb(conf.get(), &rebalance);
         rd_kafka_conf_set_error_cb(conf.get(), &note_error);
         return std::move(conf).create(RD_KAFKA_CONSUMER);
+    }
+
+    void leave() noexcept {
+        const auto until = std::chrono::steady_clock::now() + commit_limit_;
+        const queue_handle events(rd_kafka_queue_new(client_.get()));
+        const error_handle failure(rd_kafka_consumer_close_queue(client_.get(), events.get()));
+        while (!failure && rd_kafka_consumer_closed(client_.get()) == 0 && std::chrono::steady_clock::now() < until) {
+            constexpr int step_ms = 50;
+            const event_handle event(rd_kafka_queue_poll(events.get(), step_ms));
+            if (event && rd_kafka_event_type(event.get()) == RD_KAFKA_EVENT_REBALANCE) {
+                rebalance(client_.get(), rd_kafka_event_error(event.get()),
+                          rd_kafka_event_topic_partition_list(event.get()), static_cast<client_events*>(&events_));
+            }
+        }
     }
 
     [[nodiscard]] partitions_handle offsets_to_commit() {
@@ -679,8 +729,8 @@ class group_member {
     [[nodiscard]] static group_member& member_of(void* opaque) noexcept {
         return *static_cast<member_events&>(*static_cast<client_events*>(opaque)).member;
     }
-    static void note_error(rd_kafka_t* /*client*/, int code, const char* /*text*/, void* opaque) {
-        member_of(opaque).events_.note(static_cast<rd_kafka_resp_err_t>(code));
+    static void note_error(rd_kafka_t* /*client*/, int code, const char* text, void* opaque) {
+        member_of(opaque).events_.note(static_cast<rd_kafka_resp_err_t>(code), text);
     }
     static void rebalance(rd_kafka_t* /*client*/, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions,
                           void* opaque) {
@@ -811,14 +861,22 @@ struct record_headers {
     return out;
 }
 
-/// The record of a program that does not use vouch gets an id that is the same each time it is delivered.
+/// The id of a record of a program that does not use vouch: the same each time it is delivered. The time tells it from a
+/// record at the same offset of a topic that was deleted and created again.
+[[nodiscard]] inline std::string foreign_id(const rd_kafka_message_t& record) {
+    rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+    const auto at = rd_kafka_message_timestamp(&record, &type);
+    const auto place = source_of(record) + "/" + std::to_string(record.offset);
+    return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? place : place + "/" + std::to_string(at);
+}
+
 [[nodiscard]] inline received read_record(const rd_kafka_message_t& record, bool lane_from_key) {
     received out;
     auto headers = read_headers(record);
     out.source = source_of(record);
     out.message.payload = bytes_of(record.payload, record.len);
     const bool is_foreign = headers.id.empty();
-    out.message.id = is_foreign ? out.source + "/" + std::to_string(record.offset) : std::move(headers.id);
+    out.message.id = is_foreign ? foreign_id(record) : std::move(headers.id);
     out.message.topic = headers.topic.empty() ? rd_kafka_topic_name(record.rkt) : std::move(headers.topic);
     if (!read_properties(std::move(headers.properties), out.message)) {
         out.malformed = "malformed_properties";
@@ -892,11 +950,12 @@ class consumer {
     }
     consumer(const consumer&) = delete;
     consumer& operator=(const consumer&) = delete;
-    /// Commits what is acknowledged, as far as that was not possible before, and leaves the group.
+    /// Commits what is acknowledged, as far as that was not possible before, and leaves the group. Each of the two takes at
+    /// most `commit_limit`, and librdkafka may wait 5 s longer for the cluster's answer.
     ~consumer() { leave(); }
 
     /// See the concept `vouch::consumer`. A message that was given back comes first, with `is_redelivered`. Throws `io` if
-    /// no broker can be reached in `at_most`, or a topic does not exist; `invalid_argument` if authentication fails.
+    /// no broker can be reached in `at_most`, or a topic does not exist; `invalid_argument` if a broker refuses to authenticate.
     [[nodiscard]] std::vector<received> receive(std::size_t limit, duration at_most, const std::stop_token& stop) {
         if (is_cancelled_ || limit == 0) {
             return {};
@@ -938,7 +997,7 @@ class consumer {
     void set_aside(std::span<const received> some) { acknowledge(some); }
 
     /// Ends the delivery. The consumer leaves the group when all received messages are acknowledged or given back, and at
-    /// the latest in its destructor.
+    /// the latest in its destructor. Leaving takes as long as the destructor may.
     void cancel() {
         is_cancelled_ = true;
         if (member_) {
@@ -999,10 +1058,27 @@ class consumer {
         return read(tags, given_back);
     }
 
+    /// Stays in the group while there is no room for more messages. A record that was on its way is held, and the next
+    /// `receive` returns it behind those that were given back.
+    void stay(detail::group_member& member) {
+        member.set_paused(true);
+        if (auto record = poll(member, std::chrono::milliseconds(0))) {
+            if (record->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                messages_.give_back(messages_.hold(std::move(record)));
+            } else {
+                (void)note_error(*record);
+            }
+        }
+    }
+
     /// Waits for the first message in short steps, to notice `stop`. Takes what else is there.
     void gather(detail::group_member& member, std::vector<std::uint64_t>& tags, std::size_t limit, deadline until,
                 const std::stop_token& stop) {
         using std::chrono::milliseconds;
+        if (tags.size() >= limit || (!tags.empty() && !has_room())) {
+            stay(member);
+            return;
+        }
         member.set_paused(!has_room());
         while (tags.size() < limit && (tags.empty() || has_room())) {
             const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
@@ -1059,8 +1135,10 @@ class consumer {
     static void throw_if_unreachable(const detail::group_member& member, bool is_over) {
         const auto code = member.connection_error();
         const auto word = answer_of(code).code;
-        if (word == "not_authenticated" || (is_over && (word == "brokers_unreachable" || word == "tls_failed"))) {
-            throw detail::error_of(code, "receive");
+        const bool is_refused = member.is_refused() && word == "not_authenticated";
+        if (is_refused ||
+            (is_over && (word == "brokers_unreachable" || word == "tls_failed" || word == "not_authenticated"))) {
+            throw detail::error_of(code, "receive", is_refused);
         }
     }
 
@@ -1293,8 +1371,8 @@ class producer {
     static void report(rd_kafka_t* /*client*/, const rd_kafka_message_t* record, void* opaque) {
         events_of(opaque).reports.arrive(record->_private, record->err);
     }
-    static void note_error(rd_kafka_t* /*client*/, int error, const char* /*text*/, void* opaque) {
-        events_of(opaque).note(static_cast<rd_kafka_resp_err_t>(error));
+    static void note_error(rd_kafka_t* /*client*/, int error, const char* text, void* opaque) {
+        events_of(opaque).note(static_cast<rd_kafka_resp_err_t>(error), text);
     }
 
     client_handle client_;
@@ -1386,7 +1464,7 @@ class publish_call {
           topic_of_(messages.size()), answers_(messages.size()) {}
 
     [[nodiscard]] std::vector<confirmation> run() && {
-        events_.last_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+        events_.clear();
         route_all();
         producer_.ask_again(until_);
         const bool was_idle = producer_.is_idle();
@@ -1409,7 +1487,9 @@ class publish_call {
         confirmations_.resize(messages_.size());
         for (std::size_t i = 0; i < messages_.size(); ++i) {
             topic_of_[i] = topics_.find(messages_[i]);
-            if (topic_of_[i].empty()) {
+            if (messages_[i].id.empty()) { // its receiver would take it for a message of another program
+                confirmations_[i] = {confirmation::kind::refused, "invalid_message"};
+            } else if (topic_of_[i].empty()) {
                 confirmations_[i] = {confirmation::kind::refused, "unroutable"};
             } else if (!is_topic_name(topic_of_[i])) {
                 confirmations_[i] = {confirmation::kind::refused, "invalid_topic"};
@@ -1472,7 +1552,7 @@ class publish_call {
 
     /// A wrong password stays wrong. librdkafka would try again until the end of the call.
     void check_password() const {
-        if (answer_of(events_.last_error).code != "not_authenticated" || events_.reports.has_success()) {
+        if (!events_.is_refused || events_.reports.has_success()) {
             return;
         }
         throw error(

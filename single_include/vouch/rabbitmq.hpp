@@ -145,7 +145,7 @@ namespace vouch {
 inline namespace v0 {
 namespace rabbitmq {
 
-/// Used if the URL begins with `amqps://` or `enabled` is set.
+/// Used if the URL begins with `amqps://` or `enabled` is set; otherwise a file that is named here is refused.
 struct tls_options {
     bool enabled = false;
     /// The certificates that may have signed the broker's, in PEM. Required unless `verify_peer` is false. Debian keeps the
@@ -159,8 +159,9 @@ struct tls_options {
 
 /// A member that is set is used in place of the URL's part.
 struct connection_options {
-    std::string
-        url{}; ///< `amqp://user:password@host:port/vhost`, or `amqps://`; a vhost `/` is written `%2f` or left out
+    /// `amqp://user:password@host:port/vhost`, or `amqps://`. A vhost `/` is written `%2f` or left out. Special characters
+    /// are `%01` to `%7F`: set the members for others. A user or a password that is left out or empty is `guest`.
+    std::string url{};
     std::string host{};                 ///< default: localhost
     int port = 0;                       ///< default: 5672, with TLS 5671
     std::string vhost{};                ///< default: /
@@ -227,6 +228,16 @@ inline void expect_span(std::string_view option, std::chrono::milliseconds span)
     }
 }
 
+/// Whether the URL has a port: rabbitmq-c does not say whether a port is the URL's or its own default.
+[[nodiscard]] inline bool has_port(std::string_view url) noexcept {
+    const auto scheme = url.find("://");
+    auto authority = scheme == std::string_view::npos ? std::string_view{} : url.substr(scheme + 3);
+    authority = authority.substr(0, authority.find('/'));
+    authority.remove_prefix(authority.rfind('@') + 1);
+    const auto last = authority.find_last_of(":]"); // an address of IPv6 is in brackets
+    return last != std::string_view::npos && authority[last] == ':';
+}
+
 /// The parts of the URL, which are in `text` afterwards.
 [[nodiscard]] inline amqp_connection_info parse_url(std::string& text) {
     amqp_connection_info out{};
@@ -234,11 +245,13 @@ inline void expect_span(std::string_view option, std::chrono::milliseconds span)
     if (text.empty()) {
         return out;
     }
-    // rabbitmq-c would take the parameters for a part of the virtual host.
+    // rabbitmq-c would take the parameters for a part of the virtual host, and end a part at a zero byte.
     if (text.find('?') != std::string::npos || text.find('\0') != std::string::npos ||
-        amqp_parse_url(text.data(), &out) != AMQP_STATUS_OK) {
+        text.find("%00") != std::string::npos || amqp_parse_url(text.data(), &out) != AMQP_STATUS_OK) {
         refuse_option("connection.url", "is not valid; it must be amqp://user:password@host:port/vhost or begin with "
-                                        "amqps://, with special characters as %XX and without parameters");
+                                        "amqps://, with special characters as %XX, ASCII only and without parameters; "
+                                        "the members user, password and "
+                                        "vhost take any text");
     }
     return out;
 }
@@ -246,6 +259,7 @@ inline void expect_span(std::string_view option, std::chrono::milliseconds span)
 /// Where to connect, and how.
 struct target : connection_options {
     explicit target(const connection_options& given) : connection_options(given) {
+        const bool is_port_given = has_port(url);
         const auto parsed = parse_url(url);
         const auto take = [](std::string& part, const char* other, const char* usual) {
             if (part.empty()) {
@@ -260,7 +274,7 @@ struct target : connection_options {
         constexpr int plain_port = 5672;
         constexpr int tls_port = 5671;
         if (port == 0) {
-            port = tls.enabled && parsed.port == plain_port ? tls_port : parsed.port;
+            port = is_port_given ? parsed.port : tls.enabled ? tls_port : plain_port;
         }
         url.clear();
         check();
@@ -290,6 +304,10 @@ struct target : connection_options {
         expect_span("connection.connect_limit", connect_limit);
         expect_span("connection.reconnect_wait_min", reconnect_wait_min);
         expect_span("connection.reconnect_wait_max", reconnect_wait_max);
+        if (!tls.enabled && !(tls.ca_file.empty() && tls.certificate_file.empty() && tls.key_file.empty())) {
+            refuse_option("connection.tls", "names files, and TLS is off, so that the password would be sent in plain "
+                                            "text; set tls.enabled, or begin the URL with amqps://");
+        }
         if (tls.enabled && tls.verify_peer && tls.ca_file.empty()) {
             refuse_option("connection.tls.ca_file",
                           "is empty, so that no broker could be trusted; name a file with the "
@@ -382,8 +400,26 @@ inline constexpr std::array replies{
     return {code, error_kind::io, "broker_error", "the broker reports an error"};
 }
 
-[[nodiscard]] inline error error_of_reply(int code, std::string_view doing) {
-    const auto meaning = meaning_of(code);
+/// The meaning of a code with the broker's text. RabbitMQ has no code of its own for limits of connections and channels.
+[[nodiscard]] constexpr reply_meaning meaning_of(int code, std::string_view text) noexcept {
+    if (code == 530 && text.find(" limit ") != std::string_view::npos) {
+        return {code, error_kind::busy, "not_allowed",
+                "the virtual host, the user or the node has as many connections as its limit allows"};
+    }
+    return meaning_of(code);
+}
+
+/// The meaning of a code with which the broker ends a consumer that has been running: it has accepted its arguments.
+[[nodiscard]] constexpr reply_meaning meaning_of_end(int code) noexcept {
+    if (code == 406) {
+        return {code, error_kind::io, "precondition_failed",
+                "the broker has ended the channel, as when a message is not acknowledged within its consumer_timeout"};
+    }
+    return meaning_of(code);
+}
+
+[[nodiscard]] inline error error_of_reply(const reply_meaning& meaning, std::string_view doing) {
+    const auto code = meaning.code;
     std::string message = "rabbitmq: ";
     message.append(doing).append(": ").append(meaning.text).append(" (reply code ").append(std::to_string(code)) += ')';
     return {meaning.kind, message, {.code = code}};
@@ -494,6 +530,8 @@ class connection {
     [[nodiscard]] bool is_open() const noexcept { return is_open_; }
     void lose() noexcept { is_open_ = false; }
     [[nodiscard]] amqp_connection_state_t state() const noexcept { return state_; }
+    /// The largest frame that may be sent: the broker's limit may be smaller than ours.
+    [[nodiscard]] std::size_t frame_size() const noexcept { return frame_size_; }
 
     /// The next frame. It is valid until `release`.
     [[nodiscard]] io next(amqp_frame_t& frame, steady::time_point end) noexcept {
@@ -511,7 +549,7 @@ class connection {
     /// Frees the frames that have been handled.
     void release() noexcept { amqp_maybe_release_buffers(state_); }
 
-    /// Sends a frame of at most `frame_size_max` once there is room for it.
+    /// Sends a frame of at most `frame_size()` once there is room for it.
     [[nodiscard]] io send(const amqp_frame_t& frame, steady::time_point end) noexcept {
         if (!is_open_) {
             return io::lost;
@@ -651,6 +689,16 @@ class connection {
                 {.code = status});
         }
         expect(reply, "connect to " + to.where() + ", vhost " + to.vhost);
+        const int agreed = amqp_get_frame_max(state_);
+        frame_size_ = std::min(frame_size_max, static_cast<std::size_t>(agreed));
+        // RabbitMQ sends a header frame that is larger than agreed if the message filled it and the broker has added headers,
+        // such as the count of its deliveries. rabbitmq-c would end the connection, each time the message comes.
+        constexpr int added_max = 64 * 1024;
+        const int tuned =
+            amqp_tune_connection(state_, amqp_get_channel_max(state_), agreed + added_max, amqp_get_heartbeat(state_));
+        if (tuned != AMQP_STATUS_OK) {
+            throw error_of_status(tuned, "connect to " + to.where());
+        }
     }
 
     /// Throws unless the reply is good. The connection is lost then: what the broker still sends is not for the next call.
@@ -663,10 +711,12 @@ class connection {
             const bool is_socket = reply.library_error == AMQP_STATUS_SOCKET_ERROR; // of a connection, so it was lost
             throw error_of_status(is_socket ? AMQP_STATUS_CONNECTION_CLOSED : reply.library_error, doing);
         }
-        const int code = reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD
-                             ? static_cast<const amqp_channel_close_t*>(reply.reply.decoded)->reply_code
-                             : static_cast<const amqp_connection_close_t*>(reply.reply.decoded)->reply_code;
-        throw error_of_reply(code, doing);
+        if (reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
+            const auto& close = *static_cast<const amqp_channel_close_t*>(reply.reply.decoded);
+            throw error_of_reply(meaning_of(close.reply_code, text_of(close.reply_text)), doing);
+        }
+        const auto& close = *static_cast<const amqp_connection_close_t*>(reply.reply.decoded);
+        throw error_of_reply(meaning_of(close.reply_code, text_of(close.reply_text)), doing);
     }
 
     [[nodiscard]] bool is_writable(steady::time_point end) const noexcept {
@@ -683,6 +733,7 @@ class connection {
 
     steady::duration limit_;
     amqp_connection_state_t state_;
+    std::size_t frame_size_ = frame_size_max;
     bool is_open_ = false;
 };
 
@@ -699,7 +750,7 @@ class connection {
 //  - headers whose names ascend, each once, need nothing more;
 //  - otherwise the field `vouch-order`, an array, has one item per header, in order: the name of the field that has the value,
 //    or an array of the name and the value of a header that has no field;
-//  - properties that are too large for one frame are at the beginning of the body instead, each as two texts with their
+//  - properties of more than half a frame are at the beginning of the body instead, each as two texts with their
 //    sizes in four bytes (big-endian), and the field `vouch-spilled` says how many bytes they have.
 
 namespace vouch {
@@ -749,13 +800,14 @@ inline void append_sized(std::string& out, std::string_view text) {
 /// The headers table of one message, and what is in front of its payload. What `table` returns points into this object.
 class written_headers {
   public:
-    explicit written_headers(const message& m) : properties_(properties_of(m)) {
+    /// The table fits into a frame of this size, together with the other properties and what a broker adds.
+    written_headers(const message& m, std::size_t frame_size) : properties_(properties_of(m)) {
         std::size_t size = 0;
         for (const auto& [name, value] : properties_) {
             // Twice: a name may also be in the list of the order.
             size += 2 * (name.size() + field_overhead) + value.size();
         }
-        if (size > fields_size_max) {
+        if (size > frame_size / 2) {
             spill();
         } else {
             fill(properties_.size() - m.headers.size());
@@ -769,7 +821,6 @@ class written_headers {
     [[nodiscard]] std::string_view spilled() const noexcept { return spilled_; }
 
   private:
-    static constexpr std::size_t fields_size_max = 24U * 1024U;
     static constexpr std::size_t field_overhead = 6;
     static constexpr std::size_t field_name_max = 255;
 
@@ -1004,9 +1055,10 @@ class incoming {
 
   private:
     [[nodiscard]] received complete() {
+        const bool is_readable = headers_.into(now_.message);
         if (is_too_large_) {
             now_.malformed = "message_too_large";
-        } else if (!headers_.into(now_.message)) {
+        } else if (!is_readable) {
             now_.malformed = "unreadable_headers";
         } else if (now_.message.id.empty()) {
             now_.malformed = "no_message_id";
@@ -1300,17 +1352,18 @@ class consumer {
             connection_->lose();
             break;
         case AMQP_CHANNEL_CLOSE_METHOD:
-            fault_ = detail::error_of_reply(static_cast<const amqp_channel_close_t*>(method.decoded)->reply_code,
-                                            "receive from queue " + options_.queue);
-            connection_->lose();
+            end_with(static_cast<const amqp_channel_close_t*>(method.decoded)->reply_code);
             break;
         case AMQP_CONNECTION_CLOSE_METHOD:
-            fault_ = detail::error_of_reply(static_cast<const amqp_connection_close_t*>(method.decoded)->reply_code,
-                                            "receive from queue " + options_.queue);
-            connection_->lose();
+            end_with(static_cast<const amqp_connection_close_t*>(method.decoded)->reply_code);
             break;
         default: break;
         }
+    }
+
+    void end_with(int reply_code) {
+        fault_ = detail::error_of_reply(detail::meaning_of_end(reply_code), "receive from queue " + options_.queue);
+        connection_->lose();
     }
 
     /// Returns these to the queue, and all that have arrived and were not received. Nothing is delivered afterwards.
@@ -1433,13 +1486,14 @@ class consumer {
         arrived_.clear();
         unsettled_.lose();
         incoming_.clear();
+        fault_.reset(); // it was this connection's
     }
 
     [[noreturn]] void lose_and_throw() {
+        const auto fault = std::exchange(fault_, std::nullopt);
         lose();
-        if (fault_) {
-            const auto fault = *std::exchange(fault_, std::nullopt);
-            throw fault;
+        if (fault) {
+            throw error(*fault);
         }
         throw error(error_kind::io, "rabbitmq: receive: the connection to " + target_.where() + " was lost");
     }
@@ -1472,7 +1526,8 @@ static_assert(vouch::consumer<consumer>);
 //
 //   exchange (topic)  --pattern-->  queue (quorum)  --rejected-->  dead-letter exchange (direct)  -->  queue.dlq (quorum)
 //
-// A dead-letter queue gets what can never be stored, and what was delivered `delivery_limit` times without an answer.
+// A dead-letter queue gets what is set aside, because it can never be stored; what was delivered `delivery_limit` times without
+// an acknowledgement; and what expires in the queue.
 
 namespace vouch {
 inline namespace v0 {
@@ -1491,10 +1546,12 @@ struct topology {
     std::string exchange{};
     std::vector<listener> listeners{};
     std::string dead_letter_exchange{}; ///< empty: the exchange's name and `.dlx`
-    /// After so many deliveries without an answer a message is dead-lettered, so that one that crashes its consumers ends.
-    /// Messages that are given back count too, so it must be larger than the number of times that a consumer gives a message
-    /// back while its store is away. 0: the broker's default, which is no limit before RabbitMQ 4.0 and 20 since.
-    std::uint32_t delivery_limit = 1000;
+    /// After so many deliveries without an acknowledgement a message is dead-lettered, so that one that crashes its consumers
+    /// ends. Every return to the queue counts, also of messages that were sent ahead (`prefetch`) and that no consumer has
+    /// looked at. An intake whose store is away gives messages back every 2.5 to 5 seconds, so that the default lasts for at
+    /// least 28 days with one intake, and 2.8 days with ten that share the queue. 0: the broker's default, which is no limit
+    /// before RabbitMQ 4.0 and 20 since.
+    std::uint32_t delivery_limit = 1'000'000;
     /// How many messages a queue holds at most. A full queue rejects what is published to it (`nacked`), so that messages wait
     /// in the store of the sender. 0: no limit.
     std::uint64_t length_max = 0;
@@ -1540,7 +1597,7 @@ struct queue_argument {
 }
 
 /// Throws `invalid_argument` unless a broker can have these objects: names are valid UTF-8 of at most 255 bytes, also
-/// with their suffixes, and each queue is there once.
+/// with their suffixes, each queue is there once, and the two exchanges differ.
 inline void validate(const topology& t) {
     const auto refuse = [](const std::string& what) {
         throw error(error_kind::invalid_argument, "rabbitmq: topology: " + what);
@@ -1555,6 +1612,11 @@ inline void validate(const topology& t) {
     };
     expect("the exchange", t.exchange);
     expect("the dead-letter exchange", dead_letter_exchange(t));
+    if (dead_letter_exchange(t) == t.exchange) {
+        refuse("the dead-letter exchange is the exchange itself, so that a message that is set aside would be routed "
+               "again: " +
+               t.exchange);
+    }
     std::set<std::string> queues;
     for (std::size_t i = 0; i < t.listeners.size(); ++i) {
         const auto& l = t.listeners[i];
@@ -1706,10 +1768,21 @@ struct definition_options {
     service does = service::both;
 };
 
+namespace detail {
+
+inline void check(const topology& t, const definition_options& where) {
+    validate(t);
+    expect_name("vhost", where.vhost);
+    if (!where.user.empty()) {
+        expect_name("user", where.user);
+    }
+}
+
+} // namespace detail
+
 /// The definitions as JSON. Importing them changes nothing that exists.
 [[nodiscard]] inline std::string definitions_json(const topology& t, const definition_options& where = {}) {
-    validate(t);
-    detail::expect_name("vhost", where.vhost);
+    detail::check(t, where);
     const auto vhost = "\"vhost\": " + detail::json_quoted(where.vhost);
     const auto exchange = [&](const std::string& name, std::string_view type) {
         return "{\"name\": " + detail::json_quoted(name) + ", " + vhost + ", \"type\": \"" + std::string(type) +
@@ -1754,8 +1827,7 @@ struct definition_options {
 /// Resources of Terraform's provider `cyrilgdn/rabbitmq`. Their names begin with the label, which must be an identifier.
 [[nodiscard]] inline std::string terraform(const topology& t, const definition_options& where = {},
                                            std::string_view label = "vouch") {
-    validate(t);
-    detail::expect_name("vhost", where.vhost);
+    detail::check(t, where);
     detail::expect_identifier("label", label);
     const auto vhost = detail::hcl_quoted(where.vhost);
     std::string out;
@@ -1880,7 +1952,7 @@ class declarer {
     [[nodiscard]] bool is_there(const std::string& doing) {
         const int code = connection_.refusal(doing);
         if (code != 0 && code != AMQP_NOT_FOUND) {
-            throw error_of_reply(code, doing);
+            throw error_of_reply(meaning_of(code), doing);
         }
         return code == 0;
     }
@@ -1949,11 +2021,15 @@ namespace rabbitmq::detail {
 
 class flight {
   public:
-    /// `first` is the number of the first message to be sent. Answers go to `answers`, which belongs to `messages`.
-    flight(std::uint64_t first, std::span<const message> messages, std::vector<confirmation>& answers)
-        : first_(first), messages_(messages), answers_(answers) {}
+    /// `first` is the number of the first message to be sent, and `count` how many will be. Answers go to `answers`, which
+    /// belongs to `messages`.
+    flight(std::uint64_t first, std::span<const message> messages, std::vector<confirmation>& answers,
+           std::size_t count)
+        : first_(first), messages_(messages), answers_(answers) {
+        items_.reserve(count);
+    }
 
-    /// The message with this index was sent.
+    /// The message with this index was sent. Needs no memory.
     void sent(std::size_t index) {
         items_.push_back({index, false, false});
         ++open_;
@@ -1969,10 +2045,9 @@ class flight {
     }
 
     /// A message came back. They come in the order in which they were sent, so a search begins where the last one ended.
-    void returned(std::string_view id, std::string_view topic) {
-        if (!mark_returned(returned_to_, id, topic)) {
-            mark_returned(0, id, topic);
-        }
+    /// Returns false if none is such a message; then a confirmation that follows may not be trusted.
+    [[nodiscard]] bool returned(std::string_view id, std::string_view topic) {
+        return mark_returned(returned_to_, id, topic) || mark_returned(0, id, topic);
     }
 
   private:
@@ -2049,8 +2124,9 @@ namespace rabbitmq::detail {
 
 class outgoing {
   public:
-    outgoing(const message& m, std::string_view exchange, time_point now)
-        : message_(m), exchange_(exchange), headers_(m), expiration_(expiration_of(m, now)) {}
+    /// `frame_size` is that of the connection which it will be sent to.
+    outgoing(const message& m, std::string_view exchange, time_point now, std::size_t frame_size)
+        : message_(m), exchange_(exchange), headers_(m, frame_size), expiration_(expiration_of(m, now)) {}
 
     /// Returns `nothing` if there was no room until `end`; then the connection cannot be used any more. `is_begun` says
     /// whether a part may have been sent.
@@ -2073,7 +2149,7 @@ class outgoing {
         auto how = to.send(frame, end);
         for (const auto part : {headers_.spilled(), std::string_view(message_.payload)}) {
             for (auto left = part; how == io::done && !left.empty();) {
-                const auto size = std::min(left.size(), frame_size_max - frame_overhead);
+                const auto size = std::min(left.size(), to.frame_size() - frame_overhead);
                 frame.frame_type = AMQP_FRAME_BODY;
                 frame.payload.body_fragment = bytes_of(left.substr(0, size));
                 left.remove_prefix(size);
@@ -2153,8 +2229,24 @@ class confirm_channel {
         return connection_.is_open() && close_code_ == 0;
     }
 
+    /// If it throws, the connection is lost: late answers would be taken for those of others.
     [[nodiscard]] ending publish(const batch& what, steady::time_point end) {
-        flight sent(next_, what.messages, what.answers);
+        try {
+            return publish_batch(what, end);
+        } catch (...) {
+            connection_.lose();
+            throw;
+        }
+    }
+
+    [[nodiscard]] bool is_blocked() const noexcept { return is_blocked_; }
+    /// Why the broker closed the channel last.
+    [[nodiscard]] int closed_with() const noexcept { return closed_with_; }
+    [[nodiscard]] const std::string& closed_text() const noexcept { return closed_text_; }
+
+  private:
+    [[nodiscard]] ending publish_batch(const batch& what, steady::time_point end) {
+        flight sent(next_, what.messages, what.answers, what.chosen.size());
         bool is_begun = false;
         connection_.cork(true);
         auto how = send_all(what, end, sent, is_begun);
@@ -2178,12 +2270,6 @@ class confirm_channel {
         return !is_begun && how == io::lost ? ending::unsent : how == io::lost ? ending::lost : ending::timed_out;
     }
 
-    [[nodiscard]] bool is_blocked() const noexcept { return is_blocked_; }
-    /// Why the broker closed the channel last.
-    [[nodiscard]] int closed_with() const noexcept { return closed_with_; }
-    [[nodiscard]] const std::string& closed_text() const noexcept { return closed_text_; }
-
-  private:
     void select() {
         close_code_ = 0;
         next_ = 1;
@@ -2204,12 +2290,12 @@ class confirm_channel {
     [[nodiscard]] io send_all(const batch& what, steady::time_point end, flight& sent, bool& is_begun) {
         constexpr std::size_t between_reads = 64;
         for (const auto index : what.chosen) {
-            outgoing one(what.messages[index], what.exchange, what.now);
+            outgoing one(what.messages[index], what.exchange, what.now, connection_.frame_size());
             if (const auto how = one.send(connection_, end, is_begun); how != io::done) {
                 return how;
             }
-            sent.sent(index);
             ++next_;
+            sent.sent(index);
             if (sent.size() % between_reads == 0) {
                 drain(&sent);
                 if (!connection_.is_open() || close_code_ != 0) {
@@ -2237,8 +2323,8 @@ class confirm_channel {
             handle(frame.payload.method, sent);
         } else if (frame.frame_type == AMQP_FRAME_HEADER) {
             const auto& properties = *static_cast<const amqp_basic_properties_t*>(frame.payload.properties.decoded);
-            if (sent != nullptr) {
-                sent->returned(text_of(properties.message_id), returned_topic_);
+            if (sent == nullptr || !sent->returned(text_of(properties.message_id), returned_topic_)) {
+                connection_.lose();
             }
         }
         connection_.release();

@@ -17,6 +17,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -83,8 +84,10 @@ inline namespace v0 {
 
 /// A message that has arrived and is not acknowledged yet.
 struct received {
-    vouch::message message{};    ///< if it is malformed: the parts that could be read
-    std::string malformed{};     ///< not empty: why it cannot be read, as an error code
+    vouch::message message{}; ///< if it is malformed: the parts that could be read
+    /// Not empty: why it cannot be read, as an error code. With `message_too_large` the payload is not there, so an intake
+    /// sets the message aside.
+    std::string malformed{};
     std::string source{};        ///< where it was taken from: a queue, or a topic and a partition
     std::uint64_t tag = 0;       ///< identifies it to its consumer
     bool is_redelivered = false; ///< the broker says that it may have been delivered before
@@ -401,6 +404,12 @@ class intake {
     }
 
   private:
+    /// Messages as their consumer knows them, for the end of their delivery.
+    struct endings {
+        std::vector<received> complete{};   ///< acknowledged
+        std::vector<received> incomplete{}; ///< set aside: the broker keeps what the store cannot
+    };
+
     /// What is stored is counted, even if its acknowledgement fails.
     void pass(const std::stop_token& stop, intake_report& total) {
         const auto arrived = from_.receive(options_.batch_size, options_.wait, stop);
@@ -418,10 +427,22 @@ class intake {
             throw;
         }
         total.received += arrived.size();
-        if (!ends.incomplete.empty()) {
-            from_.set_aside(ends.incomplete);
+        end(ends);
+    }
+
+    void end(const endings& of) {
+        std::exception_ptr fault;
+        try {
+            if (!of.incomplete.empty()) {
+                from_.set_aside(of.incomplete);
+            }
+        } catch (...) {
+            fault = std::current_exception(); // the others are stored nevertheless
         }
-        from_.acknowledge(ends.complete);
+        from_.acknowledge(of.complete);
+        if (fault) {
+            std::rethrow_exception(fault);
+        }
     }
 
     void check() const {
@@ -544,12 +565,6 @@ class intake {
         }
         return out;
     }
-
-    /// Messages as their consumer knows them, for the end of their delivery.
-    struct endings {
-        std::vector<received> complete{};   ///< acknowledged
-        std::vector<received> incomplete{}; ///< set aside: the broker keeps what the store cannot
-    };
 
     [[nodiscard]] static endings endings_of(const std::vector<received>& arrived,
                                             const std::vector<detail::intake_plan>& plans) {

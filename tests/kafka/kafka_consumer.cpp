@@ -2,8 +2,11 @@
 // One consumer against the mock cluster: what it receives, what it commits, and what comes again.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -82,11 +85,16 @@ TEST_CASE("kafka consumer: foreign messages have a stable id, and unreadable one
     vouch::kafka::consumer consumer(options);
     const auto arrived = receive(consumer, 3);
     REQUIRE(arrived.size() == 3);
+    const auto id = arrived[0].message.id;
+    CHECK(id.starts_with("orders/0/0/1")); // topic, partition, offset and the time of the record
     CHECK(arrived[0].message ==
-          vouch::message{.id = "orders/0/0", .topic = "orders", .lane = "order-7", .headers = {{"trace", "abc"}}});
+          vouch::message{.id = id, .topic = "orders", .lane = "order-7", .headers = {{"trace", "abc"}}});
     CHECK(arrived[1].malformed == "malformed_properties");
-    CHECK(arrived[1].message.id == "orders/0/1");
+    CHECK(arrived[1].message.id.starts_with("orders/0/1/1"));
     CHECK(arrived[2].message == vouch::message{.id = "own", .topic = "payment.charge"});
+    options.group = "other";
+    vouch::kafka::consumer other(options);
+    CHECK(ids_of(receive(other, 3)) == ids_of(arrived));
     consumer.acknowledge(arrived);
 }
 
@@ -320,6 +328,71 @@ TEST_CASE("kafka consumer: wrong options and settings are named") {
           std::string::npos);
     CHECK(refusal({.group = "g", .topics = {"t"}, .settings = {{"session.timeout.ms", "x"}}})
               .find("session.timeout.ms") != std::string::npos);
+}
+
+TEST_CASE("kafka consumer: a consumer leaves in time while the cluster is down or silent") {
+    for (const bool is_silent : {false, true}) {
+        CAPTURE(is_silent);
+        const cluster at;
+        at.create("orders", 1);
+        send(at, 1, 2);
+        auto options = receiving(at.servers());
+        options.commit_limit = 500ms;
+        const auto took = [](const auto& call) {
+            const auto start = std::chrono::steady_clock::now();
+            call();
+            return std::chrono::steady_clock::now() - start;
+        };
+        auto consumer = std::make_unique<vouch::kafka::consumer>(options);
+        options.group = "other";
+        vouch::kafka::consumer cancelled(options);
+        cancelled.give_back(receive(cancelled, 2));
+        const auto arrived = receive(*consumer, 2);
+        REQUIRE(arrived.size() == 2);
+        consumer->acknowledge(std::span(arrived).first(1));
+        is_silent ? at.delay(60s) : at.down();
+        CHECK(took([&] { cancelled.cancel(); }) < 15s);
+        CHECK(cancelled.handle() == nullptr);
+        CHECK(took([&] { CHECK_THROWS_AS(consumer->acknowledge(std::span(arrived).subspan(1)), vouch::error); }) < 15s);
+        CHECK(took([&] { consumer.reset(); }) < 15s);
+    }
+}
+
+TEST_CASE("kafka consumer: one that gets only what it has given back stays in its group") {
+    const cluster at;
+    at.create("orders", 1);
+    send(at, 1, 12);
+    std::atomic<int> expelled = 0;
+    const auto in_group = [&](const std::string& group) {
+        auto out = receiving(at.servers());
+        out.group = group;
+        out.settings.push_back({"max.poll.interval.ms", "3000"});
+        out.log = [&expelled](int, std::string_view text) { expelled += text.starts_with("MAXPOLL") ? 1 : 0; };
+        return out;
+    };
+    vouch::kafka::consumer full(in_group("full")); // its batches are full
+    auto bounded = in_group("bounded");            // it may hold no more
+    bounded.unacknowledged_max = 5;
+    vouch::kafka::consumer held(bounded);
+    full.give_back(receive(full, 10));
+    held.give_back(receive(held, 5));
+    const auto until = std::chrono::steady_clock::now() + 5s;
+    while (std::chrono::steady_clock::now() < until) {
+        for (auto* const one : {&full, &held}) {
+            const auto some = one->receive(10, 100ms, {});
+            CHECK(some.size() == (one == &full ? 10U : 5U));
+            one->give_back(some);
+        }
+        std::this_thread::sleep_for(100ms);
+    }
+    CHECK(expelled == 0);
+    const auto all = receive(full, 12);
+    CHECK(ids_of(all) == numbered(1, 12));
+    full.acknowledge(all);
+    const auto some = receive(held, 5);
+    CHECK(ids_of(some) == numbered(1, 5));
+    held.acknowledge(some);
+    CHECK(ids_of(receive(held, 5)) == numbered(6, 10));
 }
 
 } // namespace kafka_consumer_test

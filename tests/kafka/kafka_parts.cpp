@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -149,13 +150,41 @@ TEST_CASE("reports: a report of an earlier call is dropped") {
 
 TEST_CASE("connection errors: the one that says most is kept") {
     vouch::kafka::detail::client_events events;
-    events.note(RD_KAFKA_RESP_ERR__TRANSPORT);
-    events.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN);
-    events.note(RD_KAFKA_RESP_ERR__TRANSPORT);
+    events.note(RD_KAFKA_RESP_ERR__TRANSPORT, "");
+    events.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "");
+    events.note(RD_KAFKA_RESP_ERR__TRANSPORT, "");
     CHECK(events.last_error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN);
-    events.note(RD_KAFKA_RESP_ERR__AUTHENTICATION);
-    events.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN);
+    events.note(RD_KAFKA_RESP_ERR__AUTHENTICATION, "");
+    events.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "");
     CHECK(events.last_error == RD_KAFKA_RESP_ERR__AUTHENTICATION);
+}
+
+TEST_CASE("connection errors: a connection that is lost while it authenticates is no refusal") {
+    vouch::kafka::detail::client_events events;
+    events.note(RD_KAFKA_RESP_ERR__AUTHENTICATION,
+                "sasl_plaintext://k1:9092/bootstrap: SASL PLAIN mechanism handshake failed: Local: Broker transport "
+                "failure: broker's supported mechanisms: (n/a) (after 0ms in state DOWN)");
+    events.note(RD_KAFKA_RESP_ERR__TRANSPORT, "SASL authentication error: SaslAuthenticateRequest failed: Local: "
+                                              "Broker transport failure (after 0ms in state DOWN)");
+    CHECK(events.last_error == RD_KAFKA_RESP_ERR__AUTHENTICATION);
+    CHECK_FALSE(events.is_refused);
+    for (const auto* const text :
+         {"SASL authentication error: Invalid username or password (after 0ms in state AUTH_REQ)",
+          "SASL PLAIN mechanism handshake failed: Broker: Unsupported SASL mechanism: broker's supported mechanisms: "
+          "PLAIN (after 0ms in state AUTH_HANDSHAKE)",
+          "Failed to initialize SASL authentication: SASL Handshake not supported by broker (required by mechanism "
+          "PLAIN) (after 0ms in state AUTH_LEGACY)"}) {
+        CAPTURE(text);
+        events.clear();
+        CHECK_FALSE(events.is_refused);
+        events.note(RD_KAFKA_RESP_ERR__AUTHENTICATION, text);
+        events.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "1/1 brokers are down");
+        CHECK(events.is_refused);
+    }
+    using vouch::kafka::detail::error_of;
+    CHECK(error_of(RD_KAFKA_RESP_ERR__AUTHENTICATION, "receive").is_transient());
+    CHECK(error_of(RD_KAFKA_RESP_ERR__AUTHENTICATION, "receive").text_code() == "not_authenticat"); // cut
+    CHECK_FALSE(error_of(RD_KAFKA_RESP_ERR__AUTHENTICATION, "receive", true).is_transient());
 }
 
 TEST_CASE("offsets: a commit never passes a message that is not acknowledged") {
@@ -167,8 +196,9 @@ TEST_CASE("offsets: a commit never passes a message that is not acknowledged") {
             offsets.push_back(at += gap);
         }
         vouch::kafka::detail::offset_ledger ledger;
+        std::map<std::int64_t, vouch::kafka::detail::ledger_place> places;
         for (const auto offset : offsets) {
-            ledger.deliver(offset);
+            places[offset] = ledger.deliver(offset);
         }
         auto order = offsets;
         for (std::size_t i = order.size(); i-- > 1;) {
@@ -177,8 +207,8 @@ TEST_CASE("offsets: a commit never passes a message that is not acknowledged") {
         std::set<std::int64_t> open(offsets.begin(), offsets.end());
         for (const auto offset : order) {
             open.erase(offset);
-            ledger.acknowledge(offset);
-            ledger.acknowledge(offset); // again: no effect
+            ledger.acknowledge(places[offset]);
+            ledger.acknowledge(places[offset]); // again: no effect
             const auto next = ledger.to_commit();
             const bool passes_open = next && !open.empty() && *next > *open.begin();
             RC_ASSERT_FALSE(passes_open);
@@ -196,21 +226,41 @@ TEST_CASE("offsets: a commit never passes a message that is not acknowledged") {
 
 TEST_CASE("offsets: after a partition was cut, old acknowledgements commit nothing") {
     vouch::kafka::detail::offset_ledger ledger;
-    ledger.deliver(10);
+    const auto old = ledger.deliver(10);
     ledger.deliver(11);
-    ledger.deliver(3);
-    ledger.acknowledge(10);
+    const auto fresh = ledger.deliver(3);
+    ledger.acknowledge(old);
     CHECK_FALSE(ledger.to_commit());
-    ledger.acknowledge(3);
+    ledger.acknowledge(fresh);
+    CHECK(ledger.to_commit() == 4);
+}
+
+TEST_CASE("offsets: what was acknowledged before a partition was cut commits nothing of what came after") {
+    vouch::kafka::detail::offset_ledger ledger;
+    ledger.acknowledge(ledger.deliver(100)); // and the commit fails
+    const auto first = ledger.deliver(0);
+    CHECK_FALSE(ledger.to_commit());
+    ledger.acknowledge(first);
+    CHECK(ledger.to_commit() == 1);
+}
+
+TEST_CASE("offsets: a message whose offset is used again does not acknowledge the new one") {
+    vouch::kafka::detail::offset_ledger ledger;
+    const auto old = ledger.deliver(3);
+    ledger.deliver(4);
+    const auto fresh = ledger.deliver(3);
+    ledger.acknowledge(old);
+    CHECK_FALSE(ledger.to_commit());
+    ledger.acknowledge(fresh);
     CHECK(ledger.to_commit() == 4);
 }
 
 TEST_CASE("offsets: a commit that overtakes an older one keeps the rest") {
     vouch::kafka::detail::offset_ledger ledger;
-    ledger.deliver(1);
-    ledger.deliver(2);
-    ledger.acknowledge(1);
-    ledger.acknowledge(2);
+    const auto first = ledger.deliver(1);
+    const auto second = ledger.deliver(2);
+    ledger.acknowledge(first);
+    ledger.acknowledge(second);
     ledger.committed(2); // of the first alone
     CHECK(ledger.to_commit() == 3);
 }

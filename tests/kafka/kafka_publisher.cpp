@@ -340,6 +340,14 @@ TEST_CASE("kafka publisher: a client that cannot authenticate is told so, and it
     }
 }
 
+TEST_CASE("kafka publisher: a message without an id is refused, and the others are confirmed") {
+    const cluster at;
+    vouch::kafka::publisher publisher(sending(at));
+    auto sent = batch(0, 3);
+    sent[1].id.clear();
+    CHECK(publisher.publish(sent) == std::vector{confirmed, refused("invalid_message"), confirmed});
+}
+
 TEST_CASE("kafka publisher: a header whose name cannot travel is refused") {
     const cluster at;
     vouch::kafka::publisher publisher(sending(at));

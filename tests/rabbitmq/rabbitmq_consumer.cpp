@@ -7,6 +7,10 @@
 #include <thread>
 #include <vector>
 
+#include <vouch/relay.hpp>
+#include <vouch/vouch.hpp>
+
+#include "proxy.hpp"
 #include "server.hpp"
 
 using namespace rabbitmq_test;
@@ -280,4 +284,93 @@ TEST_CASE("rabbitmq: a deleted queue is an error that a new queue ends") {
     rabbitmq::declare(here(), o.shape);
     publish(o, 1);
     CHECK(ids_of(receive(from, 1, true)) == "m0");
+}
+
+TEST_CASE("rabbitmq: an intake sets aside what is too large for its consumer, and the broker keeps it") {
+    const orders o;
+    rabbitmq::publisher to(o.publisher());
+    auto sent = messages(2);
+    sent[0].payload = std::string(5000, 'x');
+    sent[0].headers = {{"trace", "t"}};
+    REQUIRE(texts_of(to.publish(sent)) == "confirmed");
+    vouch::memory::store store;
+    const vouch::outbox box(store);
+    auto how = o.consumer();
+    how.message_size_max = 1000;
+    rabbitmq::consumer from(how);
+    vouch::intake intake(from, box, {.source = "shop", .queue = "mail"});
+    std::size_t received = 0;
+    for (int i = 0; i < 10 && received < 2; ++i) {
+        received += intake.run_once().received;
+    }
+    const auto dead = store.list(vouch::query::dead("mail"));
+    REQUIRE(dead.size() == 1);
+    CHECK(dead[0].last_error == "message_too_large");
+    CHECK(dead[0].headers == sent[0].headers);
+    rabbitmq::consumer letters({.connection = here(), .queue = rabbitmq::dead_letter_queue(o.queue())});
+    const auto kept = receive(letters, 1, true);
+    REQUIRE(ids_of(kept) == "m0");
+    CHECK(kept[0].message.payload == sent[0].payload);
+}
+
+TEST_CASE("rabbitmq: a broker that ends a channel because nothing was acknowledged in time is connected to again") {
+    const orders o;
+    publish(o, 1);
+    const auto limits = [](const std::string& timeout, const std::string& tick) {
+        broker("ctl", "eval 'application:set_env(rabbit, consumer_timeout, " + timeout +
+                          "), application:set_env(rabbit, channel_tick_interval, " + tick + ").'");
+    };
+    limits("1000", "500");
+    rabbitmq::consumer from(o.consumer());
+    CHECK(ids_of(receive(from, 1)) == "m0");
+    const auto ended = error_of([&] { static_cast<void>(from.receive(1, 30s, {})); });
+    limits("1800000", "60000");
+    expect_sentence(ended, vouch::error_kind::io, "consumer_timeout");
+    CHECK(ended->is_transient());
+    CHECK(ids_of(receive(from, 1, true)) == "m0");
+}
+
+TEST_CASE("rabbitmq: a broker that has as many connections as it allows is busy") {
+    const orders o;
+    broker("ctl", "set_vhost_limits -p / '{\"max-connections\": 0}'");
+    rabbitmq::consumer from(o.consumer());
+    const auto refused = error_of([&] { static_cast<void>(from.receive(1, 5s, {})); });
+    broker("ctl", "clear_vhost_limits -p /");
+    expect_sentence(refused, vouch::error_kind::busy, "limit");
+    CHECK(refused->is_transient());
+    CHECK(from.receive(1, 100ms, {}).empty());
+}
+
+TEST_CASE("rabbitmq: a fault that ended a connection is not taken for the fault of the next one") {
+    const orders o;
+    publish(o, 2);
+    proxy network(number_in("port"));
+    auto to = here();
+    to.port = network.port();
+    rabbitmq::consumer from({.connection = to, .queue = o.queue()});
+    const auto got = receive(from, 2);
+    REQUIRE(got.size() == 2);
+    remove_queue(o.queue());
+    std::this_thread::sleep_for(200ms);
+    from.give_back({got.data(), 1}); // learns that the queue is gone
+    rabbitmq::declare(here(), o.shape);
+    CHECK(from.receive(1, 100ms, {}).empty());
+    network.cut();
+    expect_sentence(error_of([&] { static_cast<void>(from.receive(1, 10s, {})); }), vouch::error_kind::io, "was lost");
+}
+
+TEST_CASE("rabbitmq: a message whose headers outgrow a frame when it comes again does not block the queue") {
+    const orders o;
+    const std::string value(131'015, 'h'); // with the broker's x-delivery-count more than the usual 131,072 bytes
+    publish(o.shape.exchange, {.id = "large", .headers = {rabbitmq::detail::text_field("large", value)}});
+    publish(o.shape.exchange, {.id = "innocent"});
+    rabbitmq::consumer from(o.consumer());
+    for (int i = 0; i < 3; ++i) {
+        CAPTURE(i);
+        const auto got = receive(from, 2);
+        REQUIRE(ids_of(got) == "large innocent");
+        CHECK(got[0].message.headers == vouch::header_list{{"large", value}});
+        from.give_back(got);
+    }
+    CHECK(receive(from, 2, true).size() == 2);
 }

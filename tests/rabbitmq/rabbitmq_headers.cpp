@@ -14,7 +14,7 @@ namespace {
 
 /// The message as it arrives: through the encoding of AMQP, with the fields in another order.
 [[nodiscard]] vouch::message carried(const vouch::message& m, bool& is_readable) {
-    detail::written_headers written(m);
+    detail::written_headers written(m, detail::frame_size_max);
     auto table = written.table();
     std::vector<char> wire(512 * 1024);
     const amqp_bytes_t buffer{wire.size(), wire.data()};
@@ -67,7 +67,7 @@ TEST_CASE("rabbitmq: the largest headers that a store accepts are carried beside
     CHECK(is_carried(m));
     m.payload.clear();
     CHECK(is_carried(m));
-    detail::written_headers written(m);
+    detail::written_headers written(m, detail::frame_size_max);
     CHECK(written.table().num_entries == 1);
     CHECK(written.spilled().size() > 64 * 4096);
 }
@@ -76,7 +76,7 @@ TEST_CASE("rabbitmq: ordinary headers are plain fields, which other programs can
     auto m = message("m");
     m.headers = {{"content", "json"}, {"traceparent", "00-1"}};
     m.lane = "l";
-    detail::written_headers written(m);
+    detail::written_headers written(m, detail::frame_size_max);
     const auto table = written.table();
     std::string all;
     for (int i = 0; i < table.num_entries; ++i) {

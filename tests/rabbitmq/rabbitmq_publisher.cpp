@@ -178,3 +178,18 @@ TEST_CASE("rabbitmq: threads share a publisher") {
     rabbitmq::consumer from(o.consumer());
     CHECK(receive(from, 4 * each, true).size() == 4 * each);
 }
+
+TEST_CASE("rabbitmq: a message that comes back is one that was sent, or the connection is of no use") {
+    const auto sent = messages(2);
+    std::vector<vouch::confirmation> answers(2);
+    rabbitmq::detail::flight f(1, sent, answers, 2);
+    f.sent(0);
+    f.sent(1);
+    CHECK_FALSE(f.returned("other", "order.paid"));
+    CHECK_FALSE(f.returned("m1", "order.other"));
+    CHECK(f.returned("m1", "order.paid"));
+    CHECK_FALSE(f.returned("m1", "order.paid"));
+    CHECK(f.returned("m0", "order.paid"));
+    f.acknowledged(2, true);
+    CHECK(texts_of(answers) == "refused unroutable");
+}

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <chrono>
 #include <fstream>
 #include <regex>
 #include <string>
 #include <vector>
+
+#include <vouch/relay.hpp>
 
 #include "server.hpp"
 
@@ -39,6 +42,8 @@ TEST_CASE("rabbitmq: a topology that no broker can have is refused") {
     expect_sentence(refusal({.exchange = "amq.topic"}), error_kind::invalid_argument, "begins with `amq.`");
     expect_sentence(refusal({.exchange = std::string(252, 'e')}), error_kind::invalid_argument,
                     "the dead-letter exchange has 256 bytes, and 255 are allowed");
+    expect_sentence(refusal({.exchange = "e", .dead_letter_exchange = "e"}), error_kind::invalid_argument,
+                    "the dead-letter exchange is the exchange itself");
     expect_sentence(refusal({.exchange = "a\x1b[2J"}), error_kind::invalid_argument, "control character");
     expect_sentence(refusal({.exchange = "\xff"}), error_kind::invalid_argument, "not valid UTF-8");
     expect_sentence(refusal({.exchange = "e", .listeners = {{.queue = std::string(252, 'q')}}}),
@@ -49,6 +54,23 @@ TEST_CASE("rabbitmq: a topology that no broker can have is refused") {
                     error_kind::invalid_argument, "is there twice");
     expect_sentence(refusal({.exchange = "e", .listeners = {{.queue = "q", .patterns = {""}}}}),
                     error_kind::invalid_argument, "a pattern of listener 0 is empty");
+}
+
+TEST_CASE("rabbitmq: definitions refuse a user whose name is no name") {
+    const rabbitmq::topology t{.exchange = "e"};
+    for (const std::string user : {"a\nb", "a\xff", "a\x01"}) {
+        expect_sentence(error_of([&] { static_cast<void>(rabbitmq::definitions_json(t, {.user = user})); }),
+                        vouch::error_kind::invalid_argument, "user is not valid UTF-8, or has a control character");
+        expect_sentence(error_of([&] { static_cast<void>(rabbitmq::terraform(t, {.user = user})); }),
+                        vouch::error_kind::invalid_argument, "user is not valid UTF-8, or has a control character");
+    }
+    CHECK_FALSE(rabbitmq::definitions_json(t).empty());
+}
+
+TEST_CASE("rabbitmq: the delivery limit outlasts an intake whose store is away for weeks") {
+    const vouch::intake_options intake;
+    const auto shortest = intake.backoff.max * (1 - intake.backoff.jitter);
+    CHECK(shortest * rabbitmq::topology{}.delivery_limit > std::chrono::hours(24 * 28));
 }
 
 TEST_CASE("rabbitmq: the permissions of a service match its objects and no others") {

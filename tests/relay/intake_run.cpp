@@ -35,6 +35,7 @@ struct scripted_consumer {
     std::stop_source stop{};
     std::vector<std::string> log{};
     std::function<void()> at_acknowledge = [] {};
+    std::function<void()> at_set_aside = [] {};
 
     [[nodiscard]] std::vector<received> receive(std::size_t, vouch::duration, const std::stop_token&) {
         log.emplace_back("receive");
@@ -53,7 +54,10 @@ struct scripted_consumer {
         at_acknowledge();
     }
     void give_back(std::span<const received> some) { log.push_back("give_back " + std::to_string(some.size())); }
-    void set_aside(std::span<const received> some) { log.push_back("set_aside " + std::to_string(some.size())); }
+    void set_aside(std::span<const received> some) {
+        log.push_back("set_aside " + std::to_string(some.size()));
+        at_set_aside();
+    }
     void cancel() { log.emplace_back("cancel"); }
 };
 
@@ -181,6 +185,31 @@ TEST_CASE("intake: what is stored is counted, even if its acknowledgement fails"
     CHECK(total.stored == 1);
     CHECK(total.duplicates == 1);
     CHECK(total.errors == 1);
+}
+
+TEST_CASE("intake: what is too large for its consumer is set aside, because its payload is not there") {
+    running r;
+    r.from.script = {[] {
+        return std::vector<received>{
+            {.message = {.id = "1", .topic = "t"}, .malformed = "message_too_large", .source = "q", .tag = 1},
+            {.message = {.id = "2", .topic = "t"}, .malformed = "unreadable_headers", .source = "q", .tag = 2}};
+    }};
+    CHECK(r.run().dead == 2);
+    CHECK(r.from.log == lines{"receive", "set_aside 1", "acknowledge 1", "cancel"});
+}
+
+TEST_CASE("intake: what is stored is acknowledged, even if another message cannot be set aside") {
+    running r;
+    r.from.script = {[] {
+        return std::vector<received>{
+            {.message = {.id = "1", .topic = "t"}, .malformed = "message_too_large", .source = "q", .tag = 1},
+            {.message = {.id = "2", .topic = "t"}, .source = "q", .tag = 2}};
+    }};
+    r.from.at_set_aside = [] { throw vouch::error(vouch::error_kind::io, "scripted"); };
+    const auto report = r.run();
+    CHECK(report.errors == 1);
+    CHECK(report.stored == 1);
+    CHECK(r.from.log == lines{"receive", "set_aside 1", "acknowledge 1", "cancel"});
 }
 
 TEST_CASE("intake: a fault that waiting cannot mend ends the delivery and is thrown") {

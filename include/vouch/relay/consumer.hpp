@@ -20,8 +20,10 @@ inline namespace v0 {
 
 /// A message that has arrived and is not acknowledged yet.
 struct received {
-    vouch::message message{};    ///< if it is malformed: the parts that could be read
-    std::string malformed{};     ///< not empty: why it cannot be read, as an error code
+    vouch::message message{}; ///< if it is malformed: the parts that could be read
+    /// Not empty: why it cannot be read, as an error code. With `message_too_large` the payload is not there, so an intake
+    /// sets the message aside.
+    std::string malformed{};
     std::string source{};        ///< where it was taken from: a queue, or a topic and a partition
     std::uint64_t tag = 0;       ///< identifies it to its consumer
     bool is_redelivered = false; ///< the broker says that it may have been delivered before

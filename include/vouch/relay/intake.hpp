@@ -20,6 +20,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <iterator>
 #include <mutex>
 #include <new>
@@ -111,6 +112,12 @@ class intake {
     }
 
   private:
+    /// Messages as their consumer knows them, for the end of their delivery.
+    struct endings {
+        std::vector<received> complete{};   ///< acknowledged
+        std::vector<received> incomplete{}; ///< set aside: the broker keeps what the store cannot
+    };
+
     /// What is stored is counted, even if its acknowledgement fails.
     void pass(const std::stop_token& stop, intake_report& total) {
         const auto arrived = from_.receive(options_.batch_size, options_.wait, stop);
@@ -128,10 +135,22 @@ class intake {
             throw;
         }
         total.received += arrived.size();
-        if (!ends.incomplete.empty()) {
-            from_.set_aside(ends.incomplete);
+        end(ends);
+    }
+
+    void end(const endings& of) {
+        std::exception_ptr fault;
+        try {
+            if (!of.incomplete.empty()) {
+                from_.set_aside(of.incomplete);
+            }
+        } catch (...) {
+            fault = std::current_exception(); // the others are stored nevertheless
         }
-        from_.acknowledge(ends.complete);
+        from_.acknowledge(of.complete);
+        if (fault) {
+            std::rethrow_exception(fault);
+        }
     }
 
     void check() const {
@@ -254,12 +273,6 @@ class intake {
         }
         return out;
     }
-
-    /// Messages as their consumer knows them, for the end of their delivery.
-    struct endings {
-        std::vector<received> complete{};   ///< acknowledged
-        std::vector<received> incomplete{}; ///< set aside: the broker keeps what the store cannot
-    };
 
     [[nodiscard]] static endings endings_of(const std::vector<received>& arrived,
                                             const std::vector<detail::intake_plan>& plans) {

@@ -44,11 +44,12 @@ class consumer {
     }
     consumer(const consumer&) = delete;
     consumer& operator=(const consumer&) = delete;
-    /// Commits what is acknowledged, as far as that was not possible before, and leaves the group.
+    /// Commits what is acknowledged, as far as that was not possible before, and leaves the group. Each of the two takes at
+    /// most `commit_limit`, and librdkafka may wait 5 s longer for the cluster's answer.
     ~consumer() { leave(); }
 
     /// See the concept `vouch::consumer`. A message that was given back comes first, with `is_redelivered`. Throws `io` if
-    /// no broker can be reached in `at_most`, or a topic does not exist; `invalid_argument` if authentication fails.
+    /// no broker can be reached in `at_most`, or a topic does not exist; `invalid_argument` if a broker refuses to authenticate.
     [[nodiscard]] std::vector<received> receive(std::size_t limit, duration at_most, const std::stop_token& stop) {
         if (is_cancelled_ || limit == 0) {
             return {};
@@ -90,7 +91,7 @@ class consumer {
     void set_aside(std::span<const received> some) { acknowledge(some); }
 
     /// Ends the delivery. The consumer leaves the group when all received messages are acknowledged or given back, and at
-    /// the latest in its destructor.
+    /// the latest in its destructor. Leaving takes as long as the destructor may.
     void cancel() {
         is_cancelled_ = true;
         if (member_) {
@@ -151,10 +152,27 @@ class consumer {
         return read(tags, given_back);
     }
 
+    /// Stays in the group while there is no room for more messages. A record that was on its way is held, and the next
+    /// `receive` returns it behind those that were given back.
+    void stay(detail::group_member& member) {
+        member.set_paused(true);
+        if (auto record = poll(member, std::chrono::milliseconds(0))) {
+            if (record->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+                messages_.give_back(messages_.hold(std::move(record)));
+            } else {
+                (void)note_error(*record);
+            }
+        }
+    }
+
     /// Waits for the first message in short steps, to notice `stop`. Takes what else is there.
     void gather(detail::group_member& member, std::vector<std::uint64_t>& tags, std::size_t limit, deadline until,
                 const std::stop_token& stop) {
         using std::chrono::milliseconds;
+        if (tags.size() >= limit || (!tags.empty() && !has_room())) {
+            stay(member);
+            return;
+        }
         member.set_paused(!has_room());
         while (tags.size() < limit && (tags.empty() || has_room())) {
             const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
@@ -211,8 +229,10 @@ class consumer {
     static void throw_if_unreachable(const detail::group_member& member, bool is_over) {
         const auto code = member.connection_error();
         const auto word = answer_of(code).code;
-        if (word == "not_authenticated" || (is_over && (word == "brokers_unreachable" || word == "tls_failed"))) {
-            throw detail::error_of(code, "receive");
+        const bool is_refused = member.is_refused() && word == "not_authenticated";
+        if (is_refused ||
+            (is_over && (word == "brokers_unreachable" || word == "tls_failed" || word == "not_authenticated"))) {
+            throw detail::error_of(code, "receive", is_refused);
         }
     }
 

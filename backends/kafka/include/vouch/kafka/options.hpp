@@ -57,7 +57,7 @@ struct consumer_options {
     std::size_t unacknowledged_bytes_max = 64 * 1024 * 1024;
     /// How many KiB librdkafka fetches ahead. 1 to 2,097,151.
     std::size_t queue_kbytes = 16 * 1024;
-    /// How long a commit of offsets may take. 10 ms to 15 minutes.
+    /// How long a commit of offsets may take, and leaving the group. 10 ms to 15 minutes.
     std::chrono::milliseconds commit_limit{10'000};
     /// Whether the Kafka key of a message that no vouch publisher has sent becomes its lane.
     bool lane_from_key = false;

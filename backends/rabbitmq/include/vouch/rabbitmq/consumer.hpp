@@ -213,17 +213,18 @@ class consumer {
             connection_->lose();
             break;
         case AMQP_CHANNEL_CLOSE_METHOD:
-            fault_ = detail::error_of_reply(static_cast<const amqp_channel_close_t*>(method.decoded)->reply_code,
-                                            "receive from queue " + options_.queue);
-            connection_->lose();
+            end_with(static_cast<const amqp_channel_close_t*>(method.decoded)->reply_code);
             break;
         case AMQP_CONNECTION_CLOSE_METHOD:
-            fault_ = detail::error_of_reply(static_cast<const amqp_connection_close_t*>(method.decoded)->reply_code,
-                                            "receive from queue " + options_.queue);
-            connection_->lose();
+            end_with(static_cast<const amqp_connection_close_t*>(method.decoded)->reply_code);
             break;
         default: break;
         }
+    }
+
+    void end_with(int reply_code) {
+        fault_ = detail::error_of_reply(detail::meaning_of_end(reply_code), "receive from queue " + options_.queue);
+        connection_->lose();
     }
 
     /// Returns these to the queue, and all that have arrived and were not received. Nothing is delivered afterwards.
@@ -346,13 +347,14 @@ class consumer {
         arrived_.clear();
         unsettled_.lose();
         incoming_.clear();
+        fault_.reset(); // it was this connection's
     }
 
     [[noreturn]] void lose_and_throw() {
+        const auto fault = std::exchange(fault_, std::nullopt);
         lose();
-        if (fault_) {
-            const auto fault = *std::exchange(fault_, std::nullopt);
-            throw fault;
+        if (fault) {
+            throw error(*fault);
         }
         throw error(error_kind::io, "rabbitmq: receive: the connection to " + target_.where() + " was lost");
     }

@@ -26,10 +26,21 @@ struct definition_options {
     service does = service::both;
 };
 
+namespace detail {
+
+inline void check(const topology& t, const definition_options& where) {
+    validate(t);
+    expect_name("vhost", where.vhost);
+    if (!where.user.empty()) {
+        expect_name("user", where.user);
+    }
+}
+
+} // namespace detail
+
 /// The definitions as JSON. Importing them changes nothing that exists.
 [[nodiscard]] inline std::string definitions_json(const topology& t, const definition_options& where = {}) {
-    validate(t);
-    detail::expect_name("vhost", where.vhost);
+    detail::check(t, where);
     const auto vhost = "\"vhost\": " + detail::json_quoted(where.vhost);
     const auto exchange = [&](const std::string& name, std::string_view type) {
         return "{\"name\": " + detail::json_quoted(name) + ", " + vhost + ", \"type\": \"" + std::string(type) +
@@ -74,8 +85,7 @@ struct definition_options {
 /// Resources of Terraform's provider `cyrilgdn/rabbitmq`. Their names begin with the label, which must be an identifier.
 [[nodiscard]] inline std::string terraform(const topology& t, const definition_options& where = {},
                                            std::string_view label = "vouch") {
-    validate(t);
-    detail::expect_name("vhost", where.vhost);
+    detail::check(t, where);
     detail::expect_identifier("label", label);
     const auto vhost = detail::hcl_quoted(where.vhost);
     std::string out;

@@ -14,7 +14,7 @@ namespace vouch {
 inline namespace v0 {
 namespace rabbitmq {
 
-/// Used if the URL begins with `amqps://` or `enabled` is set.
+/// Used if the URL begins with `amqps://` or `enabled` is set; otherwise a file that is named here is refused.
 struct tls_options {
     bool enabled = false;
     /// The certificates that may have signed the broker's, in PEM. Required unless `verify_peer` is false. Debian keeps the
@@ -28,8 +28,9 @@ struct tls_options {
 
 /// A member that is set is used in place of the URL's part.
 struct connection_options {
-    std::string
-        url{}; ///< `amqp://user:password@host:port/vhost`, or `amqps://`; a vhost `/` is written `%2f` or left out
+    /// `amqp://user:password@host:port/vhost`, or `amqps://`. A vhost `/` is written `%2f` or left out. Special characters
+    /// are `%01` to `%7F`: set the members for others. A user or a password that is left out or empty is `guest`.
+    std::string url{};
     std::string host{};                 ///< default: localhost
     int port = 0;                       ///< default: 5672, with TLS 5671
     std::string vhost{};                ///< default: /

@@ -67,7 +67,7 @@ class declarer {
     [[nodiscard]] bool is_there(const std::string& doing) {
         const int code = connection_.refusal(doing);
         if (code != 0 && code != AMQP_NOT_FOUND) {
-            throw error_of_reply(code, doing);
+            throw error_of_reply(meaning_of(code), doing);
         }
         return code == 0;
     }

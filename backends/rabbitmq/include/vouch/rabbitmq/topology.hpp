@@ -4,7 +4,8 @@
 //
 //   exchange (topic)  --pattern-->  queue (quorum)  --rejected-->  dead-letter exchange (direct)  -->  queue.dlq (quorum)
 //
-// A dead-letter queue gets what can never be stored, and what was delivered `delivery_limit` times without an answer.
+// A dead-letter queue gets what is set aside, because it can never be stored; what was delivered `delivery_limit` times without
+// an acknowledgement; and what expires in the queue.
 #pragma once
 
 #include <cstddef>
@@ -34,10 +35,12 @@ struct topology {
     std::string exchange{};
     std::vector<listener> listeners{};
     std::string dead_letter_exchange{}; ///< empty: the exchange's name and `.dlx`
-    /// After so many deliveries without an answer a message is dead-lettered, so that one that crashes its consumers ends.
-    /// Messages that are given back count too, so it must be larger than the number of times that a consumer gives a message
-    /// back while its store is away. 0: the broker's default, which is no limit before RabbitMQ 4.0 and 20 since.
-    std::uint32_t delivery_limit = 1000;
+    /// After so many deliveries without an acknowledgement a message is dead-lettered, so that one that crashes its consumers
+    /// ends. Every return to the queue counts, also of messages that were sent ahead (`prefetch`) and that no consumer has
+    /// looked at. An intake whose store is away gives messages back every 2.5 to 5 seconds, so that the default lasts for at
+    /// least 28 days with one intake, and 2.8 days with ten that share the queue. 0: the broker's default, which is no limit
+    /// before RabbitMQ 4.0 and 20 since.
+    std::uint32_t delivery_limit = 1'000'000;
     /// How many messages a queue holds at most. A full queue rejects what is published to it (`nacked`), so that messages wait
     /// in the store of the sender. 0: no limit.
     std::uint64_t length_max = 0;
@@ -83,7 +86,7 @@ struct queue_argument {
 }
 
 /// Throws `invalid_argument` unless a broker can have these objects: names are valid UTF-8 of at most 255 bytes, also
-/// with their suffixes, and each queue is there once.
+/// with their suffixes, each queue is there once, and the two exchanges differ.
 inline void validate(const topology& t) {
     const auto refuse = [](const std::string& what) {
         throw error(error_kind::invalid_argument, "rabbitmq: topology: " + what);
@@ -98,6 +101,11 @@ inline void validate(const topology& t) {
     };
     expect("the exchange", t.exchange);
     expect("the dead-letter exchange", dead_letter_exchange(t));
+    if (dead_letter_exchange(t) == t.exchange) {
+        refuse("the dead-letter exchange is the exchange itself, so that a message that is set aside would be routed "
+               "again: " +
+               t.exchange);
+    }
     std::set<std::string> queues;
     for (std::size_t i = 0; i < t.listeners.size(); ++i) {
         const auto& l = t.listeners[i];

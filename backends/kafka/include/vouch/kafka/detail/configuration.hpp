@@ -32,16 +32,32 @@ struct owned_setting {
 struct client_events {
     log_function log{};
     rd_kafka_resp_err_t last_error = RD_KAFKA_RESP_ERR_NO_ERROR; ///< of the connections, since it was last cleared
+    bool is_refused = false; ///< a broker has refused to authenticate this client, since it was last cleared
 
     /// Keeps the error that says most: a wrong password or certificate is a cause, unreachable brokers are its consequence,
     /// and one lost connection need not mean anything.
-    void note(rd_kafka_resp_err_t error) noexcept {
+    void note(rd_kafka_resp_err_t error, std::string_view text) noexcept {
         if (weight(error) >= weight(last_error)) {
             last_error = error;
         }
+        is_refused = is_refused || is_refusal(error, text);
+    }
+    void clear() noexcept {
+        last_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+        is_refused = false;
     }
 
   private:
+    /// librdkafka has one code for a password that is refused and for a connection that is lost meanwhile. The text of the
+    /// latter has the name of an error that no broker has reported.
+    [[nodiscard]] static bool is_refusal(rd_kafka_resp_err_t error, std::string_view text) noexcept {
+        switch (error) {
+        case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
+        case RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM: return true;
+        case RD_KAFKA_RESP_ERR__AUTHENTICATION: return text.find("failed: Local: ") == std::string_view::npos;
+        default: return false;
+        }
+    }
     [[nodiscard]] static int weight(rd_kafka_resp_err_t error) noexcept {
         switch (error) {
         case RD_KAFKA_RESP_ERR_NO_ERROR: return 0;

@@ -42,10 +42,10 @@ inline constexpr auto owned_by_consumer = std::to_array<owned_setting>({
     return rd_kafka_version() >= first_mended ? "cooperative-sticky" : "range,roundrobin";
 }
 
-/// The error as an exception. A wrong password stays wrong; all other errors may pass.
-[[nodiscard]] inline error error_of(rd_kafka_resp_err_t code, const std::string& doing) {
+/// The error as an exception. A password that a broker has refused stays wrong; all other errors may pass.
+[[nodiscard]] inline error error_of(rd_kafka_resp_err_t code, const std::string& doing, bool is_refused = false) {
     const auto word = answer_of(code).code;
-    return {word == "not_authenticated" ? error_kind::invalid_argument : error_kind::io,
+    return {is_refused ? error_kind::invalid_argument : error_kind::io,
             "kafka: " + doing + ": " + rd_kafka_err2str(code) + " (" + rd_kafka_err2name(code) + ")",
             {.code = code, .text_code = word}};
 }
@@ -68,10 +68,14 @@ class group_member {
     }
     group_member(const group_member&) = delete;
     group_member& operator=(const group_member&) = delete;
+    /// Leaves the group, and takes at most `commit_limit` for it; librdkafka gives the request that it has sent then 5 s. If
+    /// the cluster does not answer in time, the group finds out by its session timeout.
     ~group_member() {
         messages_.drop_all(); // librdkafka waits for its records
         if (client_) {
-            rd_kafka_consumer_close(client_.get());
+            leave();
+            // Without the flag it would leave once more, and wait for the cluster without a limit.
+            rd_kafka_destroy_flags(client_.release(), RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
         }
     }
 
@@ -120,7 +124,9 @@ class group_member {
 
     /// What the connections have reported since it was cleared.
     [[nodiscard]] rd_kafka_resp_err_t connection_error() const noexcept { return events_.last_error; }
-    void clear_connection_error() noexcept { events_.last_error = RD_KAFKA_RESP_ERR_NO_ERROR; }
+    /// Whether a broker has refused to authenticate this client.
+    [[nodiscard]] bool is_refused() const noexcept { return events_.is_refused; }
+    void clear_connection_error() noexcept { events_.clear(); }
     [[nodiscard]] rd_kafka_t* handle() const noexcept { return client_.get(); }
 
   private:
@@ -141,6 +147,20 @@ class group_member {
         rd_kafka_conf_set_rebalance_cb(conf.get(), &rebalance);
         rd_kafka_conf_set_error_cb(conf.get(), &note_error);
         return std::move(conf).create(RD_KAFKA_CONSUMER);
+    }
+
+    void leave() noexcept {
+        const auto until = std::chrono::steady_clock::now() + commit_limit_;
+        const queue_handle events(rd_kafka_queue_new(client_.get()));
+        const error_handle failure(rd_kafka_consumer_close_queue(client_.get(), events.get()));
+        while (!failure && rd_kafka_consumer_closed(client_.get()) == 0 && std::chrono::steady_clock::now() < until) {
+            constexpr int step_ms = 50;
+            const event_handle event(rd_kafka_queue_poll(events.get(), step_ms));
+            if (event && rd_kafka_event_type(event.get()) == RD_KAFKA_EVENT_REBALANCE) {
+                rebalance(client_.get(), rd_kafka_event_error(event.get()),
+                          rd_kafka_event_topic_partition_list(event.get()), static_cast<client_events*>(&events_));
+            }
+        }
     }
 
     [[nodiscard]] partitions_handle offsets_to_commit() {
@@ -171,8 +191,8 @@ class group_member {
     [[nodiscard]] static group_member& member_of(void* opaque) noexcept {
         return *static_cast<member_events&>(*static_cast<client_events*>(opaque)).member;
     }
-    static void note_error(rd_kafka_t* /*client*/, int code, const char* /*text*/, void* opaque) {
-        member_of(opaque).events_.note(static_cast<rd_kafka_resp_err_t>(code));
+    static void note_error(rd_kafka_t* /*client*/, int code, const char* text, void* opaque) {
+        member_of(opaque).events_.note(static_cast<rd_kafka_resp_err_t>(code), text);
     }
     static void rebalance(rd_kafka_t* /*client*/, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t* partitions,
                           void* opaque) {

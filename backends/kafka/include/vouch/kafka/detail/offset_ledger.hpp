@@ -15,19 +15,31 @@ namespace vouch {
 inline namespace v0 {
 namespace kafka::detail {
 
+/// A delivered message of one partition.
+struct ledger_place {
+    std::int64_t offset = 0;
+    std::uint64_t cuts = 0; ///< how often the partition had been cut by then: offsets are used again
+};
+
 class offset_ledger {
   public:
     /// The message at this offset goes to the application. Offsets grow, unless the partition was cut and begins anew:
     /// then nothing of what was delivered before can be committed any more.
-    void deliver(std::int64_t offset) {
-        if (!slots_.empty() && offset <= slots_.back().offset) {
+    ledger_place deliver(std::int64_t offset) {
+        if ((!slots_.empty() && offset <= slots_.back().offset) || (next_ && offset < *next_)) {
             slots_.clear();
             next_.reset();
+            ++cuts_;
         }
         slots_.push_back({offset, false});
+        return {offset, cuts_};
     }
 
-    void acknowledge(std::int64_t offset) {
+    void acknowledge(const ledger_place& place) {
+        if (place.cuts != cuts_) {
+            return;
+        }
+        const auto offset = place.offset;
         const auto at = std::lower_bound(slots_.begin(), slots_.end(), offset,
                                          [](const slot& s, std::int64_t wanted) { return s.offset < wanted; });
         if (at == slots_.end() || at->offset != offset) {
@@ -55,6 +67,7 @@ class offset_ledger {
     };
     std::deque<slot> slots_; // by offset; the first is not acknowledged
     std::optional<std::int64_t> next_;
+    std::uint64_t cuts_ = 0;
 };
 
 } // namespace kafka::detail

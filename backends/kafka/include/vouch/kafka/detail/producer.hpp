@@ -143,8 +143,8 @@ class producer {
     static void report(rd_kafka_t* /*client*/, const rd_kafka_message_t* record, void* opaque) {
         events_of(opaque).reports.arrive(record->_private, record->err);
     }
-    static void note_error(rd_kafka_t* /*client*/, int error, const char* /*text*/, void* opaque) {
-        events_of(opaque).note(static_cast<rd_kafka_resp_err_t>(error));
+    static void note_error(rd_kafka_t* /*client*/, int error, const char* text, void* opaque) {
+        events_of(opaque).note(static_cast<rd_kafka_resp_err_t>(error), text);
     }
 
     client_handle client_;

@@ -37,7 +37,7 @@ class publish_call {
           topic_of_(messages.size()), answers_(messages.size()) {}
 
     [[nodiscard]] std::vector<confirmation> run() && {
-        events_.last_error = RD_KAFKA_RESP_ERR_NO_ERROR;
+        events_.clear();
         route_all();
         producer_.ask_again(until_);
         const bool was_idle = producer_.is_idle();
@@ -60,7 +60,9 @@ class publish_call {
         confirmations_.resize(messages_.size());
         for (std::size_t i = 0; i < messages_.size(); ++i) {
             topic_of_[i] = topics_.find(messages_[i]);
-            if (topic_of_[i].empty()) {
+            if (messages_[i].id.empty()) { // its receiver would take it for a message of another program
+                confirmations_[i] = {confirmation::kind::refused, "invalid_message"};
+            } else if (topic_of_[i].empty()) {
                 confirmations_[i] = {confirmation::kind::refused, "unroutable"};
             } else if (!is_topic_name(topic_of_[i])) {
                 confirmations_[i] = {confirmation::kind::refused, "invalid_topic"};
@@ -123,7 +125,7 @@ class publish_call {
 
     /// A wrong password stays wrong. librdkafka would try again until the end of the call.
     void check_password() const {
-        if (answer_of(events_.last_error).code != "not_authenticated" || events_.reports.has_success()) {
+        if (!events_.is_refused || events_.reports.has_success()) {
             return;
         }
         throw error(

@@ -35,9 +35,9 @@ class unacknowledged {
     /// Keeps the record and returns its tag. Tags grow and are never used twice.
     [[nodiscard]] tag hold(message_handle record) {
         partition_name where{rd_kafka_topic_name(record->rkt), record->partition};
-        ledgers_[where].deliver(record->offset);
+        const auto place = ledgers_[where].deliver(record->offset);
         bytes_ += record->len;
-        held_.emplace(++last_, kept{std::move(where), std::move(record)});
+        held_.emplace(++last_, kept{std::move(where), place, std::move(record)});
         return last_;
     }
 
@@ -50,7 +50,7 @@ class unacknowledged {
     void acknowledge(tag t) {
         const auto at = held_.find(t);
         if (at != held_.end()) {
-            ledgers_[at->second.where].acknowledge(at->second.record->offset);
+            ledgers_[at->second.where].acknowledge(at->second.place);
             again_.erase(t);
             release(at);
         }
@@ -105,6 +105,7 @@ class unacknowledged {
   private:
     struct kept {
         partition_name where{};
+        ledger_place place{};
         message_handle record{};
     };
 

@@ -84,14 +84,22 @@ struct record_headers {
     return out;
 }
 
-/// The record of a program that does not use vouch gets an id that is the same each time it is delivered.
+/// The id of a record of a program that does not use vouch: the same each time it is delivered. The time tells it from a
+/// record at the same offset of a topic that was deleted and created again.
+[[nodiscard]] inline std::string foreign_id(const rd_kafka_message_t& record) {
+    rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+    const auto at = rd_kafka_message_timestamp(&record, &type);
+    const auto place = source_of(record) + "/" + std::to_string(record.offset);
+    return type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE ? place : place + "/" + std::to_string(at);
+}
+
 [[nodiscard]] inline received read_record(const rd_kafka_message_t& record, bool lane_from_key) {
     received out;
     auto headers = read_headers(record);
     out.source = source_of(record);
     out.message.payload = bytes_of(record.payload, record.len);
     const bool is_foreign = headers.id.empty();
-    out.message.id = is_foreign ? out.source + "/" + std::to_string(record.offset) : std::move(headers.id);
+    out.message.id = is_foreign ? foreign_id(record) : std::move(headers.id);
     out.message.topic = headers.topic.empty() ? rd_kafka_topic_name(record.rkt) : std::move(headers.topic);
     if (!read_properties(std::move(headers.properties), out.message)) {
         out.malformed = "malformed_properties";

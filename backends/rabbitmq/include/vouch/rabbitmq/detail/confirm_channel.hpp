@@ -49,8 +49,24 @@ class confirm_channel {
         return connection_.is_open() && close_code_ == 0;
     }
 
+    /// If it throws, the connection is lost: late answers would be taken for those of others.
     [[nodiscard]] ending publish(const batch& what, steady::time_point end) {
-        flight sent(next_, what.messages, what.answers);
+        try {
+            return publish_batch(what, end);
+        } catch (...) {
+            connection_.lose();
+            throw;
+        }
+    }
+
+    [[nodiscard]] bool is_blocked() const noexcept { return is_blocked_; }
+    /// Why the broker closed the channel last.
+    [[nodiscard]] int closed_with() const noexcept { return closed_with_; }
+    [[nodiscard]] const std::string& closed_text() const noexcept { return closed_text_; }
+
+  private:
+    [[nodiscard]] ending publish_batch(const batch& what, steady::time_point end) {
+        flight sent(next_, what.messages, what.answers, what.chosen.size());
         bool is_begun = false;
         connection_.cork(true);
         auto how = send_all(what, end, sent, is_begun);
@@ -74,12 +90,6 @@ class confirm_channel {
         return !is_begun && how == io::lost ? ending::unsent : how == io::lost ? ending::lost : ending::timed_out;
     }
 
-    [[nodiscard]] bool is_blocked() const noexcept { return is_blocked_; }
-    /// Why the broker closed the channel last.
-    [[nodiscard]] int closed_with() const noexcept { return closed_with_; }
-    [[nodiscard]] const std::string& closed_text() const noexcept { return closed_text_; }
-
-  private:
     void select() {
         close_code_ = 0;
         next_ = 1;
@@ -100,12 +110,12 @@ class confirm_channel {
     [[nodiscard]] io send_all(const batch& what, steady::time_point end, flight& sent, bool& is_begun) {
         constexpr std::size_t between_reads = 64;
         for (const auto index : what.chosen) {
-            outgoing one(what.messages[index], what.exchange, what.now);
+            outgoing one(what.messages[index], what.exchange, what.now, connection_.frame_size());
             if (const auto how = one.send(connection_, end, is_begun); how != io::done) {
                 return how;
             }
-            sent.sent(index);
             ++next_;
+            sent.sent(index);
             if (sent.size() % between_reads == 0) {
                 drain(&sent);
                 if (!connection_.is_open() || close_code_ != 0) {
@@ -133,8 +143,8 @@ class confirm_channel {
             handle(frame.payload.method, sent);
         } else if (frame.frame_type == AMQP_FRAME_HEADER) {
             const auto& properties = *static_cast<const amqp_basic_properties_t*>(frame.payload.properties.decoded);
-            if (sent != nullptr) {
-                sent->returned(text_of(properties.message_id), returned_topic_);
+            if (sent == nullptr || !sent->returned(text_of(properties.message_id), returned_topic_)) {
+                connection_.lose();
             }
         }
         connection_.release();

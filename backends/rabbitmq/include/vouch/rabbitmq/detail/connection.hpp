@@ -73,6 +73,8 @@ class connection {
     [[nodiscard]] bool is_open() const noexcept { return is_open_; }
     void lose() noexcept { is_open_ = false; }
     [[nodiscard]] amqp_connection_state_t state() const noexcept { return state_; }
+    /// The largest frame that may be sent: the broker's limit may be smaller than ours.
+    [[nodiscard]] std::size_t frame_size() const noexcept { return frame_size_; }
 
     /// The next frame. It is valid until `release`.
     [[nodiscard]] io next(amqp_frame_t& frame, steady::time_point end) noexcept {
@@ -90,7 +92,7 @@ class connection {
     /// Frees the frames that have been handled.
     void release() noexcept { amqp_maybe_release_buffers(state_); }
 
-    /// Sends a frame of at most `frame_size_max` once there is room for it.
+    /// Sends a frame of at most `frame_size()` once there is room for it.
     [[nodiscard]] io send(const amqp_frame_t& frame, steady::time_point end) noexcept {
         if (!is_open_) {
             return io::lost;
@@ -230,6 +232,16 @@ class connection {
                 {.code = status});
         }
         expect(reply, "connect to " + to.where() + ", vhost " + to.vhost);
+        const int agreed = amqp_get_frame_max(state_);
+        frame_size_ = std::min(frame_size_max, static_cast<std::size_t>(agreed));
+        // RabbitMQ sends a header frame that is larger than agreed if the message filled it and the broker has added headers,
+        // such as the count of its deliveries. rabbitmq-c would end the connection, each time the message comes.
+        constexpr int added_max = 64 * 1024;
+        const int tuned =
+            amqp_tune_connection(state_, amqp_get_channel_max(state_), agreed + added_max, amqp_get_heartbeat(state_));
+        if (tuned != AMQP_STATUS_OK) {
+            throw error_of_status(tuned, "connect to " + to.where());
+        }
     }
 
     /// Throws unless the reply is good. The connection is lost then: what the broker still sends is not for the next call.
@@ -242,10 +254,12 @@ class connection {
             const bool is_socket = reply.library_error == AMQP_STATUS_SOCKET_ERROR; // of a connection, so it was lost
             throw error_of_status(is_socket ? AMQP_STATUS_CONNECTION_CLOSED : reply.library_error, doing);
         }
-        const int code = reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD
-                             ? static_cast<const amqp_channel_close_t*>(reply.reply.decoded)->reply_code
-                             : static_cast<const amqp_connection_close_t*>(reply.reply.decoded)->reply_code;
-        throw error_of_reply(code, doing);
+        if (reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
+            const auto& close = *static_cast<const amqp_channel_close_t*>(reply.reply.decoded);
+            throw error_of_reply(meaning_of(close.reply_code, text_of(close.reply_text)), doing);
+        }
+        const auto& close = *static_cast<const amqp_connection_close_t*>(reply.reply.decoded);
+        throw error_of_reply(meaning_of(close.reply_code, text_of(close.reply_text)), doing);
     }
 
     [[nodiscard]] bool is_writable(steady::time_point end) const noexcept {
@@ -262,6 +276,7 @@ class connection {
 
     steady::duration limit_;
     amqp_connection_state_t state_;
+    std::size_t frame_size_ = frame_size_max;
     bool is_open_ = false;
 };
 

@@ -20,11 +20,15 @@ namespace rabbitmq::detail {
 
 class flight {
   public:
-    /// `first` is the number of the first message to be sent. Answers go to `answers`, which belongs to `messages`.
-    flight(std::uint64_t first, std::span<const message> messages, std::vector<confirmation>& answers)
-        : first_(first), messages_(messages), answers_(answers) {}
+    /// `first` is the number of the first message to be sent, and `count` how many will be. Answers go to `answers`, which
+    /// belongs to `messages`.
+    flight(std::uint64_t first, std::span<const message> messages, std::vector<confirmation>& answers,
+           std::size_t count)
+        : first_(first), messages_(messages), answers_(answers) {
+        items_.reserve(count);
+    }
 
-    /// The message with this index was sent.
+    /// The message with this index was sent. Needs no memory.
     void sent(std::size_t index) {
         items_.push_back({index, false, false});
         ++open_;
@@ -40,10 +44,9 @@ class flight {
     }
 
     /// A message came back. They come in the order in which they were sent, so a search begins where the last one ended.
-    void returned(std::string_view id, std::string_view topic) {
-        if (!mark_returned(returned_to_, id, topic)) {
-            mark_returned(0, id, topic);
-        }
+    /// Returns false if none is such a message; then a confirmation that follows may not be trusted.
+    [[nodiscard]] bool returned(std::string_view id, std::string_view topic) {
+        return mark_returned(returned_to_, id, topic) || mark_returned(0, id, topic);
     }
 
   private:

@@ -7,7 +7,7 @@
 //  - headers whose names ascend, each once, need nothing more;
 //  - otherwise the field `vouch-order`, an array, has one item per header, in order: the name of the field that has the value,
 //    or an array of the name and the value of a header that has no field;
-//  - properties that are too large for one frame are at the beginning of the body instead, each as two texts with their
+//  - properties of more than half a frame are at the beginning of the body instead, each as two texts with their
 //    sizes in four bytes (big-endian), and the field `vouch-spilled` says how many bytes they have.
 #pragma once
 
@@ -77,13 +77,14 @@ inline void append_sized(std::string& out, std::string_view text) {
 /// The headers table of one message, and what is in front of its payload. What `table` returns points into this object.
 class written_headers {
   public:
-    explicit written_headers(const message& m) : properties_(properties_of(m)) {
+    /// The table fits into a frame of this size, together with the other properties and what a broker adds.
+    written_headers(const message& m, std::size_t frame_size) : properties_(properties_of(m)) {
         std::size_t size = 0;
         for (const auto& [name, value] : properties_) {
             // Twice: a name may also be in the list of the order.
             size += 2 * (name.size() + field_overhead) + value.size();
         }
-        if (size > fields_size_max) {
+        if (size > frame_size / 2) {
             spill();
         } else {
             fill(properties_.size() - m.headers.size());
@@ -97,7 +98,6 @@ class written_headers {
     [[nodiscard]] std::string_view spilled() const noexcept { return spilled_; }
 
   private:
-    static constexpr std::size_t fields_size_max = 24U * 1024U;
     static constexpr std::size_t field_overhead = 6;
     static constexpr std::size_t field_name_max = 255;
 

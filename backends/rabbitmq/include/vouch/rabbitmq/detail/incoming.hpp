@@ -71,9 +71,10 @@ class incoming {
 
   private:
     [[nodiscard]] received complete() {
+        const bool is_readable = headers_.into(now_.message);
         if (is_too_large_) {
             now_.malformed = "message_too_large";
-        } else if (!headers_.into(now_.message)) {
+        } else if (!is_readable) {
             now_.malformed = "unreadable_headers";
         } else if (now_.message.id.empty()) {
             now_.malformed = "no_message_id";

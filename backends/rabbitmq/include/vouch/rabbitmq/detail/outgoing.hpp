@@ -33,8 +33,9 @@ namespace rabbitmq::detail {
 
 class outgoing {
   public:
-    outgoing(const message& m, std::string_view exchange, time_point now)
-        : message_(m), exchange_(exchange), headers_(m), expiration_(expiration_of(m, now)) {}
+    /// `frame_size` is that of the connection which it will be sent to.
+    outgoing(const message& m, std::string_view exchange, time_point now, std::size_t frame_size)
+        : message_(m), exchange_(exchange), headers_(m, frame_size), expiration_(expiration_of(m, now)) {}
 
     /// Returns `nothing` if there was no room until `end`; then the connection cannot be used any more. `is_begun` says
     /// whether a part may have been sent.
@@ -57,7 +58,7 @@ class outgoing {
         auto how = to.send(frame, end);
         for (const auto part : {headers_.spilled(), std::string_view(message_.payload)}) {
             for (auto left = part; how == io::done && !left.empty();) {
-                const auto size = std::min(left.size(), frame_size_max - frame_overhead);
+                const auto size = std::min(left.size(), to.frame_size() - frame_overhead);
                 frame.frame_type = AMQP_FRAME_BODY;
                 frame.payload.body_fragment = bytes_of(left.substr(0, size));
                 left.remove_prefix(size);

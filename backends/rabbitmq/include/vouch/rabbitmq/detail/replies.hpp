@@ -50,8 +50,26 @@ inline constexpr std::array replies{
     return {code, error_kind::io, "broker_error", "the broker reports an error"};
 }
 
-[[nodiscard]] inline error error_of_reply(int code, std::string_view doing) {
-    const auto meaning = meaning_of(code);
+/// The meaning of a code with the broker's text. RabbitMQ has no code of its own for limits of connections and channels.
+[[nodiscard]] constexpr reply_meaning meaning_of(int code, std::string_view text) noexcept {
+    if (code == 530 && text.find(" limit ") != std::string_view::npos) {
+        return {code, error_kind::busy, "not_allowed",
+                "the virtual host, the user or the node has as many connections as its limit allows"};
+    }
+    return meaning_of(code);
+}
+
+/// The meaning of a code with which the broker ends a consumer that has been running: it has accepted its arguments.
+[[nodiscard]] constexpr reply_meaning meaning_of_end(int code) noexcept {
+    if (code == 406) {
+        return {code, error_kind::io, "precondition_failed",
+                "the broker has ended the channel, as when a message is not acknowledged within its consumer_timeout"};
+    }
+    return meaning_of(code);
+}
+
+[[nodiscard]] inline error error_of_reply(const reply_meaning& meaning, std::string_view doing) {
+    const auto code = meaning.code;
     std::string message = "rabbitmq: ";
     message.append(doing).append(": ").append(meaning.text).append(" (reply code ").append(std::to_string(code)) += ')';
     return {meaning.kind, message, {.code = code}};

@@ -32,6 +32,16 @@ inline void expect_span(std::string_view option, std::chrono::milliseconds span)
     }
 }
 
+/// Whether the URL has a port: rabbitmq-c does not say whether a port is the URL's or its own default.
+[[nodiscard]] inline bool has_port(std::string_view url) noexcept {
+    const auto scheme = url.find("://");
+    auto authority = scheme == std::string_view::npos ? std::string_view{} : url.substr(scheme + 3);
+    authority = authority.substr(0, authority.find('/'));
+    authority.remove_prefix(authority.rfind('@') + 1);
+    const auto last = authority.find_last_of(":]"); // an address of IPv6 is in brackets
+    return last != std::string_view::npos && authority[last] == ':';
+}
+
 /// The parts of the URL, which are in `text` afterwards.
 [[nodiscard]] inline amqp_connection_info parse_url(std::string& text) {
     amqp_connection_info out{};
@@ -39,11 +49,13 @@ inline void expect_span(std::string_view option, std::chrono::milliseconds span)
     if (text.empty()) {
         return out;
     }
-    // rabbitmq-c would take the parameters for a part of the virtual host.
+    // rabbitmq-c would take the parameters for a part of the virtual host, and end a part at a zero byte.
     if (text.find('?') != std::string::npos || text.find('\0') != std::string::npos ||
-        amqp_parse_url(text.data(), &out) != AMQP_STATUS_OK) {
+        text.find("%00") != std::string::npos || amqp_parse_url(text.data(), &out) != AMQP_STATUS_OK) {
         refuse_option("connection.url", "is not valid; it must be amqp://user:password@host:port/vhost or begin with "
-                                        "amqps://, with special characters as %XX and without parameters");
+                                        "amqps://, with special characters as %XX, ASCII only and without parameters; "
+                                        "the members user, password and "
+                                        "vhost take any text");
     }
     return out;
 }
@@ -51,6 +63,7 @@ inline void expect_span(std::string_view option, std::chrono::milliseconds span)
 /// Where to connect, and how.
 struct target : connection_options {
     explicit target(const connection_options& given) : connection_options(given) {
+        const bool is_port_given = has_port(url);
         const auto parsed = parse_url(url);
         const auto take = [](std::string& part, const char* other, const char* usual) {
             if (part.empty()) {
@@ -65,7 +78,7 @@ struct target : connection_options {
         constexpr int plain_port = 5672;
         constexpr int tls_port = 5671;
         if (port == 0) {
-            port = tls.enabled && parsed.port == plain_port ? tls_port : parsed.port;
+            port = is_port_given ? parsed.port : tls.enabled ? tls_port : plain_port;
         }
         url.clear();
         check();
@@ -95,6 +108,10 @@ struct target : connection_options {
         expect_span("connection.connect_limit", connect_limit);
         expect_span("connection.reconnect_wait_min", reconnect_wait_min);
         expect_span("connection.reconnect_wait_max", reconnect_wait_max);
+        if (!tls.enabled && !(tls.ca_file.empty() && tls.certificate_file.empty() && tls.key_file.empty())) {
+            refuse_option("connection.tls", "names files, and TLS is off, so that the password would be sent in plain "
+                                            "text; set tls.enabled, or begin the URL with amqps://");
+        }
         if (tls.enabled && tls.verify_peer && tls.ca_file.empty()) {
             refuse_option("connection.tls.ca_file",
                           "is empty, so that no broker could be trusted; name a file with the "
