@@ -171,14 +171,16 @@ TEST_CASE("kafka group: what a consumer has not acknowledged goes to the one tha
 TEST_CASE("kafka group: tags of a partition that has moved to another consumer are passed over") {
     const cluster at;
     at.create("orders", 2);
+    auto cooperative = receiving(at.servers()); // so that the first consumer keeps the other partition
+    cooperative.settings.push_back({"partition.assignment.strategy", "cooperative-sticky"});
     shop orders(at);
     orders.publish(40);
-    vouch::kafka::consumer first(receiving(at.servers()));
+    vouch::kafka::consumer first(cooperative);
     const auto held = kafka_test::receive(first, 40);
     REQUIRE(held.size() == 40);
 
     // Both poll until the second consumer has received a partition from its beginning: nothing was acknowledged.
-    vouch::kafka::consumer second(receiving(at.servers()));
+    vouch::kafka::consumer second(cooperative);
     std::vector<vouch::received> moved;
     const auto until = std::chrono::steady_clock::now() + 60s;
     while (moved.empty() && std::chrono::steady_clock::now() < until) {

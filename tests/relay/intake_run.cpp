@@ -187,7 +187,7 @@ TEST_CASE("intake: what is stored is counted, even if its acknowledgement fails"
     CHECK(total.errors == 1);
 }
 
-TEST_CASE("intake: what is too large for its consumer is set aside, because its payload is not there") {
+TEST_CASE("intake: what its consumer could not read whole is set aside, because a part of it is not there") {
     running r;
     r.from.script = {[] {
         return std::vector<received>{
@@ -195,7 +195,7 @@ TEST_CASE("intake: what is too large for its consumer is set aside, because its 
             {.message = {.id = "2", .topic = "t"}, .malformed = "unreadable_headers", .source = "q", .tag = 2}};
     }};
     CHECK(r.run().dead == 2);
-    CHECK(r.from.log == lines{"receive", "set_aside 1", "acknowledge 1", "cancel"});
+    CHECK(r.from.log == lines{"receive", "set_aside 2", "acknowledge 0", "cancel"});
 }
 
 TEST_CASE("intake: what is stored is acknowledged, even if another message cannot be set aside") {

@@ -152,10 +152,10 @@ class consumer {
         return read(tags, given_back);
     }
 
-    /// Stays in the group while there is no room for more messages. A record that was on its way is held, and the next
-    /// `receive` returns it behind those that were given back.
+    /// Stays in the group while no more messages are asked for. A record that arrives is held, and the next `receive` returns
+    /// it behind those that were given back.
     void stay(detail::group_member& member) {
-        member.set_paused(true);
+        member.set_paused(!has_room());
         if (auto record = poll(member, std::chrono::milliseconds(0))) {
             if (record->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
                 messages_.give_back(messages_.hold(std::move(record)));

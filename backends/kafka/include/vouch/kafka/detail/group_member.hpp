@@ -216,9 +216,9 @@ class group_member {
         } else {
             has_failed_ = rd_kafka_assign(client_.get(), partitions) != RD_KAFKA_RESP_ERR_NO_ERROR || has_failed_;
         }
-        if (is_paused_) {
-            rd_kafka_pause_partitions(client_.get(), partitions);
-        }
+        // A partition that was paused when it was revoked may still be.
+        is_paused_ ? rd_kafka_pause_partitions(client_.get(), partitions)
+                   : rd_kafka_resume_partitions(client_.get(), partitions);
     }
 
     /// The next owner begins where the last commit says. If the partitions are lost, another consumer may already have them.
