@@ -133,8 +133,8 @@ void measure_rates(table& to, const sqlite_test::folder& in) {
 
 /// Handlers that take a millisecond, on eight threads, compared with eight threads that do nothing else.
 void measure_slow_handlers(table& to, const sqlite_test::folder& in) {
-    constexpr std::size_t threads = 8;
-    constexpr std::size_t messages = 2'000;
+    static constexpr std::size_t threads = 8;
+    static constexpr std::size_t messages = 2'000;
     rounds of;
     for (int round = 0; round < 3; ++round) {
         store work(in.fresh_path());
