@@ -55,19 +55,6 @@ void set_address(serve_request& to, std::string_view text) {
            (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos);
 }
 
-/// From the operating system's random source.
-[[nodiscard]] std::string fresh_token() {
-    const vouch::id random{.high = vouch::detail::system_seed(), .low = vouch::detail::system_seed()};
-    auto text = to_string(random);
-    std::erase(text, '-');
-    return text;
-}
-
-[[nodiscard]] std::string with_port(const std::string& host, std::uint16_t port) {
-    const bool is_v6 = host.find(':') != std::string::npos;
-    return (is_v6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
-}
-
 } // namespace
 
 tool::serve_request tool::serve_request_of(const arguments& with) {
@@ -91,6 +78,19 @@ tool::serve_request tool::serve_request_of(const arguments& with) {
 #ifdef VOUCH_TOOL_HAS_HTTP
 
 namespace {
+
+/// From the operating system's random source.
+[[nodiscard]] std::string fresh_token() {
+    const vouch::id random{.high = vouch::detail::system_seed(), .low = vouch::detail::system_seed()};
+    auto text = to_string(random);
+    std::erase(text, '-');
+    return text;
+}
+
+[[nodiscard]] std::string with_port(const std::string& host, std::uint16_t port) {
+    const bool is_v6 = host.find(':') != std::string::npos;
+    return (is_v6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
+}
 
 template <class Source>
 int serve_from(Source& in, const serve_request& with, const vouch::page::options& about) {
