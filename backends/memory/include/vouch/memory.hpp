@@ -3,6 +3,5 @@
 // may be lost when the process ends.
 #pragma once
 
-#include <vouch/version.hpp>        // first: it says what the compiler lacks
-#include <vouch/memory/history.hpp> // IWYU pragma: export
-#include <vouch/memory/store.hpp>   // IWYU pragma: export
+#include <vouch/version.hpp>      // first: it says what the compiler lacks
+#include <vouch/memory/store.hpp> // IWYU pragma: export
