@@ -3835,7 +3835,7 @@ class store : public validated_reader<store> {
         return detail::translate_bad_alloc([&] {
             file_->registry().expect_no_transaction(); // the thread that leads could not notice it
             return file_->shared_commit().enqueue(drafts, now, [&](auto since) {
-                file_->begin(since);
+                detail::translate_bad_alloc([&] { file_->begin(since); }); // others wait for the thread that begins
                 return transaction(file_);
             });
         });
